@@ -1,0 +1,128 @@
+package sandbox
+
+import "time"
+
+// Run asks for one exec in a sandbox of its own, or in a session's. Exactly
+// one of Code, File and Command says what to run.
+type Run struct {
+	Session  string   `json:"session,omitempty"`
+	Language string   `json:"language,omitempty"` // "" with a Command is "shell"
+	Image    string   `json:"image,omitempty"`    // overrides the language's
+	Code     string   `json:"code,omitempty"`
+	File     string   `json:"file,omitempty"`    // a name in the workspace, put there by Files
+	Command  []string `json:"command,omitempty"` // argv; no shell in between
+	Args     []string `json:"args,omitempty"`    // for Code and File
+	Env      []string `json:"env,omitempty"`     // KEY=VALUE; a later one wins
+	Dir      string   `json:"dir,omitempty"`     // "" is the workspace; relative to it
+	Role     Role     `json:"role,omitempty"`
+	Files    []File   `json:"-"` // put into the workspace before the exec
+
+	Network   Network       `json:"network,omitempty"`
+	Workspace Workspace     `json:"workspace,omitzero"`
+	Limits    Limits        `json:"limits,omitzero"`
+	Timeout   time.Duration `json:"-"` // 0 is the default
+	// Keep leaves the sandbox in place when the run has failed, for a look.
+	Keep bool `json:"keep,omitempty"`
+}
+
+// File is one entry that travels into the workspace with a run: a regular
+// file, or a folder where Dir is set, or a symbolic link where Link is.
+type File struct {
+	Path string // relative to the workspace, with slashes, without ".."
+	Mode uint32 // permission bits; 0 is 0644, and 0755 for a folder
+	Dir  bool
+	Link string // target of a symbolic link
+	// Source is the path of the host's file whose bytes are sent. Where it is
+	// "", Data is sent.
+	Source string
+	Data   []byte
+	// Size is the number of bytes that will be sent, and must be exact.
+	Size int64
+}
+
+// ExitReason says why an exec ended. There is exactly one for each exec.
+type ExitReason string
+
+// The reasons.
+const (
+	ReasonExited   ExitReason = "exited"   // by itself, whatever its code
+	ReasonSignal   ExitReason = "signal"   // by a signal that caisson did not send
+	ReasonTimeout  ExitReason = "timeout"  // caisson ended it: its time was over
+	ReasonCanceled ExitReason = "canceled" // caisson ended it: its caller gave up
+	ReasonOOM      ExitReason = "oom"      // it failed, and the kernel had killed for memory meanwhile
+	ReasonPIDs     ExitReason = "pids"     // it failed, and the process limit had been hit meanwhile
+	ReasonDisk     ExitReason = "disk"     // it failed, and a file system of its was full
+	ReasonOutput   ExitReason = "output"   // caisson ended it at the output cap
+	ReasonDenied   ExitReason = "denied"   // it never started: policy or a person refused
+	ReasonInfra    ExitReason = "infra"    // container, agent or engine failed under it: see Cause
+)
+
+// ExitReasons lists every reason, in the order of the documentation.
+func ExitReasons() []ExitReason {
+	return []ExitReason{ReasonExited, ReasonSignal, ReasonTimeout, ReasonCanceled, ReasonOOM, ReasonPIDs, ReasonDisk,
+		ReasonOutput, ReasonDenied, ReasonInfra}
+}
+
+// Exit is how an exec's process ended. For every reason but [ReasonExited] the
+// Code is what a shell would report: 128 plus the signal.
+type Exit struct {
+	Code   int        `json:"exit_code"`
+	Reason ExitReason `json:"exit_reason"`
+	Signal string     `json:"signal"`          // "SIGKILL", or ""
+	Cause  string     `json:"cause,omitempty"` // of [ReasonInfra]
+	// Events are limits that were hit while it ran: oom, pids, disk. One that
+	// it survived stands here too.
+	Events []string `json:"events,omitempty"`
+	// Shared says that other execs ran beside it, so that an event may be
+	// theirs.
+	Shared bool `json:"shared,omitempty"`
+}
+
+// Usage is what an exec used. Each figure names its method in Methods.
+type Usage struct {
+	CPU           time.Duration `json:"-"`
+	Wall          time.Duration `json:"-"`
+	PeakMemory    Bytes         `json:"peak_memory_bytes"`
+	PeakProcesses int           `json:"processes_peak"`
+	Methods       Methods       `json:"methods"`
+}
+
+// Methods says how each figure of [Usage] was taken.
+type Methods struct {
+	CPU       string `json:"cpu,omitempty"`
+	Memory    string `json:"memory,omitempty"`
+	Processes string `json:"processes,omitempty"`
+}
+
+// Truncated counts the bytes of each stream that are missing from the Result.
+type Truncated struct {
+	Stdout int64 `json:"stdout"`
+	Stderr int64 `json:"stderr"`
+}
+
+// Result is what came of a run. A program that ran and failed is a Result, not
+// an error.
+type Result struct {
+	ExecID   ID     `json:"exec_id"`
+	Session  string `json:"session"`
+	Language string `json:"language"`
+	Exit
+	// Stdout and Stderr are exact bytes, kept up to the limit: beyond it, head
+	// and tail.
+	Stdout    []byte        `json:"-"`
+	Stderr    []byte        `json:"-"`
+	Truncated Truncated     `json:"truncated"`
+	Duration  time.Duration `json:"-"` // from the start of the process to its end
+	Usage     Usage         `json:"usage"`
+	Decision  Decision      `json:"decision"`
+	// Sandbox is the id of the sandbox that it ran in, Image the digest of the
+	// image that this was made from.
+	Sandbox ID     `json:"sandbox,omitempty"`
+	Image   string `json:"image,omitempty"`
+}
+
+// TimedOut reports whether caisson ended the exec because its time was over.
+func (r Result) TimedOut() bool { return r.Reason == ReasonTimeout }
+
+// OOMKilled reports whether the exec ended for want of memory.
+func (r Result) OOMKilled() bool { return r.Reason == ReasonOOM }
