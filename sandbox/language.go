@@ -1,0 +1,36 @@
+package sandbox
+
+import (
+	"slices"
+	"strings"
+)
+
+// Language says how programs of one language are run: which image has its
+// interpreter, and which argv runs a text or a file.
+type Language struct {
+	Name string `json:"name"`
+	// Suffixes of its files, with the dot; the first names staged code.
+	Suffixes []string `json:"suffixes"`
+	// Image is the reference that the engine knows it by.
+	Image string `json:"image"`
+	// RunCode is the argv that runs a text. "{code}" stands for the text
+	// itself, "{file}" for a file that holds it and that the user cannot write.
+	RunCode []string `json:"run_code"`
+	// RunFile is the argv that runs "{file}", a path in the workspace.
+	RunFile []string `json:"run_file"`
+	// Env is added to the environment of each exec, KEY=VALUE.
+	Env []string `json:"env,omitempty"`
+}
+
+// Argv fills an argv template and appends args. It does not alter template.
+func (l Language) Argv(template []string, code, file string, args []string) []string {
+	r := strings.NewReplacer("{code}", code, "{file}", file)
+	argv := make([]string, 0, len(template)+len(args))
+	for _, t := range template {
+		argv = append(argv, r.Replace(t))
+	}
+	return append(argv, args...)
+}
+
+// Inline reports whether RunCode carries the text in the argv.
+func (l Language) Inline() bool { return slices.Contains(l.RunCode, "{code}") }
