@@ -12,8 +12,8 @@
 //	        ◄────────────────────── Failure                     (any call)
 //	        ◄────────────────────── Reply                       (short calls)
 //	Data* DataEnd ────────────────► Reply                       (put)
-//	Stdin* StdinEOF Signal Cancel ► Started (Stdout|Stderr)* End (exec, attach)
-//	Ack ──────────────────────────►
+//	Ack Signal Cancel ────────────► Started (Stdout|Stderr)* End (exec, attach)
+//	Stdin* StdinEOF ──────────────► Reply                       (stdin)
 //
 // A frame is one byte of [Type], four bytes of length in network order, and
 // that many bytes of payload: JSON for a message, raw bytes for Stdin and

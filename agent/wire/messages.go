@@ -16,6 +16,10 @@ const (
 	StageDir = RunDir + "/exec"
 	// AgentPath is where the agent's binary is mounted.
 	AgentPath = RunDir + "/agent"
+	// WorkspaceDir is the folder that lasts.
+	WorkspaceDir = "/workspace"
+	// HomeDir is the users' home: empty at the start, and not the workspace.
+	HomeDir = "/home/sandbox"
 )
 
 // StagePath is where the staged file name of exec id lies.
@@ -81,6 +85,7 @@ type Op string
 const (
 	OpExec   Op = "exec"   // start a process and follow it
 	OpAttach Op = "attach" // follow one that runs, or read what it left
+	OpStdin  Op = "stdin"  // standard input of one that runs
 	OpKill   Op = "kill"   // end everything that an exec started
 	OpList   Op = "list"   // execs that run or whose end nobody has read
 	OpPut    Op = "put"    // a tar stream into the workspace
@@ -92,6 +97,7 @@ type Request struct {
 	Op     Op      `json:"op"`
 	Exec   *Exec   `json:"exec,omitempty"`
 	Attach *Attach `json:"attach,omitempty"`
+	Stdin  *Stdin  `json:"stdin,omitempty"`
 	Kill   *Kill   `json:"kill,omitempty"`
 	Put    *Put    `json:"put,omitempty"`
 }
@@ -107,7 +113,7 @@ type Exec struct {
 	// MaxOutput ends the exec once either stream has passed it, in bytes. 0 is
 	// no cap.
 	MaxOutput int64 `json:"max_output,omitempty"`
-	// Stdin says that Stdin frames follow; otherwise it reads from /dev/null.
+	// Stdin says that an [OpStdin] call follows; otherwise it reads /dev/null.
 	Stdin bool `json:"stdin,omitempty"`
 	// Reap ends, with the process, everything that it started.
 	Reap bool `json:"reap,omitempty"`
@@ -129,6 +135,13 @@ type Attach struct {
 	ID     string `json:"id"`
 	Stdout int64  `json:"stdout"`
 	Stderr int64  `json:"stderr"`
+}
+
+// Stdin names the exec that the following Stdin frames are for. Input has a
+// call of its own so that a process that does not read it holds up neither its
+// output nor a Cancel.
+type Stdin struct {
+	ID string `json:"id"`
 }
 
 // Kill names an exec.
