@@ -103,6 +103,10 @@ func (a *Agent) Run(ctx context.Context) error {
 		return fmt.Errorf("listen: %w", err)
 	}
 	defer ln.Close()
+	// The folders around it are closed; the host's side may be another user.
+	if err := os.Chmod(a.cfg.Dir+"/"+wire.SocketName, 0o777); err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
 	if err := a.announce(); err != nil {
 		return err
 	}

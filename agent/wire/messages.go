@@ -6,7 +6,7 @@ const (
 	// list or write.
 	RunDir = "/run/caisson"
 	// PrivateDir, below it, is closed to users: the agent's sockets.
-	PrivateDir = RunDir + "/private"
+	PrivateDir = RunDir + "/private/io"
 	// SocketName is the agent's socket in PrivateDir, ReadyName the host's,
 	// which the agent connects to once it listens.
 	SocketName = "agent.sock"
