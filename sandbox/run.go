@@ -115,6 +115,9 @@ type Result struct {
 	Duration  time.Duration `json:"-"` // from the start of the process to its end
 	Usage     Usage         `json:"usage"`
 	Decision  Decision      `json:"decision"`
+	// Replaced says that the sandbox of an earlier exec was given up and this
+	// one ran in a new one, with a new workspace where that does not last.
+	Replaced bool `json:"replaced,omitempty"`
 	// Sandbox is the id of the sandbox that it ran in, Image the digest of the
 	// image that this was made from.
 	Sandbox ID     `json:"sandbox,omitempty"`
