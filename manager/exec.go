@@ -13,13 +13,6 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// Streams are an exec's standard streams, as in os/exec: nil Stdin is empty,
-// nil Stdout and Stderr are kept in the Result only.
-type Streams struct {
-	Stdin          io.Reader
-	Stdout, Stderr io.Writer
-}
-
 // inlineMost is how much code an argv may carry. The kernel takes 128 KiB in
 // one argument.
 const inlineMost = 96 << 10
@@ -34,7 +27,7 @@ type resolved struct {
 }
 
 // resolve turns a run into an argv. Errors: Invalid.
-func (s *Sandbox) resolve(run sandbox.Run, streams Streams) (*resolved, error) {
+func (s *Sandbox) resolve(run sandbox.Run, streams sandbox.Streams) (*resolved, error) {
 	r := &resolved{run: run, id: sandbox.NewID(), limits: s.opts.Limits.WithDefaults()}
 	if run.Timeout != 0 {
 		r.limits.Timeout = run.Timeout
@@ -112,7 +105,7 @@ func checkRun(run sandbox.Run) error {
 // Errors: Invalid, a [sandbox.DeniedError] with a Result that says so, and
 // those of a sandbox that cannot be used. Whatever becomes of a program that
 // was started is a Result and no error.
-func (s *Sandbox) Exec(ctx context.Context, run sandbox.Run, streams Streams) (sandbox.Result, error) {
+func (s *Sandbox) Exec(ctx context.Context, run sandbox.Run, streams sandbox.Streams) (sandbox.Result, error) {
 	r, err := s.resolve(run, streams)
 	if err != nil {
 		return sandbox.Result{}, err
@@ -133,7 +126,7 @@ func (s *Sandbox) refused(r *resolved, d sandbox.Decision) sandbox.Result {
 }
 
 // exec runs what was judged.
-func (s *Sandbox) exec(ctx context.Context, r *resolved, d sandbox.Decision, streams Streams) (_ sandbox.Result, err error) {
+func (s *Sandbox) exec(ctx context.Context, r *resolved, d sandbox.Decision, streams sandbox.Streams) (_ sandbox.Result, err error) {
 	l, replaced, err := s.acquire(ctx)
 	if err != nil {
 		return sandbox.Result{}, err

@@ -13,7 +13,7 @@ import (
 // Errors are those of [Manager.Open] and [Sandbox.Exec]. A Result that comes
 // with an error of the kind Denied says what was decided. An error of the
 // clean-up is joined to the others; the Result stands.
-func (m *Manager) Run(ctx context.Context, run sandbox.Run, streams Streams) (_ sandbox.Result, err error) {
+func (m *Manager) Run(ctx context.Context, run sandbox.Run, streams sandbox.Streams) (_ sandbox.Result, err error) {
 	limits := run.Limits
 	if run.Timeout != 0 {
 		limits.Timeout = run.Timeout
