@@ -32,6 +32,9 @@ func (s *Store) assemble(ctx context.Context, api *client.Client, rec recipe) (s
 			return 0, err
 		}
 		defer done()
+		if err := checkSpace(work, s.need); err != nil {
+			return 0, err
+		}
 		top, err := s.layer(ctx, tree{suite: rec.Base.Suite, packages: rec.Packages, seed: bottom.file, work: work},
 			filepath.Join(work, "layer.tar"), bottom.index)
 		if err != nil {
@@ -67,6 +70,9 @@ func (s *Store) base(ctx context.Context, rec recipe) (layer, error) {
 		return layer{}, err
 	}
 	defer done()
+	if err := checkSpace(work, s.need); err != nil {
+		return layer{}, err
+	}
 	fresh := filepath.Join(work, "layer.tar")
 	l, err := s.layer(ctx, tree{suite: rec.Base.Suite, packages: rec.Base.Packages, work: work}, fresh, nil)
 	if err != nil {

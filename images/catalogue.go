@@ -67,7 +67,8 @@ func Parse(data []byte) (*Catalogue, error) {
 	dec.KnownFields(true)
 	var f file
 	if err := dec.Decode(&f); err != nil {
-		return nil, sandbox.Errorf(sandbox.Invalid, "read catalogue: %w", err)
+		text := strings.Join(strings.Fields(err.Error()), " ") // the errors of YAML have several lines
+		return nil, sandbox.Errorf(sandbox.Invalid, "read catalogue: %s", text)
 	}
 	if f.Version != 1 {
 		return nil, sandbox.Errorf(sandbox.Invalid, "catalogue has version %d, want 1", f.Version)

@@ -52,21 +52,3 @@ func waitError(ctx context.Context, doing string) error {
 	}
 	return fmt.Errorf("%s: %w", doing, ctx.Err())
 }
-
-// diskError classes an error of the local file system.
-func diskError(err error, doing string) error {
-	switch {
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return full(err, doing)
-	case errors.Is(err, os.ErrPermission):
-		return sandbox.Errorf(sandbox.Denied, "%s: %w", doing, err).
-			WithHint("set XDG_STATE_HOME to a folder that you may write")
-	}
-	return sandbox.Errorf(sandbox.Internal, "%s: %w", doing, err)
-}
-
-// full is the error of a full disk on this side of the engine.
-func full(err error, doing string) error {
-	return sandbox.Errorf(sandbox.Exhausted, "%s: %w", doing, err).
-		WithHint("assembling needs about 1g in the state folder: free some, or set XDG_STATE_HOME to a folder with room")
-}

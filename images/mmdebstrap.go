@@ -87,14 +87,16 @@ func (m mmdebstrap) run(ctx context.Context, t tree, use func(io.Reader) error) 
 	if err := cmd.Start(); err != nil {
 		return sandbox.Errorf(sandbox.Internal, "run mmdebstrap: %w", err)
 	}
+	space := watchSpace(t.work)
 	useErr := use(out)
 	cutShort := errors.Is(useErr, io.ErrUnexpectedEOF)
 	if useErr != nil && !cutShort {
 		stop() // nobody reads on
 	}
 	err = cmd.Wait()
+	ranOut := space.stop()
 	switch {
-	case log.diskFull():
+	case log.diskFull(), ranOut && err != nil:
 		return full(log.error(err), "assemble")
 	case useErr != nil && (err == nil || !cutShort):
 		return useErr

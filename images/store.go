@@ -46,6 +46,7 @@ type Config struct {
 type Store struct {
 	cfg  Config
 	tool mmdebstrap
+	need sandbox.Bytes // room to begin an assembly with
 
 	mu   sync.Mutex
 	seen map[string]sandbox.Image // by reference; guarded by mu
@@ -69,7 +70,7 @@ func New(cfg Config) (*Store, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Store{cfg: cfg, tool: mmdebstrap{mirror: cfg.Mirror}, seen: map[string]sandbox.Image{}}, nil
+	return &Store{cfg: cfg, tool: mmdebstrap{mirror: cfg.Mirror}, need: needed, seen: map[string]sandbox.Image{}}, nil
 }
 
 // Catalogue is the catalogue in use.
