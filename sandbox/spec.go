@@ -175,6 +175,8 @@ type Spec struct {
 	Workspace Workspace         `json:"workspace"`
 	Identity  Identity          `json:"identity"`
 	Labels    map[string]string `json:"labels,omitempty"`
+	// Keep marks the sandbox as left in place on purpose: a sweep passes it by.
+	Keep bool `json:"keep,omitempty"`
 	// OCIRuntime names the engine's runtime, such as "runsc". "" is its default.
 	OCIRuntime string `json:"oci_runtime,omitempty"`
 }

@@ -1,0 +1,392 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/yamux"
+	"golang.org/x/sys/unix"
+
+	"github.com/caisson-dev/caisson/agent/wire"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// Command is a process to run. Like os/exec's, it reads Stdin and writes Stdout
+// and Stderr while it runs.
+type Command struct {
+	ID      sandbox.ID // fresh; "" makes one
+	Argv    []string
+	Env     []string // over the claim's, KEY=VALUE
+	Dir     string   // "" is the workspace
+	Role    sandbox.Role
+	Timeout time.Duration // 0 is none
+	// MaxOutput ends the exec once either stream has passed it. 0 is no cap.
+	MaxOutput sandbox.Bytes
+	// Stdin is read until the exec ends. A Read that blocks keeps the
+	// goroutine that it runs on, as in os/exec. nil is /dev/null.
+	Stdin io.Reader
+	// Stdout and Stderr get the bytes in order, from one goroutine. One that
+	// blocks stalls this exec and no other. nil discards.
+	Stdout, Stderr io.Writer
+	// Reap ends, with the process, everything that it started.
+	Reap bool
+	// Drop keeps the newest output where nobody reads it, instead of stalling.
+	Drop bool
+	// Stage are files that the user can read and not write, at [StagePath].
+	Stage []StageFile
+}
+
+// StageFile is a file that an exec finds at [StagePath] and that goes with it.
+type StageFile struct {
+	Name string
+	Data []byte
+}
+
+// Outcome is what came of a command.
+type Outcome struct {
+	sandbox.Exit
+	Usage sandbox.Usage
+	// Stdout and Stderr count the bytes that the process wrote, Lost those
+	// that never came here.
+	Stdout, Stderr int64
+	Lost           sandbox.Truncated
+	// Message is the agent's word on a process that could not begin.
+	Message string
+	// Broken says that the sandbox must not be used again.
+	Broken bool
+}
+
+// overdue is how much longer than its timeout an exec may take to be answered.
+// Then the agent is taken to be stuck, and its sandbox for broken.
+const overdue = 230 * time.Millisecond
+
+// cancelPatience is how long a cancelled exec may take to be answered.
+const cancelPatience = 6 * time.Second
+
+// Run runs a command to its end. Cancelling ctx ends it, and everything that it
+// started, with [sandbox.ReasonCanceled].
+//
+// An error means that it never began. Afterwards whatever happens is an
+// Outcome: a connection that breaks is [sandbox.ReasonInfra].
+func (c *Client) Run(ctx context.Context, cmd Command) (Outcome, error) {
+	if err := ctx.Err(); err != nil {
+		return Outcome{}, err
+	}
+	if cmd.ID == "" {
+		cmd.ID = sandbox.NewID()
+	}
+	req := &wire.Exec{
+		ID: string(cmd.ID), Argv: cmd.Argv, Env: cmd.Env, Dir: cmd.Dir, Role: string(cmd.Role), TimeoutMS: ceilMS(cmd.Timeout),
+		MaxOutput: int64(cmd.MaxOutput), Stdin: cmd.Stdin != nil, Reap: cmd.Reap, Drop: cmd.Drop,
+	}
+	for _, f := range cmd.Stage {
+		req.Stage = append(req.Stage, wire.Stage(f))
+	}
+	s, err := c.open(wire.Request{Op: wire.OpExec, Exec: req})
+	if err != nil {
+		return Outcome{}, err
+	}
+	f := &follower{c: c, s: s, cmd: cmd}
+	return f.follow(ctx)
+}
+
+// Attach follows an exec that was started before, from the given offsets on. It
+// uses ID, Stdout, Stderr and MaxOutput of cmd. Errors: NotFound.
+func (c *Client) Attach(ctx context.Context, cmd Command, stdout, stderr int64) (Outcome, error) {
+	s, err := c.open(wire.Request{Op: wire.OpAttach, Attach: &wire.Attach{ID: string(cmd.ID), Stdout: stdout, Stderr: stderr}})
+	if err != nil {
+		return Outcome{}, err
+	}
+	cmd.Timeout, cmd.Stdin = 0, nil
+	f := &follower{c: c, s: s, cmd: cmd, got: [2]int64{stdout, stderr}}
+	return f.follow(ctx)
+}
+
+func ceilMS(d time.Duration) int64 {
+	return int64((d + time.Millisecond - 1) / time.Millisecond)
+}
+
+// follower reads one exec's stream.
+type follower struct {
+	c     *Client
+	s     *yamux.Stream
+	cmd   Command
+	got   [2]int64 // offset that comes next
+	acked [2]int64
+	lost  [2]int64
+	sink  error // first error of a writer
+
+	mu       sync.Mutex
+	canceled bool
+	started  bool
+	stdin    *yamux.Stream
+}
+
+// ackEvery is how many bytes are delivered between two acknowledgements.
+const ackEvery = 128 << 10
+
+func (f *follower) follow(ctx context.Context) (Outcome, error) {
+	defer f.s.Close()
+	if f.cmd.Timeout > 0 {
+		_ = f.s.SetReadDeadline(time.Now().Add(f.cmd.Timeout + overdue)) // never fails on a stream
+	}
+	stop := context.AfterFunc(ctx, f.cancel)
+	defer stop()
+	defer f.closeStdin()
+	r := wire.NewReader(f.s)
+	for {
+		frame, err := r.Next()
+		if err != nil {
+			return f.fell(err)
+		}
+		switch frame.Type {
+		case wire.TypeFailure:
+			err := failure(frame)
+			if f.hasStarted() {
+				return f.infra(err), nil
+			}
+			return Outcome{}, err
+		case wire.TypeStarted:
+			f.begin()
+		case wire.TypeStdout, wire.TypeStderr:
+			if err := f.deliver(frame); err != nil {
+				return f.infra(err), nil
+			}
+		case wire.TypeEnd:
+			var end wire.End
+			if err := frame.Message(&end); err != nil {
+				return f.infra(err), nil
+			}
+			return f.conclude(&end), nil
+		default:
+			return f.infra(fmt.Errorf("%w: type %d in an exec", wire.ErrFrame, frame.Type)), nil
+		}
+	}
+}
+
+// cancel asks the agent to end the exec.
+func (f *follower) cancel() {
+	f.mu.Lock()
+	f.canceled = true
+	f.mu.Unlock()
+	_ = f.s.SetReadDeadline(time.Now().Add(cancelPatience))
+	_ = wire.WriteFrame(f.s, wire.TypeCancel, nil) // a broken stream shows in the reader
+}
+
+func (f *follower) isCanceled() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.canceled
+}
+
+func (f *follower) hasStarted() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.started
+}
+
+// begin notes that the process runs, and starts to feed it.
+func (f *follower) begin() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.started || f.cmd.Stdin == nil {
+		f.started = true
+		return
+	}
+	f.started = true
+	s, err := f.c.open(wire.Request{Op: wire.OpStdin, Stdin: &wire.Stdin{ID: string(f.cmd.ID)}})
+	if err != nil {
+		return // the exec's own stream breaks too
+	}
+	f.stdin = s
+	go feed(s, f.cmd.Stdin)
+}
+
+// feed copies standard input until it ends or nobody takes it.
+func feed(s *yamux.Stream, r io.Reader) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := r.Read(buf)
+		if n > 0 && wire.WriteFrame(s, wire.TypeStdin, buf[:n]) != nil {
+			return
+		}
+		if err != nil {
+			_ = wire.WriteFrame(s, wire.TypeStdinEOF, nil) // the exec may have ended
+			return
+		}
+	}
+}
+
+func (f *follower) closeStdin() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stdin != nil {
+		_ = f.stdin.SetWriteDeadline(time.Unix(1, 0)) // frees a feed that waits for the window
+		_ = f.stdin.Close()
+	}
+}
+
+// deliver checks an output frame and hands its bytes on.
+func (f *follower) deliver(frame wire.Frame) error {
+	i := 0
+	w := f.cmd.Stdout
+	if frame.Type == wire.TypeStderr {
+		i, w = 1, f.cmd.Stderr
+	}
+	offset, data, err := frame.Output()
+	if err != nil {
+		return err
+	}
+	if offset < f.got[i] {
+		return fmt.Errorf("%w: output at offset %d again", wire.ErrFrame, offset)
+	}
+	if gap := offset - f.got[i]; gap > 0 {
+		if !f.cmd.Drop {
+			return fmt.Errorf("%w: %d bytes of output missing", wire.ErrFrame, gap)
+		}
+		f.lost[i] += gap
+	}
+	f.got[i] = offset + int64(len(data))
+	if f.cmd.MaxOutput > 0 && f.got[i] > int64(f.cmd.MaxOutput) {
+		return fmt.Errorf("%w: output beyond the cap", wire.ErrFrame)
+	}
+	if w != nil && f.sink == nil {
+		if _, err := w.Write(data); err != nil {
+			f.sink = err
+			f.cancel()
+		}
+	}
+	if f.got[0]-f.acked[0]+f.got[1]-f.acked[1] >= ackEvery {
+		return f.ack()
+	}
+	return nil
+}
+
+func (f *follower) ack() error {
+	f.acked = f.got
+	_, err := f.s.Write(wire.AppendAck(nil, wire.Ack{Stdout: f.got[0], Stderr: f.got[1]}))
+	return err
+}
+
+// fell is for a stream that ended without an end.
+func (f *follower) fell(err error) (Outcome, error) {
+	var late net.Error
+	if !errors.As(err, &late) || !late.Timeout() {
+		if !f.hasStarted() {
+			return Outcome{}, broken("start the exec", err)
+		}
+		return f.infra(err), nil
+	}
+	out := f.outcome()
+	out.Broken = true
+	out.Code, out.Signal = 128+int(unix.SIGKILL), "SIGKILL"
+	out.Reason = sandbox.ReasonTimeout
+	if f.isCanceled() {
+		out.Reason = sandbox.ReasonCanceled
+	}
+	out.Cause = "the agent did not answer in time: the sandbox is given up"
+	return out, nil
+}
+
+func (f *follower) outcome() Outcome {
+	return Outcome{Stdout: f.got[0], Stderr: f.got[1], Lost: sandbox.Truncated{Stdout: f.lost[0], Stderr: f.lost[1]}}
+}
+
+// infra is for an exec that nobody can say the end of.
+func (f *follower) infra(err error) Outcome {
+	out := f.outcome()
+	out.Code, out.Reason, out.Broken = 128+int(unix.SIGKILL), sandbox.ReasonInfra, true
+	out.Cause = "the connection to the agent broke: " + err.Error()
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		out.Cause = "the agent went away"
+	}
+	if errors.Is(err, wire.ErrFrame) {
+		out.Cause = "the agent broke the protocol: " + err.Error()
+	}
+	return out
+}
+
+var ended = map[string]sandbox.ExitReason{
+	"timeout": sandbox.ReasonTimeout, "canceled": sandbox.ReasonCanceled, "output": sandbox.ReasonOutput,
+}
+
+// failedFor lists the events that explain a failure, the likeliest first.
+var failedFor = []struct {
+	event  string
+	reason sandbox.ExitReason
+}{{"oom", sandbox.ReasonOOM}, {"pids", sandbox.ReasonPIDs}, {"disk", sandbox.ReasonDisk}}
+
+// conclude checks the agent's last word and puts it into ours.
+func (f *follower) conclude(end *wire.End) Outcome {
+	if !f.cmd.Drop && (end.Error == "" && (end.Stdout != f.got[0] || end.Stderr != f.got[1])) {
+		return f.infra(fmt.Errorf("%w: the end counts %d and %d bytes of output, %d and %d came", wire.ErrFrame,
+			end.Stdout, end.Stderr, f.got[0], f.got[1]))
+	}
+	out := f.outcome()
+	out.Code = end.Code & 0xff
+	out.Message = end.Error[:min(len(end.Error), 4096)]
+	out.Shared = end.Shared
+	out.Broken = end.Survivors > 0
+	if end.Signal > 0 && end.Signal <= 64 {
+		out.Signal = signalName(end.Signal)
+	}
+	for _, e := range failedFor {
+		if slices.Contains(end.Events, e.event) {
+			out.Events = append(out.Events, e.event)
+		}
+	}
+	out.Reason = f.reason(end, out)
+	if f.sink != nil {
+		out.Reason, out.Cause = sandbox.ReasonCanceled, "its output could not be written: "+f.sink.Error()
+	}
+	if out.Broken {
+		out.Cause = fmt.Sprintf("%d processes could not be ended: the sandbox is given up", end.Survivors)
+	}
+	out.Usage = usage(end.Usage)
+	if f.ack() != nil {
+		out.Broken = true // the exec is told; what follows would not be
+	}
+	return out
+}
+
+func (f *follower) reason(end *wire.End, out Outcome) sandbox.ExitReason {
+	if r, ok := ended[end.Ended]; ok {
+		return r
+	}
+	if end.Code == 0 {
+		return sandbox.ReasonExited
+	}
+	for _, e := range failedFor {
+		if slices.Contains(out.Events, e.event) {
+			return e.reason
+		}
+	}
+	if out.Signal != "" {
+		return sandbox.ReasonSignal
+	}
+	return sandbox.ReasonExited
+}
+
+// signalName is the signal's name, or its number where it has none.
+func signalName(n int) string {
+	if name := unix.SignalName(syscall.Signal(n)); name != "" {
+		return name
+	}
+	return fmt.Sprintf("SIG%d", n)
+}
+
+func usage(u wire.Usage) sandbox.Usage {
+	us := func(n int64) time.Duration { return time.Duration(min(max(n, 0), 1<<50)) * time.Microsecond }
+	cut := func(s string) string { return s[:min(len(s), 64)] }
+	return sandbox.Usage{
+		CPU: us(u.CPUUS), Wall: us(u.WallUS), PeakMemory: sandbox.Bytes(max(u.MemoryBytes, 0)), PeakProcesses: max(u.Processes, 0),
+		Methods: sandbox.Methods{CPU: cut(u.CPUMethod), Memory: cut(u.MemoryMethod), Processes: cut(u.ProcessesMethod)},
+	}
+}

@@ -1,0 +1,239 @@
+//go:build linux
+
+package pid1
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/caisson-dev/caisson/agent/wire"
+)
+
+// Config says where an agent lives. The zero value of a field is the place
+// that package wire names.
+type Config struct {
+	// Dir is the private folder: the agent's socket is made in it, and the
+	// host's ready socket is looked for there.
+	Dir string
+	// Cgroup is the root of the cgroup file systems.
+	Cgroup string
+	// Unclaimed is how long the agent waits for somebody to claim it before it
+	// ends. 0 is one minute.
+	Unclaimed time.Duration
+	// Build names the agent's version, for people.
+	Build string
+}
+
+// Agent runs execs on behalf of its clients. It is made by [New], and [Agent.Run]
+// owns it.
+type Agent struct {
+	cfg     Config
+	cgroup  *cgroup
+	sampler *sampler
+	reaper  *reaper
+	spawn   *spawner
+	null    *os.File
+	quit    chan string // why Run is to return
+
+	mu        sync.Mutex
+	claim     *wire.Claim // nil until somebody has claimed the agent; never changed after
+	conns     int
+	idle      *time.Timer // runs while a one-shot agent has no client
+	execs     map[string]*exec
+	groups    map[int]*exec
+	nextGroup int
+	leases    map[string]*lease
+}
+
+// New prepares an agent. It opens files and starts nothing.
+func New(cfg Config) (*Agent, error) {
+	if cfg.Dir == "" {
+		cfg.Dir = wire.PrivateDir
+	}
+	if cfg.Cgroup == "" {
+		cfg.Cgroup = "/sys/fs/cgroup"
+	}
+	if cfg.Unclaimed == 0 {
+		cfg.Unclaimed = time.Minute
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, err
+	}
+	a := &Agent{
+		cfg: cfg, cgroup: openCgroup(cfg.Cgroup), null: null, quit: make(chan string, 1),
+		execs: map[string]*exec{}, groups: map[int]*exec{}, leases: map[string]*lease{},
+	}
+	a.sampler = newSampler(a.cgroup)
+	a.reaper = newReaper(a.bookOrphan)
+	a.spawn = newSpawner(a.reaper)
+	return a, nil
+}
+
+// Run serves until ctx is done, until nobody claims the agent in time, or until
+// a one-shot agent's clients are gone. The reason is its error, which is never
+// nil. As the first process of a container it takes everything else with it.
+func (a *Agent) Run(ctx context.Context) error {
+	unix.Umask(0o022)
+	// Nobody in the sandbox may read this process or attach to it.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("set undumpable: %w", err)
+	}
+	if unix.Geteuid() == 0 {
+		if err := unix.Setgroups(nil); err != nil {
+			return fmt.Errorf("drop groups: %w", err)
+		}
+	}
+	if err := os.MkdirAll(wire.StageDir, 0o711); err != nil {
+		return fmt.Errorf("make staging place: %w", err)
+	}
+	startThreads()
+	go a.reaper.run()
+	ln, err := net.Listen("unix", a.cfg.Dir+"/"+wire.SocketName)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	defer ln.Close()
+	// The folders around it are closed; the host's side may be another user.
+	if err := os.Chmod(a.cfg.Dir+"/"+wire.SocketName, 0o777); err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	if err := a.announce(); err != nil {
+		return err
+	}
+	unclaimed := time.AfterFunc(a.cfg.Unclaimed, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.claim == nil {
+			a.endWith("nobody claimed this sandbox")
+		}
+	})
+	defer unclaimed.Stop()
+	failed := make(chan error, 1)
+	go func() { failed <- a.accept(ln) }()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case why := <-a.quit:
+		return errors.New(why)
+	case err := <-failed:
+		return err
+	}
+}
+
+// endWith makes Run return; the first reason counts.
+func (a *Agent) endWith(why string) {
+	select {
+	case a.quit <- why:
+	default:
+	}
+}
+
+// announce tells the host that the agent listens, where it waits for that.
+func (a *Agent) announce() error {
+	path := a.cfg.Dir + "/" + wire.ReadyName
+	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	c, err := net.Dial("unix", path)
+	if err != nil {
+		return fmt.Errorf("announce: %w", err)
+	}
+	return c.Close()
+}
+
+func (a *Agent) accept(ln net.Listener) error {
+	for {
+		c, err := ln.Accept()
+		if err != nil {
+			return fmt.Errorf("accept: %w", err)
+		}
+		go a.serve(c)
+	}
+}
+
+// admit checks a Hello, and takes the claim that it may carry. It counts the
+// connection, which [Agent.dismiss] gives back.
+func (a *Agent) admit(h *wire.Hello) *wire.Failure {
+	refuse := func(kind, format string, args ...any) *wire.Failure {
+		return &wire.Failure{Kind: kind, Message: fmt.Sprintf(format, args...)}
+	}
+	if h.Version != wire.Version {
+		return refuse("unsupported", "this agent speaks version %d, the client version %d", wire.Version, h.Version)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case h.Claim != nil && a.claim != nil:
+		return refuse("conflict", "this sandbox is claimed")
+	case h.Claim != nil:
+		if err := checkClaim(h.Claim); err != nil {
+			return refuse("invalid", "%v", err)
+		}
+		a.claim = h.Claim
+	case a.claim == nil:
+		return refuse("conflict", "this sandbox is not claimed yet")
+	case subtle.ConstantTimeCompare(h.Secret, a.claim.Secret) != 1:
+		return refuse("denied", "wrong secret")
+	}
+	a.conns++
+	if a.idle != nil {
+		a.idle.Stop()
+		a.idle = nil
+	}
+	return nil
+}
+
+// dismiss ends a connection that was admitted.
+func (a *Agent) dismiss(l *lease) {
+	a.leave(l)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.conns--
+	if a.conns > 0 || !a.claim.OneShot {
+		return
+	}
+	a.idle = time.AfterFunc(l.grace, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.conns == 0 {
+			a.endWith("the client of this one-shot sandbox is gone")
+		}
+	})
+}
+
+// agentThreads is how many threads the agent holds ready. Blocking calls are
+// bounded below it: one each for the reaper and the runtime's own monitor, a
+// spawn, a file operation, and what reads /proc.
+const agentThreads = 12
+
+// startThreads makes the runtime start its threads now. Later, user code may
+// have used up the process limit, and a runtime that cannot start a thread
+// aborts.
+func startThreads() {
+	var ready, done sync.WaitGroup
+	release := make(chan struct{})
+	ready.Add(agentThreads)
+	for range agentThreads {
+		done.Go(func() {
+			// A locked goroutine has its thread to itself; unlocked at the end,
+			// the thread stays with the runtime for others.
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			ready.Done()
+			<-release
+		})
+	}
+	ready.Wait()
+	close(release)
+	done.Wait()
+}

@@ -1,0 +1,108 @@
+//go:build linux
+
+package pid1
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// cgroup reads the sandbox's own counters. Its files are opened once: a read
+// is one system call and opens nothing, also when descriptors are short.
+// A counter that this kernel lacks reads as 0, and has says so.
+type cgroup struct {
+	files map[string]*os.File
+	v2    bool
+}
+
+// openCgroup opens what there is below root, which is /sys/fs/cgroup.
+func openCgroup(root string) *cgroup {
+	c := &cgroup{files: map[string]*os.File{}}
+	paths := map[string]string{
+		"oom": "memory/memory.oom_control", "memory": "memory/memory.usage_in_bytes", "memstat": "memory/memory.stat",
+		"pids": "pids/pids.current", "pidsmax": "pids/pids.events", "pidspeak": "pids/pids.peak", "cpu": "cpuacct/cpuacct.usage",
+	}
+	if _, err := os.Stat(root + "/cgroup.controllers"); err == nil {
+		c.v2 = true
+		paths = map[string]string{
+			"oom": "memory.events", "memory": "memory.current", "memstat": "memory.stat",
+			"pids": "pids.current", "pidsmax": "pids.events", "pidspeak": "pids.peak", "cpu": "cpu.stat",
+		}
+	}
+	for name, path := range paths {
+		if f, err := os.Open(root + "/" + path); err == nil {
+			c.files[name] = f
+		}
+	}
+	return c
+}
+
+func (c *cgroup) has(name string) bool { return c.files[name] != nil }
+
+// read returns the content of a counter's file in buf.
+func (c *cgroup) read(name string, buf []byte) []byte {
+	f := c.files[name]
+	if f == nil {
+		return nil
+	}
+	n, err := unix.Pread(int(f.Fd()), buf, 0)
+	if err != nil || n < 0 {
+		return nil
+	}
+	return buf[:n]
+}
+
+// number reads a file that holds one number.
+func (c *cgroup) number(name string) int64 {
+	var buf [64]byte
+	return parseInt(c.read(name, buf[:]))
+}
+
+// field reads the number behind key in a file of "key value" lines.
+func (c *cgroup) field(name, key string) int64 {
+	var buf [4096]byte
+	return fieldOf(c.read(name, buf[:]), key)
+}
+
+func (c *cgroup) oomKills() int64 { return c.field("oom", "oom_kill") }
+func (c *cgroup) pidsHits() int64 { return c.field("pidsmax", "max") }
+func (c *cgroup) tasks() int      { return int(c.number("pids")) }
+func (c *cgroup) tasksPeak() int  { return int(c.number("pidspeak")) }
+func (c *cgroup) memory() int64   { return c.number("memory") }
+
+// anonymous is the memory of processes, without page cache and tmpfs.
+func (c *cgroup) anonymous() int64 {
+	if c.v2 {
+		return c.field("memstat", "anon")
+	}
+	return c.field("memstat", "rss")
+}
+
+func (c *cgroup) cpuUS() int64 {
+	if c.v2 {
+		return c.field("cpu", "usage_usec")
+	}
+	return c.number("cpu") / 1000
+}
+
+func fieldOf(b []byte, key string) int64 {
+	for len(b) > 0 {
+		line, rest, _ := bytes.Cut(b, []byte{'\n'})
+		if v, ok := bytes.CutPrefix(line, []byte(key)); ok && len(v) > 0 && (v[0] == ' ' || v[0] == ':') {
+			return parseInt(v[1:])
+		}
+		b = rest
+	}
+	return 0
+}
+
+func parseInt(b []byte) int64 {
+	n, err := strconv.ParseInt(string(bytes.TrimSpace(b)), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,269 @@
+//go:build linux
+
+package pid1
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/caisson-dev/caisson/agent/wire"
+)
+
+// Why the agent ended an exec, as [wire.End] names it.
+const (
+	endedTimeout  = "timeout"
+	endedCanceled = "canceled"
+	endedOutput   = "output"
+)
+
+// exec is one process that the agent was asked to run, and all that it starts.
+type exec struct {
+	req     *wire.Exec
+	dir     string
+	group   int
+	lease   *lease
+	started time.Time
+	pid     int // set by the spawner
+	out     *outputs
+	pumps   [2]*pump
+	stop    chan string     // buffered: the first reason to end it counts
+	exited  chan exitStatus // buffered: its own process was reaped
+	done    chan struct{}   // closed once its end is set
+
+	mu      sync.Mutex
+	stdin   *os.File      // nil without, and once it is closed
+	orphans time.Duration // CPU time of descendants that the agent reaped
+	maxRSS  int64         // the largest of those, in bytes
+
+	// Guarded by the agent's mu.
+	shownPID int       // 0 until it runs
+	since    time.Time // copies of pid and started, for others to read
+	ended    bool      // its end is set
+	settled  bool      // none of its processes is left
+	read     bool      // a client has acknowledged all of it
+}
+
+// end asks for the exec's end. Only the first reason counts.
+func (ex *exec) end(why string) {
+	select {
+	case ex.stop <- why:
+	default:
+	}
+}
+
+// start runs a request's process. Its errors are for the client: one of kind
+// invalid, or notStarted where the process could not begin.
+func (a *Agent) start(req *wire.Exec, l *lease) (*exec, error) {
+	ex := &exec{
+		req: req, lease: l, out: newOutputs(req.Drop), dir: workingDir(req.Dir),
+		stop: make(chan string, 1), exited: make(chan exitStatus, 1), done: make(chan struct{}),
+	}
+	if err := a.register(ex); err != nil {
+		return nil, err
+	}
+	before := a.counters()
+	if err := a.launch(ex); err != nil {
+		// The child may have existed for a moment and used nothing of note.
+		a.unstage(req)
+		a.forget(ex)
+		return nil, err
+	}
+	go a.follow(ex, before)
+	return ex, nil
+}
+
+func workingDir(dir string) string {
+	if path.IsAbs(dir) {
+		return path.Clean(dir)
+	}
+	return path.Join(wire.WorkspaceDir, dir)
+}
+
+// launch makes the pipes and the process.
+func (a *Agent) launch(ex *exec) error {
+	if err := a.stage(ex.req); err != nil {
+		return err
+	}
+	env := mergeEnv(a.claim.Env, ex.req.Env, []string{"PWD=" + ex.dir})
+	binary, err := a.lookup(ex, env)
+	if err != nil {
+		return err
+	}
+	pipes, err := a.openPipes(ex)
+	if err != nil {
+		return fmt.Errorf("open pipes: %w", err)
+	}
+	defer pipes.closeChild()
+	ex.started = time.Now()
+	if err := a.spawn.start(ex, binary, a.procAttr(ex, pipes.child, env)); err != nil {
+		pipes.closeParent()
+		return explain(ex, binary, err)
+	}
+	a.show(ex)
+	ex.stdin = pipes.stdin
+	for i, f := range pipes.out {
+		ex.pumps[i] = &pump{
+			file: f, index: i, out: ex.out, max: ex.req.MaxOutput, drained: make(chan struct{}),
+			onLimit: func() { ex.end(endedOutput) },
+		}
+		go ex.pumps[i].run()
+	}
+	return nil
+}
+
+// follow waits for the exec's process, ends what is to be ended, and has the
+// last word. It is the exec's one owner.
+func (a *Agent) follow(ex *exec, before counters) {
+	defer close(ex.done)
+	watch := a.sampler.watch(ex)
+	var deadline <-chan time.Time
+	if ms := ex.req.TimeoutMS; ms > 0 {
+		t := time.NewTimer(time.Duration(ms)*time.Millisecond - time.Since(ex.started))
+		defer t.Stop()
+		deadline = t.C
+	}
+	end := &wire.End{}
+	var st exitStatus
+	alive := false
+	select {
+	case st = <-ex.exited:
+	case <-deadline:
+		end.Ended, alive = endedTimeout, true
+	case end.Ended = <-ex.stop:
+		alive = true
+	}
+	wall := time.Since(ex.started)
+	settled := false
+	if alive || ex.req.Reap {
+		end.Survivors = a.endAll(ex)
+		settled = end.Survivors == 0
+	}
+	if alive {
+		wall = time.Since(ex.started)
+		select {
+		case st = <-ex.exited:
+		case <-time.After(killPatience):
+			st.status = unix.WaitStatus(unix.SIGKILL)
+		}
+	}
+	end.Code, end.Signal = codeOf(st.status)
+	for _, p := range ex.pumps {
+		p.finish()
+	}
+	<-ex.pumps[0].drained
+	<-ex.pumps[1].drained
+	a.account(ex, end, st, before, watch.stop(), wall)
+	if end.Ended == "" && (ex.pumps[0].over || ex.pumps[1].over) {
+		end.Ended = endedOutput // it ended by itself just as the cap was passed
+	}
+	ex.closeStdin()
+	a.unstage(ex.req)
+	ex.out.finish(end)
+	a.conclude(ex, settled)
+	for _, p := range ex.pumps {
+		go p.trail()
+	}
+}
+
+// codeOf gives a process's end as a shell would.
+func codeOf(ws unix.WaitStatus) (code, signal int) {
+	if ws.Signaled() {
+		return 128 + int(ws.Signal()), int(ws.Signal())
+	}
+	return ws.ExitStatus(), 0
+}
+
+func (ex *exec) closeStdin() {
+	ex.mu.Lock()
+	f := ex.stdin
+	ex.stdin = nil
+	ex.mu.Unlock()
+	if f != nil {
+		_ = f.Close() // a pipe has nothing to flush
+	}
+}
+
+// feed writes to the exec's standard input, and waits while that is full.
+func (ex *exec) feed(b []byte) error {
+	ex.mu.Lock()
+	f := ex.stdin
+	ex.mu.Unlock()
+	if f == nil {
+		return os.ErrClosed
+	}
+	_, err := f.Write(b)
+	return err
+}
+
+// pipeSet is an exec's streams: the child's ends, and ours.
+type pipeSet struct {
+	child [3]uintptr
+	fds   []int // the child's, to be closed after the fork
+	stdin *os.File
+	out   [2]*os.File
+}
+
+func (a *Agent) openPipes(ex *exec) (_ *pipeSet, err error) {
+	p := &pipeSet{}
+	defer func() {
+		if err != nil {
+			p.closeChild()
+			p.closeParent()
+		}
+	}()
+	if ex.req.Stdin {
+		var fds [2]int
+		if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+			return nil, err
+		}
+		p.fds = append(p.fds, fds[0])
+		p.child[0] = uintptr(fds[0])
+		if p.stdin, err = parentEnd(fds[1], "stdin"); err != nil {
+			return nil, err
+		}
+	} else {
+		p.child[0] = a.null.Fd()
+	}
+	for i, name := range [2]string{"stdout", "stderr"} {
+		var fds [2]int
+		if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+			return nil, err
+		}
+		p.fds = append(p.fds, fds[1])
+		p.child[i+1] = uintptr(fds[1])
+		if p.out[i], err = parentEnd(fds[0], name); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// parentEnd makes our end of a pipe one that the runtime can wait for without
+// a thread.
+func parentEnd(fd int, name string) (*os.File, error) {
+	if err := unix.SetNonblock(fd, true); err != nil {
+		return nil, errors.Join(err, unix.Close(fd))
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+func (p *pipeSet) closeChild() {
+	for _, fd := range p.fds {
+		_ = unix.Close(fd) // nothing was written through it here
+	}
+	p.fds = nil
+}
+
+func (p *pipeSet) closeParent() {
+	for _, f := range []*os.File{p.stdin, p.out[0], p.out[1]} {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+}

@@ -1,0 +1,63 @@
+//go:build linux
+
+package pid1
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// killPatience is how long the agent tries to end an exec before it reports
+// survivors. A process can be out of reach only inside the kernel.
+const killPatience = 5 * time.Second
+
+// endAll kills everything that ex started, waits until it is gone, and returns
+// how many processes it could not end.
+func (a *Agent) endAll(ex *exec) int {
+	deadline := time.Now().Add(killPatience)
+	if childless() {
+		return 0
+	}
+	// One call under the kernel's own lock, which a fork cannot slip past: it
+	// reaches everything in the agent's own namespace but the agent. ESRCH: nothing is left.
+	if unix.Getpid() == 1 && a.killAlone(ex, func() { _ = unix.Kill(-1, unix.SIGKILL) }) && a.reaper.awaitEmpty(deadline) {
+		return 0
+	}
+	return a.killGroup(ex.group, deadline)
+}
+
+// killGroup kills by the exec's group, until two looks in a row find nothing:
+// one look can miss a process that was forked behind it.
+func (a *Agent) killGroup(group int, deadline time.Time) int {
+	pause := 200 * time.Microsecond
+	for clean := 0; ; {
+		alive, err := a.members(group, func(pid int) { _ = unix.Kill(pid, unix.SIGKILL) }) // gone meanwhile is what we want
+		if err == nil && alive == 0 {
+			if clean++; clean == 2 {
+				return 0
+			}
+			continue
+		}
+		clean = 0
+		if time.Now().After(deadline) {
+			return max(alive, 1)
+		}
+		// The kernel tells nobody but the parent that a process is gone, and
+		// the parents are strangers: there is only looking again.
+		time.Sleep(pause)
+		pause = min(2*pause, 10*time.Millisecond)
+	}
+}
+
+// members calls visit for each living process of a group and counts them.
+func (a *Agent) members(group int, visit func(pid int)) (int, error) {
+	alive := 0
+	err := scan(func(p procInfo) {
+		if !p.zombie && p.inGroup(group) {
+			alive++
+			visit(p.pid)
+		}
+	})
+	return alive, err
+}

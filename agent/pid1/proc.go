@@ -1,0 +1,103 @@
+//go:build linux
+
+package pid1
+
+import (
+	"bytes"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// procInfo is what /proc says of one process.
+type procInfo struct {
+	pid    int
+	zombie bool
+	groups []byte // the Groups line's value, as it stands
+}
+
+// inGroup reports whether the process carries the supplementary group gid.
+func (p procInfo) inGroup(gid int) bool {
+	var buf [12]byte
+	want := strconv.AppendInt(buf[:0], int64(gid), 10)
+	rest := p.groups
+	for len(rest) > 0 {
+		var word []byte
+		word, rest, _ = bytes.Cut(rest, []byte{' '})
+		if bytes.Equal(word, want) {
+			return true
+		}
+	}
+	return false
+}
+
+// execGroup returns the exec group that the process carries, or 0.
+func (p procInfo) execGroup() int {
+	for w := range bytes.FieldsSeq(p.groups) {
+		if n := parseInt(w); n >= firstGroup && n < firstGroup+groupCount {
+			return int(n)
+		}
+	}
+	return 0
+}
+
+// scan calls visit for every process of the sandbox but the agent. The info's
+// groups are valid during the call only. A process that goes meanwhile is left
+// out.
+func scan(visit func(procInfo)) error {
+	dir, err := unix.Open("/proc", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	self := unix.Getpid()
+	var names []string
+	buf := make([]byte, 16<<10)
+	for {
+		n, err := unix.ReadDirent(dir, buf)
+		if err != nil {
+			return err
+		}
+		if n <= 0 {
+			return nil
+		}
+		_, _, names = unix.ParseDirent(buf[:n], -1, names[:0])
+		for _, name := range names {
+			pid, err := strconv.Atoi(name)
+			if err != nil || pid == self {
+				continue
+			}
+			if info, ok := readProc(pid); ok {
+				visit(info)
+			}
+		}
+	}
+}
+
+// readProc reads a process's state and groups.
+func readProc(pid int) (procInfo, bool) {
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return procInfo{}, false
+	}
+	defer unix.Close(fd)
+	var buf [2048]byte
+	n, err := unix.Read(fd, buf[:])
+	if err != nil || n <= 0 {
+		return procInfo{}, false
+	}
+	info := procInfo{pid: pid}
+	rest := buf[:n]
+	for len(rest) > 0 {
+		var line []byte
+		line, rest, _ = bytes.Cut(rest, []byte{'\n'})
+		if v, ok := bytes.CutPrefix(line, []byte("State:\t")); ok && len(v) > 0 {
+			info.zombie = v[0] == 'Z' || v[0] == 'X'
+		}
+		if v, ok := bytes.CutPrefix(line, []byte("Groups:\t")); ok {
+			info.groups = bytes.TrimSpace(v)
+			break
+		}
+	}
+	return info, true
+}

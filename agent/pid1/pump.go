@@ -1,0 +1,123 @@
+//go:build linux
+
+package pid1
+
+import (
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// pump moves one output of an exec from its pipe to the outputs.
+type pump struct {
+	file    *os.File // the pipe's read end, not blocking
+	index   int
+	out     *outputs
+	max     int64  // 0 is no cap
+	onLimit func() // called once, when max was passed
+	total   int64
+
+	settle  atomic.Bool   // the process is gone: take what is there and stop
+	drained chan struct{} // closed once everything from before that is in out
+	eof     bool          // after drained: nobody holds the pipe any more
+	over    bool          // max was passed
+}
+
+// pumpBuffers are borrowed while there is something to read, so that an exec
+// that prints nothing costs none.
+var pumpBuffers = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
+
+// run reads until the pipe's end, or until [pump.finish] was called and what
+// was in the pipe then is out.
+func (p *pump) run() {
+	defer close(p.drained)
+	raw, err := p.file.SyscallConn()
+	if err != nil {
+		return
+	}
+	// An error is the deadline that finish sets, and settled below.
+	_ = raw.Read(func(fd uintptr) bool { return p.read(int(fd), -1) })
+	if p.eof || p.over {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) {
+		waiting, err := unix.IoctlGetInt(int(fd), unix.TIOCINQ)
+		if err == nil && waiting > 0 {
+			p.read(int(fd), waiting)
+		}
+	})
+}
+
+// read takes what is there, at most limit bytes where that is not negative,
+// and reports whether to stop.
+func (p *pump) read(fd, limit int) bool {
+	buf := pumpBuffers.Get().(*[]byte)
+	defer pumpBuffers.Put(buf)
+	for limit != 0 {
+		part := *buf
+		if limit > 0 {
+			part = part[:min(limit, len(part))]
+		}
+		n, err := syscall.Read(fd, part)
+		switch {
+		case err == syscall.EINTR:
+			continue
+		case err == syscall.EAGAIN:
+			return p.settle.Load()
+		case err != nil || n == 0:
+			p.eof = true
+			return true
+		}
+		if limit > 0 {
+			limit -= n
+		}
+		if p.keep(part[:n]) {
+			return true
+		}
+	}
+	return true
+}
+
+// keep stores b up to the cap and reports whether that was passed.
+func (p *pump) keep(b []byte) bool {
+	if p.max > 0 && p.total+int64(len(b)) > p.max {
+		b = b[:p.max-p.total]
+		p.over = true
+	}
+	p.total += int64(len(b))
+	if len(b) > 0 {
+		p.out.write(p.index, b)
+	}
+	if p.over {
+		p.onLimit()
+	}
+	return p.over
+}
+
+// finish makes run return once it has what is in the pipe now.
+func (p *pump) finish() {
+	p.settle.Store(true)
+	_ = p.file.SetReadDeadline(time.Now()) // a pipe that is closed already needs no deadline
+}
+
+// trail keeps reading for those that outlived the exec's process, so that they
+// neither stall nor die of a full pipe.
+func (p *pump) trail() {
+	defer p.file.Close()
+	if p.eof || p.over {
+		return
+	}
+	p.settle.Store(false)
+	if p.file.SetReadDeadline(time.Time{}) != nil {
+		return
+	}
+	raw, err := p.file.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Read(func(fd uintptr) bool { return p.read(int(fd), -1) })
+}

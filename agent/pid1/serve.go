@@ -1,0 +1,312 @@
+//go:build linux
+
+package pid1
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/yamux"
+	"golang.org/x/sys/unix"
+
+	"github.com/caisson-dev/caisson/agent/wire"
+)
+
+// helloPatience bounds how long a connection may take to say who it is.
+const helloPatience = 5 * time.Second
+
+// serve speaks with one client until its connection ends.
+func (a *Agent) serve(conn net.Conn) {
+	defer conn.Close()
+	l, err := a.greet(conn)
+	if err != nil {
+		return // the client was told, or is gone
+	}
+	defer a.dismiss(l)
+	session, err := yamux.Server(conn, wire.MuxConfig())
+	if err != nil {
+		return
+	}
+	defer session.Close()
+	for {
+		stream, err := session.AcceptStream()
+		if err != nil {
+			return
+		}
+		go a.call(stream, l)
+	}
+}
+
+// greet takes a connection's Hello and answers it.
+func (a *Agent) greet(conn net.Conn) (*lease, error) {
+	if err := conn.SetDeadline(time.Now().Add(helloPatience)); err != nil {
+		return nil, err
+	}
+	var h wire.Hello
+	f, err := wire.NewReader(conn).Next()
+	if err != nil {
+		return nil, err
+	}
+	if f.Type != wire.TypeHello {
+		return nil, fmt.Errorf("%w: type %d for a hello", wire.ErrFrame, f.Type)
+	}
+	if err := f.Message(&h); err != nil {
+		return nil, err
+	}
+	if no := a.admit(&h); no != nil {
+		return nil, errors.Join(errors.New(no.Message), wire.WriteMessage(conn, wire.TypeFailure, no))
+	}
+	l := a.joinLease(h.Lease)
+	w := wire.Welcome{Version: wire.Version, Build: a.cfg.Build, PID: os.Getpid()}
+	err = errors.Join(wire.WriteMessage(conn, wire.TypeWelcome, w), conn.SetDeadline(time.Time{}))
+	if err != nil {
+		a.dismiss(l)
+		return nil, err
+	}
+	return l, nil
+}
+
+// call serves one stream.
+func (a *Agent) call(s *yamux.Stream, l *lease) {
+	defer s.Close()
+	r := wire.NewReader(s)
+	f, err := r.Next()
+	if err != nil || f.Type != wire.TypeRequest {
+		return
+	}
+	var req wire.Request
+	if err := f.Message(&req); err != nil {
+		fail(s, "invalid", err)
+		return
+	}
+	switch {
+	case req.Op == wire.OpExec && req.Exec != nil:
+		a.callExec(s, r, req.Exec, l)
+	case req.Op == wire.OpAttach && req.Attach != nil:
+		a.callAttach(s, r, req.Attach)
+	case req.Op == wire.OpStdin && req.Stdin != nil:
+		a.callStdin(s, r, req.Stdin)
+	case req.Op == wire.OpKill && req.Kill != nil:
+		a.callKill(s, req.Kill)
+	case req.Op == wire.OpPut && req.Put != nil:
+		a.callPut(s, r, req.Put)
+	case req.Op == wire.OpList:
+		reply(s, wire.Reply{Execs: a.list()})
+	case req.Op == wire.OpStats:
+		reply(s, wire.Reply{Stats: a.stats()})
+	default:
+		fail(s, "unsupported", fmt.Errorf("this agent has no call %q", req.Op))
+	}
+}
+
+// reply and fail end a call. A client that is gone needs neither.
+func reply(w io.Writer, r wire.Reply) { _ = wire.WriteMessage(w, wire.TypeReply, r) }
+
+func fail(w io.Writer, kind string, err error) {
+	_ = wire.WriteMessage(w, wire.TypeFailure, wire.Failure{Kind: kind, Message: err.Error()})
+}
+
+func (a *Agent) callExec(s *yamux.Stream, r *wire.Reader, req *wire.Exec, l *lease) {
+	if err := checkExec(req); err != nil {
+		fail(s, "invalid", err)
+		return
+	}
+	ex, err := a.start(req, l)
+	var never *notStarted
+	switch {
+	case errors.As(err, &never):
+		_ = wire.WriteMessage(s, wire.TypeEnd, wire.End{Code: never.code, Error: never.text})
+		return
+	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOMEM), errors.Is(err, errBusy), errors.Is(err, unix.ENOSPC):
+		fail(s, "exhausted", fmt.Errorf("start a process: %w", err))
+		return
+	case err != nil:
+		fail(s, "internal", err)
+		return
+	}
+	a.stream(s, r, ex, [2]int64{})
+}
+
+func (a *Agent) callAttach(s *yamux.Stream, r *wire.Reader, req *wire.Attach) {
+	ex := a.find(req.ID)
+	if ex == nil {
+		fail(s, "not_found", fmt.Errorf("no exec %s", req.ID))
+		return
+	}
+	a.stream(s, r, ex, [2]int64{max(0, req.Stdout), max(0, req.Stderr)})
+}
+
+// stream sends an exec's output and end to one client, and obeys it meanwhile.
+func (a *Agent) stream(s *yamux.Stream, r *wire.Reader, ex *exec, at [2]int64) {
+	var gone atomic.Bool
+	acked := make(chan struct{})
+	go func() {
+		defer close(acked)
+		a.obey(r, ex)
+		gone.Store(true)
+		ex.out.wake()
+	}()
+	// The reader ends with the stream, which closes below.
+	if err := wire.WriteMessage(s, wire.TypeStarted, wire.Started{PID: ex.pid}); err != nil {
+		return
+	}
+	buf := make([]byte, 0, 1024)
+	for {
+		frame, end := ex.out.next(buf[:0], &at, gone.Load)
+		switch {
+		case end != nil:
+			_ = wire.WriteMessage(s, wire.TypeEnd, end) // without it the client attaches again
+			<-acked
+			return
+		case frame == nil:
+			return
+		}
+		if _, err := s.Write(frame); err != nil {
+			return
+		}
+		buf = frame
+	}
+}
+
+// obey carries out what a client says while it follows an exec, until the
+// client has everything or is gone.
+func (a *Agent) obey(r *wire.Reader, ex *exec) {
+	for {
+		f, err := r.Next()
+		if err != nil {
+			return
+		}
+		switch f.Type {
+		case wire.TypeAck:
+			ack, err := f.Ack()
+			if err != nil {
+				return
+			}
+			ex.out.ack(ack)
+			if ex.complete(ack) {
+				a.delivered(ex)
+				return
+			}
+		case wire.TypeCancel:
+			ex.end(endedCanceled)
+		case wire.TypeSignal:
+			var sig wire.Signal
+			if f.Message(&sig) == nil && sig.Number > 0 && sig.Number <= 64 {
+				_ = a.reaper.signal(ex, unix.Signal(sig.Number)) // it may have ended: the End says so
+			}
+		default:
+			return
+		}
+	}
+}
+
+// complete reports whether an ack covers all that ex will ever say.
+func (ex *exec) complete(ack wire.Ack) bool {
+	ex.out.mu.Lock()
+	defer ex.out.mu.Unlock()
+	return ex.out.end != nil && ack.Stdout >= ex.out.end.Stdout && ack.Stderr >= ex.out.end.Stderr
+}
+
+func (a *Agent) callStdin(s *yamux.Stream, r *wire.Reader, req *wire.Stdin) {
+	ex := a.find(req.ID)
+	if ex == nil {
+		fail(s, "not_found", fmt.Errorf("no exec %s", req.ID))
+		return
+	}
+	defer ex.closeStdin()
+	for {
+		f, err := r.Next()
+		if err != nil {
+			return
+		}
+		switch f.Type {
+		case wire.TypeStdin:
+			if err := ex.feed(f.Payload); err != nil {
+				fail(s, "conflict", fmt.Errorf("standard input is closed: %w", err))
+				return
+			}
+		case wire.TypeStdinEOF:
+			reply(s, wire.Reply{})
+			return
+		default:
+			return
+		}
+	}
+}
+
+func (a *Agent) callKill(s *yamux.Stream, req *wire.Kill) {
+	ex := a.find(req.ID)
+	if ex == nil {
+		fail(s, "not_found", fmt.Errorf("no exec %s", req.ID))
+		return
+	}
+	ex.end(endedCanceled)
+	<-ex.done
+	// Its process may have ended long ago, and what that left behind not.
+	left := a.killGroup(ex.group, time.Now().Add(killPatience))
+	a.mu.Lock()
+	ex.settled = left == 0
+	a.mu.Unlock()
+	reply(s, wire.Reply{Count: left})
+}
+
+func (a *Agent) callPut(s *yamux.Stream, r *wire.Reader, req *wire.Put) {
+	files, size, err := a.put(req, &dataReader{frames: r})
+	switch {
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+		fail(s, "exhausted", fmt.Errorf("the workspace is full: %w", err))
+	case err != nil:
+		fail(s, "invalid", err)
+	default:
+		reply(s, wire.Reply{Files: files, Bytes: size})
+	}
+}
+
+// dataReader joins Data frames into the bytes that they carry.
+type dataReader struct {
+	frames *wire.Reader
+	rest   []byte
+	done   bool
+}
+
+func (d *dataReader) Read(p []byte) (int, error) {
+	for len(d.rest) == 0 {
+		if d.done {
+			return 0, io.EOF
+		}
+		f, err := d.frames.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return 0, io.ErrUnexpectedEOF // the client went before its DataEnd
+		case err != nil:
+			return 0, err
+		case f.Type == wire.TypeDataEnd:
+			d.done = true
+		case f.Type == wire.TypeData:
+			d.rest = f.Payload
+		default:
+			return 0, fmt.Errorf("%w: type %d in a file transfer", wire.ErrFrame, f.Type)
+		}
+	}
+	n := copy(p, d.rest)
+	d.rest = d.rest[n:]
+	return n, nil
+}
+
+func (a *Agent) stats() *wire.Stats {
+	st := &wire.Stats{
+		CPUUS: a.cgroup.cpuUS(), MemoryBytes: a.cgroup.memory(), Processes: a.cgroup.tasks(),
+		OOMKills: a.cgroup.oomKills(), PIDsMax: a.cgroup.pidsHits(), AgentBytes: ownResident(), AgentTasks: ownTasks(),
+	}
+	_ = scan(func(p procInfo) { // an unreadable /proc shows no zombies
+		if p.zombie {
+			st.Zombies++
+		}
+	})
+	return st
+}

@@ -1,0 +1,202 @@
+//go:build linux
+
+package pid1
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Scores that steer the kernel when memory is short: whatever an exec started
+// goes before the agent. The agent raises its own for the moment of the fork,
+// since a child inherits it, and takes it back, which needs no privilege down
+// to what it was born with.
+const childOOMScore = "500"
+
+// spawner starts processes, one at a time.
+type spawner struct {
+	reaper   *reaper
+	oomScore *os.File // nil where it cannot be written
+	ownScore []byte
+}
+
+func newSpawner(r *reaper) *spawner {
+	s := &spawner{reaper: r}
+	own, err := os.ReadFile("/proc/self/oom_score_adj")
+	if err != nil {
+		return s
+	}
+	f, err := os.OpenFile("/proc/self/oom_score_adj", os.O_WRONLY, 0)
+	if err != nil {
+		return s
+	}
+	s.oomScore, s.ownScore = f, own
+	return s
+}
+
+// start forks and registers ex, whose pid it sets.
+func (s *spawner) start(ex *exec, binary string, attr *syscall.ProcAttr) error {
+	r := s.reaper
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s.oomScore != nil {
+		if _, err := s.oomScore.WriteAt([]byte(childOOMScore), 0); err == nil {
+			defer func() { _, _ = s.oomScore.WriteAt(s.ownScore, 0) }() // cannot fail where raising did not
+		}
+	}
+	pid, err := syscall.ForkExec(binary, ex.req.Argv, attr)
+	if err != nil {
+		return err
+	}
+	ex.pid = pid
+	r.leaders[pid] = ex
+	r.spawned++
+	r.empty = false
+	r.changed.Broadcast()
+	return nil
+}
+
+// procAttr says how ex is run: as its role's user, in a session and a group
+// of its own, with nothing open but its three streams.
+func (a *Agent) procAttr(ex *exec, files [3]uintptr, env []string) *syscall.ProcAttr {
+	uid := uint32(a.uid(ex.req.Role))
+	return &syscall.ProcAttr{
+		Dir:   ex.dir,
+		Env:   env,
+		Files: files[:],
+		Sys: &syscall.SysProcAttr{
+			Setsid:     true,
+			Credential: &syscall.Credential{Uid: uid, Gid: uid, Groups: []uint32{uint32(ex.group)}},
+		},
+	}
+}
+
+// notStarted is why a process never began, with the code that a shell gives.
+type notStarted struct {
+	code int
+	text string
+}
+
+func (e *notStarted) Error() string { return e.text }
+
+// lookup finds the program that argv0 names, in the PATH of env, as the exec's
+// user sees it.
+func (a *Agent) lookup(ex *exec, env []string) (string, error) {
+	name := ex.req.Argv[0]
+	if name == "" {
+		return "", &notStarted{127, "the command's name is empty"}
+	}
+	var found string
+	var reason error
+	err := a.as(ex.req.Role, func() {
+		if strings.Contains(name, "/") {
+			if !path.IsAbs(name) {
+				name = path.Join(ex.dir, name)
+			}
+			found, reason = name, runnable(name)
+			return
+		}
+		found, reason = searchPath(name, ex.dir, getenv(env, "PATH"))
+	})
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case reason == nil:
+		return found, nil
+	case errors.Is(reason, unix.ENOENT), errors.Is(reason, unix.ENOTDIR):
+		return "", &notStarted{127, ex.req.Argv[0] + ": command not found"}
+	}
+	return "", &notStarted{126, fmt.Sprintf("%s: %v", ex.req.Argv[0], reason)}
+}
+
+// searchPath looks for name in the folders of list. Like execvp, it goes on
+// over files that may not be run and remembers the first such.
+func searchPath(name, dir, list string) (string, error) {
+	var denied error
+	for folder := range strings.SplitSeq(list, ":") {
+		if !path.IsAbs(folder) {
+			folder = path.Join(dir, folder)
+		}
+		file := path.Join(folder, name)
+		switch err := runnable(file); {
+		case err == nil:
+			return file, nil
+		case errors.Is(err, unix.EACCES) && denied == nil:
+			denied = err
+		}
+	}
+	if denied != nil {
+		return "", denied
+	}
+	return "", unix.ENOENT
+}
+
+// runnable reports why the calling thread's user cannot run file, if so.
+func runnable(file string) error {
+	var st unix.Stat_t
+	if err := unix.Stat(file, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return unix.EACCES
+	}
+	if st.Mode&0o111 == 0 {
+		return unix.EACCES
+	}
+	return nil
+}
+
+// explain turns the error of a fork or exec into words. Where a resource is
+// short it returns the error itself, which is caisson's to report.
+func explain(ex *exec, binary string, err error) error {
+	var st unix.Stat_t
+	switch {
+	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOMEM):
+		return err
+	case unix.Stat(ex.dir, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR:
+		return &notStarted{126, fmt.Sprintf("working directory %s: no such directory", ex.dir)}
+	case errors.Is(err, unix.ENOENT):
+		return &notStarted{127, fmt.Sprintf("%s: its interpreter or loader is not in the image", binary)}
+	case errors.Is(err, unix.E2BIG):
+		return &notStarted{126, "the command line and the environment are too long; pass the data as a file"}
+	}
+	return &notStarted{126, fmt.Sprintf("%s: %v", binary, err)}
+}
+
+func getenv(env []string, key string) string {
+	value := ""
+	for _, kv := range env {
+		if k, v, ok := strings.Cut(kv, "="); ok && k == key {
+			value = v
+		}
+	}
+	return value
+}
+
+// mergeEnv lays the later lists over the earlier: a key keeps its last value.
+func mergeEnv(lists ...[]string) []string {
+	index := map[string]int{}
+	var out []string
+	for _, list := range lists {
+		for _, kv := range list {
+			k, _, ok := strings.Cut(kv, "=")
+			if !ok || k == "" {
+				continue
+			}
+			if i, seen := index[k]; seen {
+				out[i] = kv
+				continue
+			}
+			index[k] = len(out)
+			out = append(out, kv)
+		}
+	}
+	return out
+}

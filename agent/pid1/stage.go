@@ -1,0 +1,76 @@
+//go:build linux
+
+package pid1
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/caisson-dev/caisson/agent/wire"
+)
+
+// stage writes an exec's staged files where its user can read and not write
+// them.
+func (a *Agent) stage(req *wire.Exec) error {
+	if len(req.Stage) == 0 {
+		return nil
+	}
+	dir := path.Join(wire.StageDir, req.ID)
+	if err := os.Mkdir(dir, 0o711); err != nil {
+		return fmt.Errorf("stage: %w", err)
+	}
+	for _, f := range req.Stage {
+		if err := os.WriteFile(path.Join(dir, f.Name), f.Data, 0o444); err != nil {
+			return fmt.Errorf("stage: %w", err)
+		}
+	}
+	return nil
+}
+
+func (a *Agent) unstage(req *wire.Exec) {
+	if len(req.Stage) > 0 {
+		_ = os.RemoveAll(path.Join(wire.StageDir, req.ID)) // what stays is read-only and small, and goes with the sandbox
+	}
+}
+
+// checkExec reports what is wrong with a request.
+func checkExec(req *wire.Exec) error {
+	if !validID(req.ID) {
+		return fmt.Errorf("exec id %q", req.ID)
+	}
+	if len(req.Argv) == 0 {
+		return fmt.Errorf("no command")
+	}
+	if req.Role != "" && req.Role != "user" && req.Role != roleRunner {
+		return fmt.Errorf("role %q", req.Role)
+	}
+	for _, s := range req.Argv {
+		if strings.IndexByte(s, 0) >= 0 {
+			return fmt.Errorf("an argument has a NUL byte")
+		}
+	}
+	for _, s := range req.Env {
+		if strings.IndexByte(s, 0) >= 0 {
+			return fmt.Errorf("an environment variable has a NUL byte")
+		}
+	}
+	size := 0
+	for _, f := range req.Stage {
+		if f.Name == "" || f.Name == "." || f.Name == ".." || strings.ContainsAny(f.Name, "/\x00") {
+			return fmt.Errorf("staged file name %q", f.Name)
+		}
+		size += len(f.Data)
+	}
+	if size > wire.MaxStage {
+		return fmt.Errorf("%d bytes staged, at most %d", size, wire.MaxStage)
+	}
+	return nil
+}
+
+// validID reports whether id has the form of a sandbox.ID, which this package
+// does not import.
+func validID(id string) bool {
+	return len(id) == 32 && strings.Trim(id, "0123456789abcdef") == ""
+}

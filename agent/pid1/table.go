@@ -1,0 +1,179 @@
+//go:build linux
+
+package pid1
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/caisson-dev/caisson/agent/wire"
+)
+
+// Groups that mark an exec's processes. They stay below 65536, which rootless
+// engines map, and above the users' own.
+const (
+	firstGroup = 60000
+	groupCount = 5000
+)
+
+// keepEnded bounds the ended execs whose output waits for a client.
+const keepEnded = 256
+
+var errBusy = errors.New("too many execs: end some, or wait for them")
+
+// register gives ex its group and its place in the table.
+func (a *Agent) register(ex *exec) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.execs[ex.req.ID] != nil {
+		return fmt.Errorf("exec %s exists", ex.req.ID)
+	}
+	if len(a.execs) >= keepEnded {
+		a.sweepLocked()
+	}
+	for range groupCount {
+		g := firstGroup + a.nextGroup%groupCount
+		a.nextGroup++
+		if a.groups[g] == nil {
+			ex.group = g
+			a.groups[g] = ex
+			a.execs[ex.req.ID] = ex
+			ex.lease.add(ex)
+			return nil
+		}
+	}
+	return errBusy
+}
+
+// forget takes ex, which has no process, out of the table.
+func (a *Agent) forget(ex *exec) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.forgetLocked(ex)
+}
+
+func (a *Agent) forgetLocked(ex *exec) {
+	delete(a.execs, ex.req.ID)
+	delete(a.groups, ex.group)
+	ex.lease.remove(ex)
+}
+
+// conclude notes that ex has ended.
+func (a *Agent) conclude(ex *exec, settled bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	ex.ended = true
+	ex.settled = settled || childless()
+	if ex.read && ex.settled {
+		a.forgetLocked(ex)
+	}
+}
+
+// delivered notes that a client has all of ex's output and its end.
+func (a *Agent) delivered(ex *exec) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	ex.read = true
+	if ex.ended && ex.settled {
+		a.forgetLocked(ex)
+	}
+}
+
+// sweepLocked looks once at all processes, marks the execs that have none
+// left, and drops what nobody will ask for: what was read, and the oldest
+// beyond keepEnded.
+func (a *Agent) sweepLocked() {
+	living := map[int]int{}
+	if err := scan(func(p procInfo) {
+		if !p.zombie {
+			living[p.execGroup()]++
+		}
+	}); err != nil {
+		return // without a look nothing is known to be gone
+	}
+	var ended []*exec
+	for _, ex := range a.execs {
+		if !ex.ended {
+			continue
+		}
+		ex.settled = living[ex.group] == 0
+		switch {
+		case ex.settled && ex.read:
+			a.forgetLocked(ex)
+		case ex.settled:
+			ended = append(ended, ex)
+		}
+	}
+	for len(ended) >= keepEnded {
+		oldest := 0
+		for i := range ended {
+			if ended[i].since.Before(ended[oldest].since) {
+				oldest = i
+			}
+		}
+		a.forgetLocked(ended[oldest])
+		ended[oldest] = ended[len(ended)-1]
+		ended = ended[:len(ended)-1]
+	}
+}
+
+// aloneLocked reports whether no other exec can have processes.
+func (a *Agent) aloneLocked(ex *exec) bool {
+	for _, other := range a.execs {
+		if other != ex && !other.settled {
+			return false
+		}
+	}
+	return true
+}
+
+func (a *Agent) find(id string) *exec {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.execs[id]
+}
+
+// list describes every exec in the table.
+func (a *Agent) list() []wire.ExecInfo {
+	processes := map[int]int{}
+	_ = scan(func(p procInfo) { // an unreadable /proc shows as no processes
+		if !p.zombie {
+			processes[p.execGroup()]++
+		}
+	})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	infos := make([]wire.ExecInfo, 0, len(a.execs))
+	for _, ex := range a.execs {
+		if ex.shownPID == 0 {
+			continue // it is being started
+		}
+		stdout, stderr := ex.out.totals()
+		infos = append(infos, wire.ExecInfo{
+			ID: ex.req.ID, Argv: ex.req.Argv, PID: ex.shownPID, AgeMS: time.Since(ex.since).Milliseconds(), Running: !ex.ended,
+			Processes: processes[ex.group], Stdout: stdout, Stderr: stderr, Lease: ex.lease.id,
+		})
+	}
+	return infos
+}
+
+// show lets ex, whose process runs now, appear in lists.
+func (a *Agent) show(ex *exec) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	ex.shownPID, ex.since = ex.pid, ex.started
+}
+
+// killAlone kills everything in the sandbox if ex is the only exec that can
+// have processes, and reports whether it was. The lock keeps out an exec that
+// begins meanwhile: it registers before it forks.
+func (a *Agent) killAlone(ex *exec, kill func()) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.aloneLocked(ex) {
+		return false
+	}
+	kill()
+	return true
+}

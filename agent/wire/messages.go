@@ -1,0 +1,228 @@
+package wire
+
+// Places inside a sandbox.
+const (
+	// RunDir belongs to the agent: a tmpfs that users may pass through and not
+	// list or write.
+	RunDir = "/run/caisson"
+	// PrivateDir, below it, is closed to users: the agent's sockets.
+	PrivateDir = RunDir + "/private/io"
+	// SocketName is the agent's socket in PrivateDir, ReadyName the host's,
+	// which the agent connects to once it listens.
+	SocketName = "agent.sock"
+	ReadyName  = "ready.sock"
+	// StageDir holds a folder for each exec, with the files that were staged
+	// for it.
+	StageDir = RunDir + "/exec"
+	// AgentPath is where the agent's binary is mounted.
+	AgentPath = RunDir + "/agent"
+	// WorkspaceDir is the folder that lasts.
+	WorkspaceDir = "/workspace"
+	// HomeDir is the users' home: empty at the start, and not the workspace.
+	HomeDir = "/home/sandbox"
+)
+
+// StagePath is where the staged file name of exec id lies.
+func StagePath(id, name string) string { return StageDir + "/" + id + "/" + name }
+
+// Hello opens a connection.
+type Hello struct {
+	Version int `json:"version"`
+	// Secret is what the claim set. It is never shown by the agent.
+	Secret []byte `json:"secret"`
+	// Claim takes an agent that nobody has claimed. An agent is claimed once:
+	// another claim is a conflict.
+	Claim *Claim `json:"claim,omitempty"`
+	Lease Lease  `json:"lease"`
+}
+
+// Claim gives an agent its owner: until then it serves nobody. A pool keeps
+// unclaimed agents ready.
+type Claim struct {
+	Secret    []byte `json:"secret"` // 32 bytes or more, of every later Hello
+	UID       int    `json:"uid"`    // of role user; the gid is the same
+	RunnerUID int    `json:"runner_uid"`
+	// OneShot makes the agent end itself, and so the sandbox, once nobody has
+	// been connected for [Lease].GraceMS.
+	OneShot bool `json:"one_shot,omitempty"`
+	// Env is the base of each exec's environment, KEY=VALUE.
+	Env []string `json:"env,omitempty"`
+}
+
+// Lease says what becomes of the execs of a connection that breaks. Several
+// connections may share a lease; it breaks with the last of them.
+type Lease struct {
+	ID string `json:"id"`
+	// Keep lets the execs go on without a client, as a session's do. Otherwise
+	// they are ended after GraceMS.
+	Keep    bool  `json:"keep,omitempty"`
+	GraceMS int64 `json:"grace_ms,omitempty"` // 0 is [DefaultGraceMS], at most [MaxGraceMS]
+}
+
+// The grace of a lease.
+const (
+	DefaultGraceMS = 2000
+	MaxGraceMS     = 5000
+)
+
+// Welcome answers a Hello.
+type Welcome struct {
+	Version int    `json:"version"`
+	Build   string `json:"build"` // of the agent, for people
+	PID     int    `json:"pid"`   // the agent's, in its own namespace: 1 in a container
+}
+
+// Failure ends a stream: the call did not work.
+type Failure struct {
+	Kind    string `json:"kind"` // name of a sandbox.Kind
+	Message string `json:"message"`
+}
+
+// Op names a call.
+type Op string
+
+// The calls.
+const (
+	OpExec   Op = "exec"   // start a process and follow it
+	OpAttach Op = "attach" // follow one that runs, or read what it left
+	OpStdin  Op = "stdin"  // standard input of one that runs
+	OpKill   Op = "kill"   // end everything that an exec started
+	OpList   Op = "list"   // execs that run or whose end nobody has read
+	OpPut    Op = "put"    // a tar stream into the workspace
+	OpStats  Op = "stats"  // the sandbox's resources, now
+)
+
+// Request opens a call: Op, and the field of its name.
+type Request struct {
+	Op     Op      `json:"op"`
+	Exec   *Exec   `json:"exec,omitempty"`
+	Attach *Attach `json:"attach,omitempty"`
+	Stdin  *Stdin  `json:"stdin,omitempty"`
+	Kill   *Kill   `json:"kill,omitempty"`
+	Put    *Put    `json:"put,omitempty"`
+}
+
+// Exec asks for a process.
+type Exec struct {
+	ID        string   `json:"id"` // chosen by the client, fresh
+	Argv      []string `json:"argv"`
+	Env       []string `json:"env,omitempty"` // over the claim's; a later one wins
+	Dir       string   `json:"dir,omitempty"` // "" is the workspace
+	Role      string   `json:"role,omitempty"`
+	TimeoutMS int64    `json:"timeout_ms,omitempty"` // 0 is none
+	// MaxOutput ends the exec once either stream has passed it, in bytes. 0 is
+	// no cap.
+	MaxOutput int64 `json:"max_output,omitempty"`
+	// Stdin says that an [OpStdin] call follows; otherwise it reads /dev/null.
+	Stdin bool `json:"stdin,omitempty"`
+	// Reap ends, with the process, everything that it started.
+	Reap bool `json:"reap,omitempty"`
+	// Drop lets output that nobody reads push out the oldest, instead of
+	// stalling the process.
+	Drop  bool    `json:"drop,omitempty"`
+	Stage []Stage `json:"stage,omitempty"`
+}
+
+// Stage is a file that the agent holds ready for an exec, at [StagePath],
+// readable and not writable by its user, gone with the exec.
+type Stage struct {
+	Name string `json:"name"` // one path element
+	Data []byte `json:"data"`
+}
+
+// Attach asks for an exec's output from the given offsets on.
+type Attach struct {
+	ID     string `json:"id"`
+	Stdout int64  `json:"stdout"`
+	Stderr int64  `json:"stderr"`
+}
+
+// Stdin names the exec that the following Stdin frames are for. Input has a
+// call of its own so that a process that does not read it holds up neither its
+// output nor a Cancel.
+type Stdin struct {
+	ID string `json:"id"`
+}
+
+// Kill names an exec.
+type Kill struct {
+	ID string `json:"id"`
+}
+
+// Put asks for a tar stream, sent as Data frames, to be unpacked below the
+// workspace as a role's user.
+type Put struct {
+	Dir  string `json:"dir,omitempty"` // below the workspace
+	Role string `json:"role,omitempty"`
+}
+
+// Signal asks for a signal to an exec's process.
+type Signal struct {
+	Number int `json:"number"`
+}
+
+// Started says that the process runs.
+type Started struct {
+	PID int `json:"pid"` // in the sandbox's namespace
+}
+
+// End is the last word about an exec. All output comes before it.
+type End struct {
+	Code   int      `json:"code"`             // of the process, or 128 + signal
+	Signal int      `json:"signal,omitempty"` // that ended it
+	Ended  string   `json:"ended,omitempty"`  // "timeout", "canceled", "output": who ended it, if caisson did
+	Events []string `json:"events,omitempty"` // "oom", "pids", "disk"
+	Shared bool     `json:"shared,omitempty"`
+	// Error says why the process never began; Code is then 126 or 127.
+	Error string `json:"error,omitempty"`
+	// Survivors counts processes that could not be ended.
+	Survivors int   `json:"survivors,omitempty"`
+	Stdout    int64 `json:"stdout"` // bytes in all
+	Stderr    int64 `json:"stderr"`
+	Usage     Usage `json:"usage"`
+}
+
+// Usage is what an exec used, each figure with its method.
+type Usage struct {
+	WallUS          int64  `json:"wall_us"`
+	CPUUS           int64  `json:"cpu_us"`
+	CPUMethod       string `json:"cpu_method"`
+	MemoryBytes     int64  `json:"memory_bytes"`
+	MemoryMethod    string `json:"memory_method"`
+	Processes       int    `json:"processes"`
+	ProcessesMethod string `json:"processes_method"`
+}
+
+// Reply answers a short call.
+type Reply struct {
+	Execs []ExecInfo `json:"execs,omitempty"`
+	Stats *Stats     `json:"stats,omitempty"`
+	Files int        `json:"files,omitempty"`
+	Bytes int64      `json:"bytes,omitempty"`
+	Count int        `json:"count,omitempty"`
+}
+
+// ExecInfo describes an exec in a list.
+type ExecInfo struct {
+	ID        string   `json:"id"`
+	Argv      []string `json:"argv"`
+	PID       int      `json:"pid"`
+	AgeMS     int64    `json:"age_ms"`
+	Running   bool     `json:"running"`
+	Processes int      `json:"processes"`
+	Stdout    int64    `json:"stdout"`
+	Stderr    int64    `json:"stderr"`
+	Lease     string   `json:"lease"`
+}
+
+// Stats is one reading of a sandbox's resources.
+type Stats struct {
+	CPUUS       int64 `json:"cpu_us"`
+	MemoryBytes int64 `json:"memory_bytes"`
+	Processes   int   `json:"processes"` // tasks, the agent's included
+	Zombies     int   `json:"zombies"`
+	OOMKills    int64 `json:"oom_kills"`
+	PIDsMax     int64 `json:"pids_max"` // times that the limit was hit
+	AgentBytes  int64 `json:"agent_bytes"`
+	AgentTasks  int   `json:"agent_tasks"`
+}

@@ -1,0 +1,40 @@
+//go:build linux
+
+// Command caisson-agent is the first process of a sandbox. The runtime mounts
+// it into the image and starts it; it is of no use by hand.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/caisson-dev/caisson/agent/pid1"
+)
+
+func main() {
+	// Few threads and a small heap: the agent lives inside the limits of what
+	// it guards.
+	runtime.GOMAXPROCS(2)
+	debug.SetGCPercent(50)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	a, err := pid1.New(pid1.Config{Build: build()})
+	if err == nil {
+		err = a.Run(ctx)
+	}
+	fmt.Fprintln(os.Stderr, "caisson-agent:", err)
+	os.Exit(1)
+}
+
+func build() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	return info.Main.Version
+}

@@ -1,0 +1,210 @@
+package docker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/volume"
+	"github.com/docker/docker/client"
+
+	"github.com/caisson-dev/caisson/internal/dockerclient"
+	"github.com/caisson-dev/caisson/runtimes"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// readyPatience bounds how long a started container's agent may take to listen.
+const readyPatience = 30 * time.Second
+
+// cleanPatience bounds the removal of what a failed step left.
+const cleanPatience = 30 * time.Second
+
+// Create makes and starts a container, and returns once its agent listens.
+// Errors: NotFound for the image, Conflict where inspect differs from the plan,
+// Unsupported for an OCI runtime that the engine lacks, Exhausted, Unavailable,
+// and the context's.
+func (r *Runtime) Create(ctx context.Context, id sandbox.ID, plan runtimes.Plan) (_ runtimes.Instance, err error) {
+	if !id.Valid() || plan.Runtime != Name {
+		return nil, sandbox.Errorf(sandbox.Invalid, "create %q by a plan of runtime %q", id, plan.Runtime)
+	}
+	var req request
+	if err := json.Unmarshal(plan.Request, &req); err != nil {
+		return nil, sandbox.Errorf(sandbox.Invalid, "read the plan: %w", err)
+	}
+	api, err := r.cfg.Engine.API(ctx)
+	if err != nil {
+		return nil, err
+	}
+	inst := &Instance{r: r, api: api, handle: runtimes.Handle{
+		Version: runtimes.HandleVersion, Runtime: Name, Kind: runtimes.KindSandbox, ID: id, Name: containerName(id),
+		Session: plan.Spec.Session, Owner: plan.Spec.Owner, Language: plan.Spec.Language, Kept: plan.Spec.Keep, Created: time.Now().UTC().Truncate(time.Second), Running: true,
+	}}
+	defer func() {
+		if err != nil {
+			clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanPatience)
+			defer cancel()
+			err = errors.Join(err, inst.Destroy(clean))
+		}
+	}()
+	ready, err := r.listenReady(id, plan.Spec.Owner)
+	if err != nil {
+		return nil, err
+	}
+	defer ready.Close()
+	if err := r.createContainer(ctx, api, inst.handle, plan, req); err != nil {
+		return nil, err
+	}
+	if err := api.ContainerStart(ctx, inst.handle.Name, container.StartOptions{}); err != nil {
+		return nil, startError(err)
+	}
+	return inst, r.awaitReady(ctx, inst, ready)
+}
+
+func containerName(id sandbox.ID) string { return "caisson-" + string(id) }
+
+// listenReady makes the private folder and the socket in it that the agent
+// rings once it listens.
+func (r *Runtime) listenReady(id sandbox.ID, owner string) (*net.UnixListener, error) {
+	dir, err := r.makeFolder(id, owner)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, readyName)
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("listen for the agent: %w", err)
+	}
+	if err := os.Chmod(path, 0o777); err != nil {
+		return nil, errors.Join(fmt.Errorf("listen for the agent: %w", err), ln.Close())
+	}
+	return ln, nil
+}
+
+// labels are what an engine object carries, so that it is found again.
+func labels(h runtimes.Handle, spec sandbox.Spec) map[string]string {
+	l := map[string]string{}
+	for k, v := range spec.Labels {
+		l[Label+"user."+k] = v
+	}
+	l[labelID] = string(h.ID)
+	l[labelHandle] = strconv.Itoa(h.Version)
+	l[labelOwner] = h.Owner
+	l[labelCreated] = h.Created.Format(time.RFC3339)
+	if spec.Keep {
+		l[labelKeep] = "true"
+	}
+	if h.Session != "" {
+		l[labelSession] = h.Session
+	}
+	if h.Language != "" {
+		l[labelLanguage] = h.Language
+	}
+	return l
+}
+
+func (r *Runtime) createContainer(ctx context.Context, api *client.Client, h runtimes.Handle, plan runtimes.Plan, req request) error {
+	req.Config.Labels = labels(h, plan.Spec)
+	mounts := append([]mount.Mount(nil), req.Host.Mounts...)
+	for i, m := range mounts {
+		if m.Type != mount.TypeVolume {
+			continue
+		}
+		if m.Source == "" {
+			mounts[i].Source = containerName(h.ID)
+		}
+		if err := makeVolume(ctx, api, mounts[i].Source, req.Config.Labels, plan.Spec.Identity); err != nil {
+			return err
+		}
+	}
+	req.Host.Mounts = append(mounts, mount.Mount{Type: mount.TypeBind, Source: r.folder(h.ID), Target: ioDir})
+	_, err := api.ContainerCreate(ctx, req.Config, req.Host, nil, nil, h.Name)
+	if err != nil {
+		return createError(err, plan.Spec)
+	}
+	got, err := api.ContainerInspect(ctx, h.Name)
+	if err != nil {
+		return dockerclient.Wrap(err, "inspect the container")
+	}
+	if what := differs(req, got); what != "" {
+		return sandbox.Errorf(sandbox.Conflict, "the engine made another container than was planned: %s differs", what).
+			WithHint("look for a plugin, proxy or default of the engine that changes containers")
+	}
+	return nil
+}
+
+// makeVolume makes a volume and gives it to the sandbox's user. The engine
+// makes it for root, and the agent may not change owners.
+func makeVolume(ctx context.Context, api *client.Client, name string, labels map[string]string, who sandbox.Identity) error {
+	v, err := api.VolumeCreate(ctx, volume.CreateOptions{Name: name, Labels: labels})
+	if err != nil {
+		return dockerclient.Wrap(err, "create volume %s", name)
+	}
+	if err := os.Chown(v.Mountpoint, who.UID, who.UID); err != nil {
+		return sandbox.Errorf(sandbox.Unsupported, "give volume %s to the sandbox's user: %w", name, err).
+			WithHint("run as root for a volume workspace, or use a tmpfs workspace")
+	}
+	return nil
+}
+
+func createError(err error, spec sandbox.Spec) error {
+	wrapped := dockerclient.Wrap(err, "create a container of %s", spec.Image.Ref)
+	if errors.Is(wrapped, sandbox.NotFound) {
+		return sandbox.Errorf(sandbox.NotFound, "the engine has no image %s", spec.Image.Ref).
+			WithHint("see what there is with: caisson images list")
+	}
+	return wrapped
+}
+
+func startError(err error) error {
+	return dockerclient.Wrap(err, "start the container")
+}
+
+// awaitReady waits for the agent's ring, or for the container's end.
+func (r *Runtime) awaitReady(ctx context.Context, inst *Instance, ready *net.UnixListener) error {
+	ctx, cancel := context.WithTimeout(ctx, readyPatience)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		exit, err := inst.Wait(ctx)
+		if err == nil {
+			err = sandbox.Errorf(sandbox.Unavailable, "the agent did not start: %s", exit.Cause).
+				WithHint("is %s a static caisson-agent for the engine's architecture, and is the engine on this host?", r.cfg.Agent)
+		}
+		ended <- err
+	}()
+	rang := make(chan error, 1)
+	go func() {
+		c, err := ready.Accept()
+		if err == nil {
+			err = c.Close()
+		}
+		rang <- err
+	}()
+	select {
+	case err := <-rang:
+		return err
+	case err := <-ended:
+		if ctx.Err() != nil {
+			return tooSlow(ctx)
+		}
+		return err
+	case <-ctx.Done():
+		return tooSlow(ctx)
+	}
+}
+
+func tooSlow(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return ctx.Err()
+	}
+	return sandbox.Errorf(sandbox.TimedOut, "the agent did not answer within %s of the container's start", readyPatience).
+		WithHint("is the engine overloaded? see: docker ps, docker info")
+}

@@ -1,0 +1,125 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/caisson-dev/caisson/internal/dockerclient"
+	"github.com/caisson-dev/caisson/runtimes"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// Name is the runtime's.
+const Name = "docker"
+
+// Label prefixes everything that caisson makes in an engine.
+const Label = "dev.caisson."
+
+// Labels, behind [Label].
+const (
+	labelID       = Label + "id"
+	labelHandle   = Label + "handle" // version of the handle
+	labelOwner    = Label + "owner"
+	labelSession  = Label + "session"
+	labelLanguage = Label + "language"
+	labelCreated  = Label + "created"
+	labelKeep     = Label + "keep"
+)
+
+// Config says where things are. Engine, Agent and Base are required.
+type Config struct {
+	Engine *dockerclient.Client
+	// Agent is the path of the caisson-agent binary on this host.
+	Agent string
+	// Base is the folder for the sandboxes' sockets. It is made with mode 0700.
+	// It must be short: a socket's path has at most 107 bytes.
+	Base string
+}
+
+// Runtime is the docker runtime. It is safe for concurrent use and holds
+// nothing that needs closing; the engine client belongs to its maker.
+type Runtime struct {
+	cfg Config
+}
+
+var _ runtimes.Runtime = (*Runtime)(nil)
+
+// New checks a Config. It does not connect. Errors: Invalid.
+func New(cfg Config) (*Runtime, error) {
+	if cfg.Engine == nil {
+		return nil, sandbox.Errorf(sandbox.Invalid, "docker runtime: no engine client")
+	}
+	if !filepath.IsAbs(cfg.Agent) {
+		return nil, sandbox.Errorf(sandbox.Invalid, "docker runtime: agent path %q is not absolute", cfg.Agent)
+	}
+	const socketPath = 107
+	if n := len(cfg.Base) + len("/12345678901234567890123456789012/ready.sock"); !filepath.IsAbs(cfg.Base) || n > socketPath {
+		return nil, sandbox.Errorf(sandbox.Invalid, "the folder for sockets, %q, must be an absolute path of at most %d bytes", cfg.Base, socketPath-45).
+			WithHint("set CAISSON_RUNTIME_DIR to a short path of your own")
+	}
+	return &Runtime{cfg: cfg}, nil
+}
+
+// Capabilities asks the engine what it enforces. Errors: those of
+// [dockerclient.Client.API].
+func (r *Runtime) Capabilities(ctx context.Context) (runtimes.Capabilities, error) {
+	api, err := r.cfg.Engine.API(ctx)
+	if err != nil {
+		return runtimes.Capabilities{}, err
+	}
+	info, err := api.Info(ctx)
+	if err != nil {
+		return runtimes.Capabilities{}, dockerclient.Wrap(err, "ask the engine what it can do")
+	}
+	level := func(ok bool) runtimes.Level {
+		if ok {
+			return runtimes.Enforced
+		}
+		return runtimes.NotEnforced
+	}
+	has := func(name string) bool {
+		return slices.ContainsFunc(info.SecurityOptions, func(o string) bool { return strings.Contains(o, "name="+name) })
+	}
+	return runtimes.Capabilities{
+		Runtime: Name, Engine: "Docker Engine " + info.ServerVersion, Isolation: "container",
+		Memory: level(info.MemoryLimit), CPU: level(info.CPUCfsQuota), PIDs: level(info.PidsLimit),
+		Tmpfs: runtimes.Enforced, NoNetwork: runtimes.Enforced, ReadOnly: runtimes.Enforced,
+		Seccomp: level(has("seccomp")), AppArmor: level(has("apparmor")), Users: runtimes.Enforced,
+		Pause: true, LocalStreams: r.cfg.Engine.Local(), OCIRuntimes: slices.Sorted(maps.Keys(info.Runtimes)),
+		Workspaces: []string{string(sandbox.WorkspaceTmpfs), string(sandbox.WorkspaceVolume)},
+	}, nil
+}
+
+// folder is the host's side of a sandbox's private folder.
+func (r *Runtime) folder(id sandbox.ID) string { return filepath.Join(r.cfg.Base, string(id)) }
+
+// makeFolder makes a sandbox's private folder, with a note of who owns it.
+func (r *Runtime) makeFolder(id sandbox.ID, owner string) (string, error) {
+	if err := os.MkdirAll(r.cfg.Base, 0o700); err != nil {
+		return "", sandbox.Errorf(sandbox.Denied, "make the folder for sockets: %w", err).
+			WithHint("set CAISSON_RUNTIME_DIR to a short path of your own")
+	}
+	if err := os.Chmod(r.cfg.Base, 0o700); err != nil {
+		return "", sandbox.Errorf(sandbox.Denied, "close the folder for sockets: %w", err).
+			WithHint("set CAISSON_RUNTIME_DIR to a short path of your own")
+	}
+	dir := r.folder(id)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", fmt.Errorf("make private folder: %w", err)
+	}
+	// 0777 behind the base's 0700: the container's root may be another user.
+	err := os.Chmod(dir, 0o777)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "owner"), []byte(owner), 0o600)
+	}
+	if err != nil {
+		_ = os.RemoveAll(dir)
+		return "", fmt.Errorf("make private folder: %w", err)
+	}
+	return dir, nil
+}

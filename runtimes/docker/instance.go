@@ -1,0 +1,126 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/client"
+
+	"github.com/caisson-dev/caisson/internal/dockerclient"
+	"github.com/caisson-dev/caisson/runtimes"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// Instance is one container. It is safe for concurrent use.
+type Instance struct {
+	r      *Runtime
+	api    *client.Client
+	handle runtimes.Handle
+}
+
+var (
+	_ runtimes.Instance = (*Instance)(nil)
+	_ runtimes.Pauser   = (*Instance)(nil)
+)
+
+// Handle says how to find the container again.
+func (i *Instance) Handle() runtimes.Handle { return i.handle }
+
+// Dial connects to the agent's socket. Errors: Unavailable.
+func (i *Instance) Dial(ctx context.Context) (net.Conn, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "unix", filepath.Join(i.r.folder(i.handle.ID), socketName))
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, sandbox.Errorf(sandbox.Unavailable, "connect to the agent of sandbox %s: %w", i.handle.ID.Short(), err)
+	}
+	return c, nil
+}
+
+// Wait returns once the container does not run any more, or is gone.
+func (i *Instance) Wait(ctx context.Context) (sandbox.Exit, error) {
+	waited, failed := i.api.ContainerWait(ctx, i.handle.Name, container.WaitConditionNotRunning)
+	exit := sandbox.Exit{Code: 137, Reason: sandbox.ReasonInfra}
+	select {
+	case err := <-failed:
+		err = dockerclient.Wrap(err, "wait for the container")
+		if errors.Is(err, sandbox.NotFound) {
+			exit.Cause = "the container was removed"
+			return exit, nil
+		}
+		return exit, err
+	case w := <-waited:
+		exit.Code = int(w.StatusCode)
+	}
+	got, err := i.api.ContainerInspect(ctx, i.handle.Name)
+	if err != nil {
+		err = dockerclient.Wrap(err, "inspect the container")
+		if errors.Is(err, sandbox.NotFound) {
+			exit.Cause = "the container was removed"
+			return exit, nil
+		}
+		return exit, err
+	}
+	switch {
+	case got.State != nil && got.State.OOMKilled && exit.Code == 137:
+		exit.Cause = "the container's agent was killed, and the container had run out of memory"
+	case exit.Code == 137:
+		exit.Cause = "the container was killed"
+	default:
+		exit.Cause = fmt.Sprintf("the container ended with code %d", exit.Code)
+	}
+	return exit, nil
+}
+
+// Pause freezes every process of the container.
+func (i *Instance) Pause(ctx context.Context) error {
+	return dockerclient.Wrap(i.api.ContainerPause(ctx, i.handle.Name), "pause the container")
+}
+
+// Resume lets them go on.
+func (i *Instance) Resume(ctx context.Context) error {
+	return dockerclient.Wrap(i.api.ContainerUnpause(ctx, i.handle.Name), "resume the container")
+}
+
+// Destroy kills and removes the container, its own volume and its folder. What
+// is gone already is no error.
+func (i *Instance) Destroy(ctx context.Context) error {
+	err := i.api.ContainerRemove(ctx, i.handle.Name, container.RemoveOptions{Force: true, RemoveVolumes: true})
+	err = dockerclient.Wrap(err, "remove the container")
+	if errors.Is(err, sandbox.NotFound) {
+		err = nil
+	}
+	if errors.Is(err, sandbox.Conflict) {
+		err = i.awaitRemoval(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	vol := dockerclient.Wrap(i.api.VolumeRemove(ctx, containerName(i.handle.ID), true), "remove the volume")
+	if errors.Is(vol, sandbox.NotFound) {
+		vol = nil
+	}
+	return errors.Join(vol, os.RemoveAll(i.r.folder(i.handle.ID)))
+}
+
+// awaitRemoval waits for a removal that somebody else has begun.
+func (i *Instance) awaitRemoval(ctx context.Context) error {
+	waited, failed := i.api.ContainerWait(ctx, i.handle.Name, container.WaitConditionRemoved)
+	select {
+	case <-waited:
+		return nil
+	case err := <-failed:
+		err = dockerclient.Wrap(err, "wait for the container's removal")
+		if errors.Is(err, sandbox.NotFound) {
+			return nil
+		}
+		return err
+	}
+}

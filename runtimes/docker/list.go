@@ -1,0 +1,122 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/volume"
+
+	"github.com/caisson-dev/caisson/internal/dockerclient"
+	"github.com/caisson-dev/caisson/runtimes"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// List returns the containers, volumes and folders that carry caisson's label.
+// A volume or folder stands for itself only where its container is gone.
+func (r *Runtime) List(ctx context.Context) ([]runtimes.Handle, error) {
+	api, err := r.cfg.Engine.API(ctx)
+	if err != nil {
+		return nil, err
+	}
+	mine := filters.NewArgs(filters.Arg("label", labelID))
+	// Folders and volumes come before their containers and go after them: they
+	// are listed first, so that one of a sandbox that is just being made is
+	// never seen alone.
+	folders, err := os.ReadDir(r.cfg.Base)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, sandbox.Errorf(sandbox.Denied, "list sockets: %w", err)
+	}
+	volumes, err := api.VolumeList(ctx, volume.ListOptions{Filters: mine})
+	if err != nil {
+		return nil, dockerclient.Wrap(err, "list volumes")
+	}
+	containers, err := api.ContainerList(ctx, container.ListOptions{All: true, Filters: mine})
+	if err != nil {
+		return nil, dockerclient.Wrap(err, "list containers")
+	}
+	var handles []runtimes.Handle
+	seen := map[sandbox.ID]bool{}
+	add := func(h runtimes.Handle) {
+		if h.ID.Valid() && !seen[h.ID] {
+			seen[h.ID] = true
+			handles = append(handles, h)
+		}
+	}
+	for _, c := range containers {
+		h := fromLabels(c.Labels, runtimes.KindSandbox)
+		h.Name, h.Running = containerName(h.ID), c.State == container.StateRunning || c.State == container.StatePaused
+		add(h)
+	}
+	for _, v := range volumes.Volumes {
+		h := fromLabels(v.Labels, runtimes.KindVolume)
+		h.Name = v.Name
+		add(h)
+	}
+	for _, f := range folders {
+		if h, ok := r.fromFolder(f); ok {
+			add(h)
+		}
+	}
+	return handles, nil
+}
+
+func fromLabels(l map[string]string, kind string) runtimes.Handle {
+	version, _ := strconv.Atoi(l[labelHandle])              // 0 is a version that nobody writes
+	created, _ := time.Parse(time.RFC3339, l[labelCreated]) // the zero time is "long ago"
+	return runtimes.Handle{
+		Version: version, Runtime: Name, Kind: kind, ID: sandbox.ID(l[labelID]), Session: l[labelSession],
+		Owner: l[labelOwner], Language: l[labelLanguage], Created: created, Kept: l[labelKeep] != "",
+	}
+}
+
+// fromFolder reads the note that makeFolder left.
+func (r *Runtime) fromFolder(f fs.DirEntry) (runtimes.Handle, bool) {
+	id := sandbox.ID(f.Name())
+	info, err := f.Info()
+	if err != nil || !f.IsDir() || !id.Valid() {
+		return runtimes.Handle{}, false
+	}
+	owner, err := os.ReadFile(filepath.Join(r.folder(id), "owner"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return runtimes.Handle{}, false
+	}
+	return runtimes.Handle{
+		Version: runtimes.HandleVersion, Runtime: Name, Kind: runtimes.KindFolder, ID: id, Name: r.folder(id),
+		Owner: string(owner), Created: info.ModTime(),
+	}, true
+}
+
+// Attach finds a sandbox by its handle. Errors: NotFound where neither
+// container nor volume nor folder is left, Unsupported for a handle of another
+// version.
+func (r *Runtime) Attach(ctx context.Context, h runtimes.Handle) (runtimes.Instance, error) {
+	if h.Runtime != Name || !h.ID.Valid() {
+		return nil, sandbox.Errorf(sandbox.Invalid, "handle %q of runtime %q", h.ID, h.Runtime)
+	}
+	if h.Version != runtimes.HandleVersion {
+		return nil, sandbox.Errorf(sandbox.Unsupported, "handle of version %d; this caisson knows %d", h.Version, runtimes.HandleVersion).
+			WithHint("remove it with the caisson that made it, or with docker rm")
+	}
+	api, err := r.cfg.Engine.API(ctx)
+	if err != nil {
+		return nil, err
+	}
+	inst := &Instance{r: r, api: api, handle: h}
+	inst.handle.Name = containerName(h.ID)
+	if h.Kind != runtimes.KindSandbox {
+		return inst, nil // there is a part to destroy: the listing saw it
+	}
+	got, err := api.ContainerInspect(ctx, inst.handle.Name)
+	if err != nil {
+		return nil, dockerclient.Wrap(err, "find sandbox %s", h.ID.Short())
+	}
+	inst.handle.Running = got.State != nil && got.State.Running
+	return inst, nil
+}

@@ -1,0 +1,137 @@
+// Package runtimes is the contract between caisson and what makes sandboxes:
+// a container engine, a jail, a cluster. A runtime isolates, with the agent as
+// the first process inside; everything else goes through the agent, over
+// [Instance.Dial].
+//
+// It is not an implementation: each has a folder of its own below this one,
+// and all of them pass the suite in runtimes/runtimetest.
+package runtimes
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"time"
+
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// Runtime makes sandboxes. Its methods are safe for concurrent use. Errors are
+// classed by package sandbox's kinds; each implementation says which.
+type Runtime interface {
+	// Capabilities says what is enforced here. It asks the engine where the
+	// answer depends on it.
+	Capabilities(ctx context.Context) (Capabilities, error)
+	// Plan resolves a request into exactly what Create would make, without
+	// making it. What cannot be enforced as asked is Unsupported.
+	Plan(ctx context.Context, spec sandbox.Spec) (Plan, error)
+	// Create makes a sandbox whose agent listens and is not claimed. It fails
+	// with Conflict where what was made differs from the plan. On an error
+	// nothing is left.
+	Create(ctx context.Context, id sandbox.ID, plan Plan) (Instance, error)
+	// Attach finds a sandbox again. It is NotFound where nothing of it is left;
+	// one that has ended can still be destroyed.
+	Attach(ctx context.Context, h Handle) (Instance, error)
+	// List returns everything that this runtime has made, on behalf of
+	// whomever, and that still exists in part.
+	List(ctx context.Context) ([]Handle, error)
+}
+
+// Instance is one sandbox. Its methods are safe for concurrent use.
+type Instance interface {
+	Handle() Handle
+	// Dial opens a stream to the agent. Unavailable: the sandbox has ended.
+	Dial(ctx context.Context) (net.Conn, error)
+	// Wait returns once the sandbox has ended, and says how: its Reason is
+	// [sandbox.ReasonInfra] and its Cause is for people.
+	Wait(ctx context.Context) (sandbox.Exit, error)
+	// Destroy ends the sandbox and removes all that was made for it. It is
+	// idempotent, and fine where a part is gone already.
+	Destroy(ctx context.Context) error
+}
+
+// Pauser is an [Instance] that can be frozen. It agrees with
+// [Capabilities].Pause.
+type Pauser interface {
+	Pause(ctx context.Context) error
+	Resume(ctx context.Context) error
+}
+
+// Claimer is an [Instance] that has to be told when it leaves a pool for a
+// session. It agrees with [Capabilities].Claim. The agent's own claim, which
+// every runtime has, comes after it.
+type Claimer interface {
+	Claim(ctx context.Context, session, owner string) error
+}
+
+// Plan is a request that a runtime has resolved.
+type Plan struct {
+	// Runtime names who resolved it, and alone can create it.
+	Runtime string `json:"runtime"`
+	// Spec has every default filled in.
+	Spec sandbox.Spec `json:"spec"`
+	// Request is what will be asked of the engine, in the engine's own terms,
+	// for policy to judge.
+	Request json.RawMessage `json:"request"`
+}
+
+// HandleVersion is the version of [Handle] that this code writes.
+const HandleVersion = 1
+
+// What a handle stands for.
+const (
+	KindSandbox = "sandbox" // a container, a jail, a pod
+	KindVolume  = "volume"  // a volume without its sandbox
+	KindFolder  = "folder"  // a private folder of the host without its sandbox
+)
+
+// Handle is what it takes to find a sandbox again: plain data, to be kept.
+type Handle struct {
+	Version int        `json:"version"`
+	Runtime string     `json:"runtime"`
+	Kind    string     `json:"kind"`
+	ID      sandbox.ID `json:"id"`
+	// Name is the engine's own name or id for it.
+	Name     string    `json:"name"`
+	Session  string    `json:"session,omitempty"`
+	Owner    string    `json:"owner,omitempty"`
+	Language string    `json:"language,omitempty"`
+	Created  time.Time `json:"created"`
+	Running  bool      `json:"running"`
+	// Kept says that its owner left it in place on purpose.
+	Kept bool `json:"kept,omitempty"`
+}
+
+// Level says how far something is enforced.
+type Level string
+
+// The levels. The zero value is [NotEnforced].
+const (
+	NotEnforced Level = ""
+	Enforced    Level = "enforced"
+)
+
+// Capabilities says what a runtime enforces and offers. What stands as false
+// or empty is not there: nothing is a silent best effort.
+type Capabilities struct {
+	Runtime string `json:"runtime"`
+	Engine  string `json:"engine"` // name and version, for people
+
+	Isolation string `json:"isolation"` // "container", "jail", "none", "vm"
+	Memory    Level  `json:"memory"`
+	CPU       Level  `json:"cpu"`
+	PIDs      Level  `json:"pids"`
+	Tmpfs     Level  `json:"tmpfs"` // sizes of tmpfs
+	NoNetwork Level  `json:"no_network"`
+	ReadOnly  Level  `json:"read_only_root"`
+	Seccomp   Level  `json:"seccomp"`
+	AppArmor  Level  `json:"apparmor"`
+	Users     Level  `json:"users"` // uids of their own, which agent and roles are kept apart by
+
+	Pause bool `json:"pause"`
+	Claim bool `json:"claim"`
+	// LocalStreams says that Dial is a socket of this host; otherwise a relay.
+	LocalStreams bool     `json:"local_streams"`
+	OCIRuntimes  []string `json:"oci_runtimes,omitempty"`
+	Workspaces   []string `json:"workspaces"` // kinds of workspace
+}
