@@ -24,8 +24,9 @@ var builtin []byte
 // made and is safe for concurrent use.
 type Catalogue struct {
 	base    base
-	entries map[string]entry // by name
-	names   map[string]string
+	entries map[string]entry  // by name
+	names   map[string]string // name or alias to name
+	images  map[string]string // reference to name
 }
 
 // base is what every assembled image stands on.
@@ -73,7 +74,7 @@ func Parse(data []byte) (*Catalogue, error) {
 	if f.Version != 1 {
 		return nil, sandbox.Errorf(sandbox.Invalid, "catalogue has version %d, want 1", f.Version)
 	}
-	c := &Catalogue{base: f.Base, entries: f.Languages, names: map[string]string{}}
+	c := &Catalogue{base: f.Base, entries: f.Languages, names: map[string]string{}, images: map[string]string{}}
 	for _, name := range slices.Sorted(maps.Keys(f.Languages)) {
 		if err := c.add(name, f.Languages[name]); err != nil {
 			return nil, err
@@ -94,6 +95,10 @@ func (c *Catalogue) add(name string, e entry) error {
 	if e.Image == "" || len(e.Suffixes) == 0 {
 		return bad("needs an image and a suffix")
 	}
+	if other, taken := c.images[e.Image]; taken {
+		return bad("image %s belongs to %q", e.Image, other)
+	}
+	c.images[e.Image] = name
 	for _, argv := range [][]string{e.RunCode, e.RunFile} {
 		if len(argv) == 0 || !strings.Contains(strings.Join(argv, " "), "{") {
 			return bad(`needs run_code and run_file with "{file}" or "{code}"`)
@@ -174,21 +179,13 @@ type recipe struct {
 // holds, so that images of an older caisson are made anew.
 const recipeFormat = 1
 
-// recipeFor finds the recipe of a language's name, alias or image reference.
+// recipeFor finds the recipe of an image.
 func (c *Catalogue) recipeFor(ref string) (recipe, bool) {
-	name, ok := c.names[ref]
-	if !ok {
-		for _, n := range c.Names() {
-			if c.entries[n].Image == ref {
-				name, ok = n, true
-			}
-		}
-	}
+	n, ok := c.images[ref]
 	if !ok {
 		return recipe{}, false
 	}
-	e := c.entries[name]
-	return recipe{Language: name, Ref: e.Image, Base: c.base, Packages: e.Packages, Format: recipeFormat}, true
+	return recipe{Language: n, Ref: ref, Base: c.base, Packages: c.entries[n].Packages, Format: recipeFormat}, true
 }
 
 // digest names the recipe by its content.

@@ -127,7 +127,7 @@ func TestAssemblyIsReproducible(t *testing.T) {
 		e := s.cfg.Catalogue.entries["test"]
 		e.Packages = []string{"python3-minimal"}
 		s.cfg.Catalogue.entries["test"] = e
-		img, err := s.Ensure(t.Context(), "test")
+		img, err := s.Ensure(t.Context(), f.ref)
 		if errors.Is(err, sandbox.Unavailable) {
 			t.Skipf("needs a Debian mirror: %v", err)
 		}
@@ -153,7 +153,7 @@ func TestAssemblyOnAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.need = 0
-	_, err = s.Ensure(t.Context(), "test")
+	_, err = s.Ensure(t.Context(), f.ref)
 	if errors.Is(err, sandbox.Unavailable) {
 		t.Skipf("needs a Debian mirror: %v", err)
 	}

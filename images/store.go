@@ -76,12 +76,17 @@ func New(cfg Config) (*Store, error) {
 // Catalogue is the catalogue in use.
 func (s *Store) Catalogue() *Catalogue { return s.cfg.Catalogue }
 
-// Ensure makes the image of a language, or the image that ref names, present.
-// A language's name or alias wins over an image of the same name: write
-// "python:latest" for the image. What this Store has seen before costs no call
-// to the engine; where it was removed since, creating a container from it
-// fails with [sandbox.NotFound], and [Store.Forget] makes the next Ensure look
-// again.
+// Language looks a language up by its name or an alias. Its error is
+// [sandbox.Invalid] and lists those known.
+func (s *Store) Language(name string) (sandbox.Language, error) {
+	return s.cfg.Catalogue.Language(name)
+}
+
+// Ensure makes an image present: a language's, which it assembles where it is
+// missing, or any other that the engine has. What this Store has seen before
+// costs no call to the engine; where it was removed since, creating a
+// container from it fails with [sandbox.NotFound], and [Store.Forget] makes
+// the next Ensure look again.
 //
 // Its errors are [sandbox.NotFound] for an image that is neither present nor
 // in the catalogue, [sandbox.Unsupported] where assembling needs what this
@@ -91,10 +96,6 @@ func (s *Store) Ensure(ctx context.Context, ref string) (sandbox.Image, error) {
 		return sandbox.Image{}, sandbox.Errorf(sandbox.Invalid, "no image is named").
 			WithHint("name a language with -l, or an image with --image")
 	}
-	rec, known := s.cfg.Catalogue.recipeFor(ref)
-	if known {
-		ref = rec.Ref
-	}
 	if img, ok := s.recall(ref); ok {
 		return img, nil
 	}
@@ -102,6 +103,7 @@ func (s *Store) Ensure(ctx context.Context, ref string) (sandbox.Image, error) {
 	if err != nil {
 		return sandbox.Image{}, err
 	}
+	rec, known := s.cfg.Catalogue.recipeFor(ref)
 	img, err := s.inspect(ctx, api, ref, rec)
 	if errors.Is(err, sandbox.NotFound) && known {
 		img, err = s.make(ctx, api, rec)

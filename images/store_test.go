@@ -21,7 +21,7 @@ import (
 func TestEnsureMakesOnce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	img, err := f.Ensure(t.Context(), "test")
+	img, err := f.Ensure(t.Context(), f.ref)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,23 +53,23 @@ func TestEnsureMakesOnce(t *testing.T) {
 func TestSeenCostsNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	if _, err := f.Ensure(t.Context(), "test"); err != nil {
+	if _, err := f.Ensure(t.Context(), f.ref); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // any call would fail
 	began := time.Now()
-	img, err := f.Ensure(ctx, "test")
+	img, err := f.Ensure(ctx, f.ref)
 	if took := time.Since(began); err != nil || took > 3*time.Millisecond {
 		t.Errorf("took %s, error %v", took, err)
 	}
 	img.Env[0] = "altered"
-	if again, _ := f.Ensure(ctx, "test"); again.Env[0] == "altered" {
+	if again, _ := f.Ensure(ctx, f.ref); again.Env[0] == "altered" {
 		t.Error("the store's own copy was altered through its answer")
 	}
 	f.remove(t)
 	f.Forget(img)
-	if img, err = f.Ensure(t.Context(), "test"); err != nil || img.ID == "" {
+	if img, err = f.Ensure(t.Context(), f.ref); err != nil || img.ID == "" {
 		t.Errorf("after Forget: %+v, %v", img, err)
 	}
 	if n := f.runCount(t); n != 3 {
@@ -83,7 +83,7 @@ func TestGoroutinesMakeOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			if _, err := f.Ensure(t.Context(), "test"); err != nil {
+			if _, err := f.Ensure(t.Context(), f.ref); err != nil {
 				t.Error(err)
 			}
 		})
@@ -144,7 +144,7 @@ func TestKilled(t *testing.T) {
 	if err := os.Remove(f.gate); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Ensure(t.Context(), "test"); err != nil {
+	if _, err := f.Ensure(t.Context(), f.ref); err != nil {
 		t.Error(err)
 	}
 	if left := f.leftovers(t); len(left) > 0 {
@@ -160,7 +160,7 @@ func TestCancelLeavesNothing(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
-		_, err := f.Ensure(ctx, "test")
+		_, err := f.Ensure(ctx, f.ref)
 		ended <- err
 	}()
 	eventually(t, "the tool to run", func() bool { return f.runCount(t) == 1 })
@@ -184,14 +184,14 @@ func TestWaiterGivesUp(t *testing.T) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() {
-		if _, err := f.Ensure(t.Context(), "test"); err != nil {
+		if _, err := f.Ensure(t.Context(), f.ref); err != nil {
 			t.Error(err)
 		}
 	})
 	eventually(t, "the tool to run", func() bool { return f.runCount(t) == 1 })
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := f.Ensure(ctx, "test"); !errors.Is(err, sandbox.TimedOut) {
+	if _, err := f.Ensure(ctx, f.ref); !errors.Is(err, sandbox.TimedOut) {
 		t.Errorf("error %v, want timed_out", err)
 	}
 	if err := os.Remove(f.gate); err != nil {
@@ -215,7 +215,7 @@ func running(t *testing.T, name string) bool {
 func TestNewRecipeIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	before, err := f.Ensure(t.Context(), "test")
+	before, err := f.Ensure(t.Context(), f.ref)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestNewRecipeIsMadeAnew(t *testing.T) {
 		return e
 	}(f.cfg.Catalogue.entries["test"])
 	f.Forget(before)
-	after, err := f.Ensure(t.Context(), "test")
+	after, err := f.Ensure(t.Context(), f.ref)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,11 +279,11 @@ func TestDiskFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Ensure(t.Context(), "test"); !errors.Is(err, sandbox.Exhausted) || !strings.Contains(err.Error(), "512.0 MiB are needed") {
+	if _, err := s.Ensure(t.Context(), f.ref); !errors.Is(err, sandbox.Exhausted) || !strings.Contains(err.Error(), "512.0 MiB are needed") {
 		t.Errorf("begun without room: %v", err)
 	}
 	s.need = 0
-	_, err = s.Ensure(t.Context(), "test")
+	_, err = s.Ensure(t.Context(), f.ref)
 	if !errors.Is(err, sandbox.Exhausted) || !strings.Contains(sandbox.HintOf(err), "XDG_STATE_HOME") {
 		t.Errorf("error %v (%v), hint %q", err, sandbox.KindOf(err), sandbox.HintOf(err))
 	}
