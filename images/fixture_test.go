@@ -1,0 +1,178 @@
+package images
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/image"
+
+	"github.com/caisson-dev/caisson/internal/dockerclient"
+	"github.com/caisson-dev/caisson/internal/dockerclient/dockertest"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// TestMain is also the main function of the processes that TestProcesses and
+// TestKilled start.
+func TestMain(m *testing.M) {
+	if ref := os.Getenv("IMAGES_TEST_ENSURE"); ref != "" {
+		os.Exit(ensureAndTell(ref))
+	}
+	os.Exit(m.Run())
+}
+
+func ensureAndTell(ref string) int {
+	engine, err := dockerclient.New(dockerclient.Config{})
+	if err == nil {
+		var s *Store
+		if s, err = storeFor(engine, os.Getenv("IMAGES_TEST_STATE"), os.Getenv("IMAGES_TEST_TOOL"), ref); err == nil {
+			var img sandbox.Image
+			if img, err = s.Ensure(context.Background(), ref); err == nil {
+				fmt.Println(img.ID)
+				return 0
+			}
+		}
+	}
+	fmt.Println(err)
+	return 1
+}
+
+// storeFor makes a store whose catalogue is one language with the image ref,
+// assembled by tool.
+func storeFor(engine *dockerclient.Client, state, tool, ref string) (*Store, error) {
+	catalogue, err := Parse([]byte("version: 1\nbase: {suite: bookworm}\nlanguages:\n  test:\n    suffixes: [.t]\n    packages: [thing]\n    image: " +
+		ref + "\n    run_code: [t, \"{file}\"]\n    run_file: [t, \"{file}\"]\n"))
+	if err != nil {
+		return nil, err
+	}
+	s, err := New(Config{Engine: engine, Catalogue: catalogue, StateDir: state})
+	if err != nil {
+		return nil, err
+	}
+	s.tool.command = tool
+	return s, nil
+}
+
+// fixture is a store of its own with a quick tool in place of mmdebstrap.
+type fixture struct {
+	*Store
+	engine     *dockerclient.Client
+	state      string
+	ref        string
+	tool       string
+	runs, gate string // a line for each run of the tool; it waits while gate is there
+	progress   *lockedBuffer
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	needRoot(t)
+	f := &fixture{engine: dockertest.Engine(t), state: t.TempDir(), ref: "caisson-test/" + string(sandbox.NewID()) + ":1", progress: &lockedBuffer{}}
+	data := t.TempDir()
+	f.runs, f.gate = filepath.Join(data, "runs"), filepath.Join(data, "gate")
+	old := start.Add(-time.Hour)
+	bottom, top := filepath.Join(data, "bottom.tar"), filepath.Join(data, "top.tar")
+	writeFile(t, bottom, tarOf(t, dir("usr"), reg("usr/base", "b", 0o644, old)))
+	writeFile(t, top, tarOf(t, dir("usr"), reg("usr/base", "b", 0o644, old), reg("usr/thing", string(f.ref), 0o644, old)))
+	f.tool = fakeTool(t, fmt.Sprintf(`echo "$@" >> %s
+while [ -e %s ]; do sleep 0.02; done
+case "$*" in *--variant=custom*) cat %s;; *) cat %s;; esac`, f.runs, f.gate, top, bottom))
+	s, err := storeFor(f.engine, f.state, f.tool, f.ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.cfg.Progress = f.progress
+	f.Store = s
+	t.Cleanup(func() { f.remove(t) })
+	return f
+}
+
+// remove takes the image out of the engine.
+func (f *fixture) remove(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
+	defer cancel()
+	api, err := f.engine.API(ctx)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	_, _ = api.ImageRemove(ctx, f.ref, image.RemoveOptions{Force: true})
+}
+
+// runCount is how often the tool was run.
+func (f *fixture) runCount(t *testing.T) int {
+	t.Helper()
+	data, err := os.ReadFile(f.runs)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return strings.Count(string(data), "\n")
+}
+
+// leftovers lists what stands in the work folder.
+func (f *fixture) leftovers(t *testing.T) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(f.state, "images", "work", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// fakeTool writes a command that stands for mmdebstrap.
+func fakeTool(t testing.TB, script string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "tool")
+	if err := os.WriteFile(name, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil { //nolint:gosec // a command
+		t.Fatal(err)
+	}
+	return name
+}
+
+func writeFile(t testing.TB, name string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// needRoot skips a test that makes namespaces, where this user may not.
+func needRoot(t testing.TB) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, as assembling does")
+	}
+}
+
+// eventually waits for a condition that another process brings about.
+func eventually(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !cond(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited 10 s for %s", what)
+		}
+	}
+}

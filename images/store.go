@@ -1,0 +1,219 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/docker/docker/client"
+
+	"github.com/caisson-dev/caisson/internal/dockerclient"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// Labels of an image that caisson made. A container inherits them, so they
+// stand apart from the labels of sandboxes.
+const (
+	LabelRecipe   = "dev.caisson.image.recipe"   // digest of the recipe
+	LabelLanguage = "dev.caisson.image.language" // name in the catalogue
+)
+
+// Config says where a [Store] finds and makes images.
+type Config struct {
+	// Engine is required.
+	Engine *dockerclient.Client
+	// Catalogue is [Builtin] where it is nil.
+	Catalogue *Catalogue
+	// StateDir holds locks, the shared base and work in progress. Required.
+	StateDir string
+	// Progress gets one line for each long step. nil discards them.
+	Progress io.Writer
+	// Mirror is the Debian mirror to assemble from. "" is mmdebstrap's own
+	// choice.
+	Mirror string
+	// Now is the clock. nil is [time.Now].
+	Now func() time.Time
+}
+
+// Store makes images present in one engine. It is safe for concurrent use,
+// and so are several of them in several processes on one StateDir.
+type Store struct {
+	cfg  Config
+	tool mmdebstrap
+	need sandbox.Bytes // room to begin an assembly with
+
+	mu   sync.Mutex
+	seen map[string]sandbox.Image // by reference; guarded by mu
+}
+
+// New makes a Store. It touches neither the engine nor the disk. Its error is
+// [sandbox.Invalid].
+func New(cfg Config) (*Store, error) {
+	if cfg.Engine == nil {
+		return nil, sandbox.Errorf(sandbox.Invalid, "images: no engine")
+	}
+	if cfg.StateDir == "" || !filepath.IsAbs(cfg.StateDir) {
+		return nil, sandbox.Errorf(sandbox.Invalid, "images: state folder %q is not an absolute path", cfg.StateDir)
+	}
+	if cfg.Catalogue == nil {
+		cfg.Catalogue = Builtin()
+	}
+	if cfg.Progress == nil {
+		cfg.Progress = io.Discard
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Store{cfg: cfg, tool: mmdebstrap{mirror: cfg.Mirror}, need: needed, seen: map[string]sandbox.Image{}}, nil
+}
+
+// Catalogue is the catalogue in use.
+func (s *Store) Catalogue() *Catalogue { return s.cfg.Catalogue }
+
+// Language looks a language up by its name or an alias. Its error is
+// [sandbox.Invalid] and lists those known.
+func (s *Store) Language(name string) (sandbox.Language, error) {
+	return s.cfg.Catalogue.Language(name)
+}
+
+// Ensure makes an image present: a language's, which it assembles where it is
+// missing, or any other that the engine has. What this Store has seen before
+// costs no call to the engine; where it was removed since, creating a
+// container from it fails with [sandbox.NotFound], and [Store.Forget] makes
+// the next Ensure look again.
+//
+// Its errors are [sandbox.NotFound] for an image that is neither present nor
+// in the catalogue, [sandbox.Unsupported] where assembling needs what this
+// machine lacks, [sandbox.Exhausted] for a full disk, and those of the engine.
+func (s *Store) Ensure(ctx context.Context, ref string) (sandbox.Image, error) {
+	if ref == "" {
+		return sandbox.Image{}, sandbox.Errorf(sandbox.Invalid, "no image is named").
+			WithHint("name a language with -l, or an image with --image")
+	}
+	if img, ok := s.recall(ref); ok {
+		return img, nil
+	}
+	api, err := s.cfg.Engine.API(ctx)
+	if err != nil {
+		return sandbox.Image{}, err
+	}
+	rec, known := s.cfg.Catalogue.recipeFor(ref)
+	img, err := s.inspect(ctx, api, ref, rec)
+	if errors.Is(err, sandbox.NotFound) && known {
+		img, err = s.make(ctx, api, rec)
+	}
+	if err != nil {
+		return sandbox.Image{}, err
+	}
+	s.remember(img)
+	return img, nil
+}
+
+// Forget makes the next [Store.Ensure] of img ask the engine again.
+func (s *Store) Forget(img sandbox.Image) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.seen, img.Ref)
+}
+
+func (s *Store) recall(ref string) (sandbox.Image, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	img, ok := s.seen[ref]
+	img.Env = append([]string(nil), img.Env...)
+	return img, ok
+}
+
+func (s *Store) remember(img sandbox.Image) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	img.Env = append([]string(nil), img.Env...)
+	s.seen[img.Ref] = img
+}
+
+// inspect reads a present image. An image that an older recipe made counts as
+// missing; one without a recipe was made by somebody else and is theirs.
+func (s *Store) inspect(ctx context.Context, api *client.Client, ref string, rec recipe) (sandbox.Image, error) {
+	found, err := api.ImageInspect(ctx, ref)
+	err = dockerclient.Wrap(err, "inspect image %s", ref)
+	if errors.Is(err, sandbox.NotFound) {
+		return sandbox.Image{}, sandbox.Errorf(sandbox.NotFound, "image %s is not in the engine", ref).
+			WithHint("docker pull %s, or name a language: %s", ref, strings.Join(s.cfg.Catalogue.Names(), ", "))
+	}
+	if err != nil {
+		return sandbox.Image{}, err
+	}
+	img := sandbox.Image{Ref: ref, ID: found.ID}
+	if found.Config == nil {
+		return img, nil
+	}
+	img.Env = found.Config.Env
+	if made := found.Config.Labels[LabelRecipe]; rec.Ref != "" && made != "" && made != rec.digest() {
+		return sandbox.Image{}, sandbox.Errorf(sandbox.NotFound, "image %s is of another recipe", ref)
+	}
+	return img, nil
+}
+
+// make assembles an image, unless another goroutine or process does so first.
+func (s *Store) make(ctx context.Context, api *client.Client, rec recipe) (sandbox.Image, error) {
+	unlock, err := lock(ctx, s.path("locks", lockName(rec.Ref)))
+	if err != nil {
+		return sandbox.Image{}, err
+	}
+	defer unlock()
+	if img, err := s.inspect(ctx, api, rec.Ref, rec); !errors.Is(err, sandbox.NotFound) {
+		return img, err
+	}
+	if err := s.checkEngine(ctx, api); err != nil {
+		return sandbox.Image{}, err
+	}
+	if err := s.tool.check(); err != nil {
+		return sandbox.Image{}, err
+	}
+	start := s.cfg.Now()
+	s.say("%s: assembling from Debian packages, once; this takes half a minute", rec.Ref)
+	size, err := s.assemble(ctx, api, rec)
+	if err != nil {
+		return sandbox.Image{}, err
+	}
+	img, err := s.inspect(ctx, api, rec.Ref, rec)
+	if err != nil {
+		return sandbox.Image{}, err
+	}
+	s.say("%s: assembled in %s, %s", rec.Ref, s.cfg.Now().Sub(start).Round(100*time.Millisecond), size.Human())
+	return img, nil
+}
+
+// checkEngine refuses to assemble for an engine of another architecture.
+func (s *Store) checkEngine(ctx context.Context, api *client.Client) error {
+	v, err := api.ServerVersion(ctx)
+	if err != nil {
+		return dockerclient.Wrap(err, "ask the engine for its architecture")
+	}
+	if v.Arch != runtime.GOARCH || v.Os != "linux" {
+		return sandbox.Errorf(sandbox.Unsupported, "the engine is %s/%s, and images are assembled here for linux/%s", v.Os, v.Arch, runtime.GOARCH).
+			WithHint("name an image that the engine has with --image, or build one from docker/")
+	}
+	return nil
+}
+
+func (s *Store) path(elem ...string) string {
+	return filepath.Join(append([]string{s.cfg.StateDir, "images"}, elem...)...)
+}
+
+// say writes one line of progress. That nobody can read it is no reason to
+// stop.
+func (s *Store) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(s.cfg.Progress, format+"\n", args...)
+}
+
+// lockName makes a reference usable as a file's name.
+func lockName(ref string) string {
+	return strings.NewReplacer("/", "_", ":", "_", "@", "_").Replace(ref) + ".lock"
+}
