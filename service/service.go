@@ -84,8 +84,12 @@ func (s *Service) Languages(ctx context.Context) ([]api.LanguageInfo, error) {
 // LanguageOf tells a file's language by its name.
 func (s *Service) LanguageOf(file string) (string, error) { return s.cfg.Images.LanguageOf(file) }
 
-// EnsureImage makes an image present.
+// EnsureImage makes an image present: a language's by its name, or any other by
+// its reference.
 func (s *Service) EnsureImage(ctx context.Context, name string) (sandbox.Image, error) {
+	if l, err := s.cfg.Images.Language(name); err == nil {
+		name = l.Image
+	}
 	return s.cfg.Images.Ensure(ctx, name)
 }
 
