@@ -117,3 +117,20 @@ type EventFilter struct {
 	Kinds   []string
 	Limit   int // 0 is no limit
 }
+
+// FileInfo describes one entry of a workspace.
+type FileInfo struct {
+	Path   string    `json:"path"` // below the workspace; "." is the workspace itself
+	Type   string    `json:"type"` // "file", "dir", "link", "other"
+	Size   int64     `json:"size"`
+	Mode   uint32    `json:"mode"` // permission bits
+	MTime  time.Time `json:"mtime"`
+	Target string    `json:"target,omitempty"` // of a link, as it stands there
+}
+
+// FileEvent is one change that a watch saw. Op is "ready", "create", "write",
+// "remove", "rename", "chmod", or "overflow": some were lost, look anew.
+type FileEvent struct {
+	Path string `json:"path,omitempty"`
+	Op   string `json:"op"`
+}
