@@ -42,6 +42,8 @@ type Agent struct {
 	reaper  *reaper
 	spawn   *spawner
 	null    *os.File
+	acting  chan struct{} // a place for each thread that acts as a user: see [agentThreads]
+	putting chan struct{} // fewer, so that puts, which wait for their clients, leave some
 	quit    chan string // why Run is to return
 
 	mu        sync.Mutex
@@ -71,6 +73,7 @@ func New(cfg Config) (*Agent, error) {
 	}
 	a := &Agent{
 		cfg: cfg, cgroup: openCgroup(cfg.Cgroup), null: null, quit: make(chan string, 1),
+		acting: make(chan struct{}, 4), putting: make(chan struct{}, 2),
 		execs: map[string]*exec{}, groups: map[int]*exec{}, leases: map[string]*lease{},
 	}
 	a.sampler = newSampler(a.cgroup)
