@@ -44,7 +44,7 @@ type Agent struct {
 	null    *os.File
 	acting  chan struct{} // a place for each thread that acts as a user: see [agentThreads]
 	putting chan struct{} // fewer, so that puts, which wait for their clients, leave some
-	quit    chan string // why Run is to return
+	quit    chan string   // why Run is to return
 
 	mu        sync.Mutex
 	claim     *wire.Claim // nil until somebody has claimed the agent; never changed after
