@@ -42,7 +42,9 @@ type Agent struct {
 	reaper  *reaper
 	spawn   *spawner
 	null    *os.File
-	quit    chan string // why Run is to return
+	acting  chan struct{} // a place for each thread that acts as a user: see [agentThreads]
+	putting chan struct{} // fewer, so that puts, which wait for their clients, leave some
+	quit    chan string   // why Run is to return
 	life    *life
 
 	mu        sync.Mutex
@@ -72,6 +74,7 @@ func New(cfg Config) (*Agent, error) {
 	}
 	a := &Agent{
 		cfg: cfg, cgroup: openCgroup(cfg.Cgroup), null: null, quit: make(chan string, 1),
+		acting: make(chan struct{}, 4), putting: make(chan struct{}, 2),
 		execs: map[string]*exec{}, groups: map[int]*exec{}, leases: map[string]*lease{},
 	}
 	a.sampler = newSampler(a.cgroup)

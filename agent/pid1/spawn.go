@@ -56,7 +56,7 @@ func (s *spawner) start(ex *exec, binary string, attr *syscall.ProcAttr) error {
 	}
 	ex.pid = pid
 	r.leaders[pid] = ex
-	r.spawned++
+	r.spawned.Add(1)
 	r.empty = false
 	r.changed.Broadcast()
 	return nil
