@@ -82,6 +82,15 @@ func (c *Client) Run(ctx context.Context, cmd Command) (Outcome, error) {
 	if cmd.ID == "" {
 		cmd.ID = sandbox.NewID()
 	}
+	s, err := c.open(wire.Request{Op: wire.OpExec, Exec: execRequest(cmd)})
+	if err != nil {
+		return Outcome{}, err
+	}
+	f := &follower{c: c, s: s, cmd: cmd}
+	return f.follow(ctx)
+}
+
+func execRequest(cmd Command) *wire.Exec {
 	req := &wire.Exec{
 		ID: string(cmd.ID), Argv: cmd.Argv, Env: cmd.Env, Dir: cmd.Dir, Role: string(cmd.Role), TimeoutMS: ceilMS(cmd.Timeout),
 		MaxOutput: int64(cmd.MaxOutput), Stdin: cmd.Stdin != nil, Reap: cmd.Reap, Drop: cmd.Drop,
@@ -89,12 +98,7 @@ func (c *Client) Run(ctx context.Context, cmd Command) (Outcome, error) {
 	for _, f := range cmd.Stage {
 		req.Stage = append(req.Stage, wire.Stage(f))
 	}
-	s, err := c.open(wire.Request{Op: wire.OpExec, Exec: req})
-	if err != nil {
-		return Outcome{}, err
-	}
-	f := &follower{c: c, s: s, cmd: cmd}
-	return f.follow(ctx)
+	return req
 }
 
 // Attach follows an exec that was started before, from the given offsets on. It
@@ -159,6 +163,8 @@ func (f *follower) follow(ctx context.Context) (Outcome, error) {
 			if err := f.deliver(frame); err != nil {
 				return f.infra(err), nil
 			}
+		case wire.TypeReply: // only a call that does not wait gets one
+			return Outcome{}, errNotEnded
 		case wire.TypeEnd:
 			var end wire.End
 			if err := frame.Message(&end); err != nil {
