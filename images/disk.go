@@ -40,7 +40,7 @@ func freeSpace(dir string) (sandbox.Bytes, error) {
 	if err := syscall.Statfs(dir, &st); err != nil {
 		return 0, err
 	}
-	return sandbox.Bytes(st.Bavail) * sandbox.Bytes(st.Bsize), nil //nolint:gosec,unconvert // sizes of a disk; types differ by system
+	return sandbox.Bytes(st.Bavail) * sandbox.Bytes(st.Bsize), nil
 }
 
 // spaceWatch looks whether a disk runs full while a tool works on it: apt does

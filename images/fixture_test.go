@@ -146,7 +146,7 @@ func (f *fixture) leftovers(t *testing.T) []string {
 func fakeTool(t testing.TB, script string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "tool")
-	if err := os.WriteFile(name, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil { //nolint:gosec // a command
+	if err := os.WriteFile(name, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return name

@@ -207,7 +207,7 @@ func running(t *testing.T, name string) bool {
 		t.Fatal(err)
 	}
 	return slices.ContainsFunc(found, func(p string) bool {
-		data, _ := os.ReadFile(p) //nolint:gosec // it may be gone
+		data, _ := os.ReadFile(p)
 		return bytes.Contains(data, []byte(name))
 	})
 }
