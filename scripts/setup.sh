@@ -36,6 +36,7 @@ missing_packages() {
 	[ -e "$root/usr/include/stdlib.h" ] || echo libc6-dev
 	have mmdebstrap || echo mmdebstrap
 	have unshare || echo util-linux
+	have mount || echo mount
 	[ "$engine" = none ] || return 0
 	have dockerd || echo docker.io
 	have docker || echo docker.io
