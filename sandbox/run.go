@@ -1,6 +1,9 @@
 package sandbox
 
-import "time"
+import (
+	"io"
+	"time"
+)
 
 // Run asks for one exec in a sandbox of its own, or in a session's. Exactly
 // one of Code, File and Command says what to run.
@@ -23,6 +26,14 @@ type Run struct {
 	Timeout   time.Duration `json:"-"` // 0 is the default
 	// Keep leaves the sandbox in place when the run has failed, for a look.
 	Keep bool `json:"keep,omitempty"`
+}
+
+// Streams are an exec's standard streams, as in os/exec: a nil Stdin is empty,
+// nil Stdout and Stderr are kept in the Result only. A writer that blocks holds
+// up its own exec and no other.
+type Streams struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
 }
 
 // File is one entry that travels into the workspace with a run: a regular
@@ -115,6 +126,9 @@ type Result struct {
 	Duration  time.Duration `json:"-"` // from the start of the process to its end
 	Usage     Usage         `json:"usage"`
 	Decision  Decision      `json:"decision"`
+	// Replaced says that the sandbox of an earlier exec was given up and this
+	// one ran in a new one, with a new workspace where that does not last.
+	Replaced bool `json:"replaced,omitempty"`
 	// Sandbox is the id of the sandbox that it ran in, Image the digest of the
 	// image that this was made from.
 	Sandbox ID     `json:"sandbox,omitempty"`

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+
+	"github.com/caisson-dev/caisson/api"
+	"github.com/caisson-dev/caisson/cli"
+	"github.com/caisson-dev/caisson/images"
+	"github.com/caisson-dev/caisson/internal/dockerclient"
+	"github.com/caisson-dev/caisson/manager"
+	"github.com/caisson-dev/caisson/runtimes/docker"
+	"github.com/caisson-dev/caisson/sandbox"
+	"github.com/caisson-dev/caisson/service"
+)
+
+// app is one run of the command: it builds what the command line needs, when
+// it needs it, and takes it down again.
+type app struct {
+	getenv   func(string) string
+	in       io.Reader
+	out, err io.Writer
+	closers  []func() error
+}
+
+func newApp(getenv func(string) string, in io.Reader, out, errs io.Writer) *app {
+	return &app{getenv: getenv, in: in, out: out, err: errs}
+}
+
+// run carries out a command line and returns its exit code.
+func (a *app) run(ctx context.Context, args []string) int {
+	code := cli.Main(ctx, cli.Config{
+		IO: cli.IOStreams{In: a.in, Out: a.out, Err: a.err}, Service: a.service, Version: version(), Getenv: a.getenv,
+	}, args)
+	if err := a.close(); err != nil {
+		fmt.Fprintln(a.err, "caisson: clean up:", err)
+		if code == 0 {
+			code = 125
+		}
+	}
+	return code
+}
+
+// close takes down what was built, the last first.
+func (a *app) close() error {
+	var errs []error
+	for i := len(a.closers) - 1; i >= 0; i-- {
+		errs = append(errs, a.closers[i]())
+	}
+	a.closers = nil
+	return errors.Join(errs...)
+}
+
+// service joins the adapters. It connects to nothing.
+func (a *app) service(context.Context) (api.Service, error) {
+	log := a.logger()
+	state, err := a.stateDir()
+	if err != nil {
+		return nil, err
+	}
+	agent, err := a.helper("caisson-agent", "CAISSON_AGENT")
+	if err != nil {
+		return nil, err
+	}
+	engine, err := dockerclient.New(dockerclient.Config{Getenv: a.getenv})
+	if err != nil {
+		return nil, err
+	}
+	a.closers = append(a.closers, engine.Close)
+	store, err := images.New(images.Config{Engine: engine, StateDir: filepath.Join(state, "images"), Progress: a.err})
+	if err != nil {
+		return nil, err
+	}
+	rt, err := docker.New(docker.Config{Engine: engine, Agent: agent, Base: a.runtimeDir(state)})
+	if err != nil {
+		return nil, err
+	}
+	mgr, err := manager.New(manager.Config{Runtime: rt, Images: store, Gate: manager.Unjudged, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	svc, err := service.New(service.Config{Manager: mgr, Images: store, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	a.closers = append(a.closers, svc.Close)
+	return svc, nil
+}
+
+// logger writes to standard error what CAISSON_LOG asks for: debug, info, warn
+// (the default) or error.
+func (a *app) logger() *slog.Logger {
+	level := slog.LevelWarn
+	if v := a.getenv("CAISSON_LOG"); v != "" {
+		if err := level.UnmarshalText([]byte(v)); err != nil {
+			level = slog.LevelWarn
+		}
+	}
+	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level}))
+}
+
+// stateDir is where what outlives a process is kept.
+func (a *app) stateDir() (string, error) {
+	dir := a.getenv("CAISSON_STATE_DIR")
+	if dir == "" {
+		if base := a.getenv("XDG_STATE_HOME"); base != "" {
+			dir = filepath.Join(base, "caisson")
+		} else if home := a.getenv("HOME"); home != "" {
+			dir = filepath.Join(home, ".local", "state", "caisson")
+		}
+	}
+	if !filepath.IsAbs(dir) {
+		return "", sandbox.Errorf(sandbox.Invalid, "the state folder %q is not an absolute path", dir).
+			WithHint("set CAISSON_STATE_DIR to a folder of yours")
+	}
+	return dir, nil
+}
+
+// runtimeDir is where sockets are: short, since their paths are bounded.
+func (a *app) runtimeDir(state string) string {
+	switch {
+	case a.getenv("CAISSON_RUNTIME_DIR") != "":
+		return a.getenv("CAISSON_RUNTIME_DIR")
+	case os.Geteuid() == 0:
+		return "/run/caisson"
+	case a.getenv("XDG_RUNTIME_DIR") != "":
+		return filepath.Join(a.getenv("XDG_RUNTIME_DIR"), "caisson")
+	}
+	return filepath.Join(state, "run")
+}
+
+// helper finds a program that belongs to caisson: by its variable, beside this
+// program, or in libexec.
+func (a *app) helper(name, variable string) (string, error) {
+	if p := a.getenv(variable); p != "" {
+		if _, err := os.Stat(p); err != nil {
+			return "", sandbox.Errorf(sandbox.Invalid, "%s: %w", variable, err).WithHint("set %s to the path of %s", variable, name)
+		}
+		return filepath.Abs(p)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find this program's folder: %w", err)
+	}
+	if real, err := filepath.EvalSymlinks(self); err == nil {
+		self = real
+	}
+	dir := filepath.Dir(self)
+	for _, p := range []string{filepath.Join(dir, name), filepath.Join(dir, "..", "libexec", "caisson", name), filepath.Join("/usr/libexec/caisson", name)} {
+		if st, err := os.Stat(p); err == nil && st.Mode().IsRegular() {
+			return filepath.Clean(p), nil
+		}
+	}
+	return "", sandbox.Errorf(sandbox.Unavailable, "%s is neither beside caisson nor in libexec", name).
+		WithHint("build it with make build, or set %s to its path", variable)
+}
+
+// version is the module's, and the commit's where it has none.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return "0.0.0-" + s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return "0.0.0-dev"
+}

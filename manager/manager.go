@@ -1,0 +1,117 @@
+package manager
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/caisson-dev/caisson/runtimes"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// Images is what the manager needs of the images.
+type Images interface {
+	// Language looks a language up. Its error is Invalid and lists those known.
+	Language(name string) (sandbox.Language, error)
+	// Ensure makes an image present. ref is a language's image, or what a
+	// caller named.
+	Ensure(ctx context.Context, ref string) (sandbox.Image, error)
+}
+
+// Config joins what a manager works with. Runtime, Gate and Images are
+// required.
+type Config struct {
+	Runtime runtimes.Runtime
+	Images  Images
+	// Gate judges everything before it is made or run.
+	Gate Gate
+	// Log gets what nobody asked about, such as a sweep's removals. nil
+	// discards.
+	Log *slog.Logger
+	// Owner names this process to others that share the engine. "" is
+	// [ProcessOwner].
+	Owner string
+	// Alive tells whether an owner may still come back for what it made. nil is
+	// [OwnerAlive].
+	Alive func(owner string) bool
+}
+
+// Manager makes and uses sandboxes. It is safe for concurrent use. Its owner
+// closes it, which destroys what is still open.
+type Manager struct {
+	cfg Config
+
+	mu     sync.Mutex
+	open   map[*Sandbox]struct{}
+	closed bool
+}
+
+// New checks a Config. It starts nothing. Errors: Invalid.
+func New(cfg Config) (*Manager, error) {
+	switch {
+	case cfg.Runtime == nil:
+		return nil, sandbox.Errorf(sandbox.Invalid, "manager: no runtime")
+	case cfg.Images == nil:
+		return nil, sandbox.Errorf(sandbox.Invalid, "manager: no images")
+	case cfg.Gate == nil:
+		return nil, sandbox.Errorf(sandbox.Invalid, "manager: no gate")
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Owner == "" {
+		owner, err := ProcessOwner()
+		if err != nil {
+			return nil, err
+		}
+		cfg.Owner = owner
+	}
+	if cfg.Alive == nil {
+		cfg.Alive = OwnerAlive
+	}
+	return &Manager{cfg: cfg, open: map[*Sandbox]struct{}{}}, nil
+}
+
+// destroyPatience bounds the end of one sandbox. It runs although its caller
+// may have given up.
+const destroyPatience = 60 * time.Second
+
+// Close destroys every sandbox that is open and waits for that. Open and Run
+// are refused from then on. It is idempotent.
+func (m *Manager) Close() error {
+	m.mu.Lock()
+	m.closed = true
+	var rest []*Sandbox
+	for s := range m.open {
+		rest = append(rest, s)
+	}
+	m.mu.Unlock()
+	errs := make(chan error, len(rest))
+	for _, s := range rest {
+		go func() { errs <- s.Close() }()
+	}
+	var first error
+	for range rest {
+		if err := <-errs; err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+func (m *Manager) track(s *Sandbox) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return sandbox.Errorf(sandbox.Unavailable, "the manager is shutting down")
+	}
+	m.open[s] = struct{}{}
+	return nil
+}
+
+func (m *Manager) untrack(s *Sandbox) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.open, s)
+}

@@ -1,0 +1,72 @@
+package manager
+
+import (
+	"context"
+	"errors"
+
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// Run runs one exec in a sandbox of its own and destroys that. Judging the run
+// goes on beside making the sandbox.
+//
+// Errors are those of [Manager.Open] and [Sandbox.Exec]. A Result that comes
+// with an error of the kind Denied says what was decided. An error of the
+// clean-up is joined to the others; the Result stands.
+func (m *Manager) Run(ctx context.Context, run sandbox.Run, streams sandbox.Streams) (_ sandbox.Result, err error) {
+	limits := run.Limits
+	if run.Timeout != 0 {
+		limits.Timeout = run.Timeout
+	}
+	if run.Language == "" && run.Image == "" && len(run.Command) > 0 {
+		run.Language = "shell"
+	}
+	s, err := m.prepare(OpenOptions{
+		Language: run.Language, Image: run.Image, Limits: limits, Network: run.Network, Workspace: run.Workspace, Keep: run.Keep,
+	})
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	r, err := s.resolve(run, streams)
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	if err := m.track(s); err != nil {
+		return sandbox.Result{}, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	decision, err := s.judgeAndStart(ctx, r)
+	if err != nil {
+		if errors.Is(err, sandbox.Denied) && !decision.Verdict.Permits() {
+			return s.refused(r, decision), err
+		}
+		return sandbox.Result{}, err
+	}
+	return s.exec(ctx, r, decision, streams)
+}
+
+// judgeAndStart asks the gate while the sandbox is made. The first to fail
+// stops the other, and both have ended when it returns.
+func (s *Sandbox) judgeAndStart(ctx context.Context, r *resolved) (sandbox.Decision, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	started := make(chan error, 1)
+	go func() {
+		err := s.start(ctx)
+		if err != nil {
+			cancel(err)
+		}
+		started <- err
+	}()
+	decision, judged := s.m.judge(ctx, Question{Exec: &r.question})
+	if judged != nil {
+		cancel(judged)
+		<-started
+		// What stopped the gate may have been the other's failure.
+		if cause := context.Cause(ctx); errors.Is(judged, context.Canceled) && cause != nil {
+			return decision, cause
+		}
+		return decision, judged
+	}
+	return decision, <-started
+}

@@ -1,0 +1,64 @@
+package manager
+
+import (
+	"context"
+	"errors"
+
+	"github.com/caisson-dev/caisson/runtimes"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// Orphan is something that caisson made and whose owner is gone.
+type Orphan struct {
+	runtimes.Handle
+	// Removed is false in a dry run, and where Err says why.
+	Removed bool
+	Err     error
+}
+
+// Sweep removes what dead owners left: containers, volumes, folders. What was
+// kept on purpose stays, unless kept is set. dry only looks. It can run beside
+// anything, also other sweeps.
+//
+// Errors are those of listing; one that concerns a single orphan stands with
+// it.
+func (m *Manager) Sweep(ctx context.Context, dry, kept bool) ([]Orphan, error) {
+	handles, err := m.cfg.Runtime.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	alive := map[string]bool{m.cfg.Owner: true}
+	var orphans []Orphan
+	for _, h := range handles {
+		lives, known := alive[h.Owner]
+		if !known {
+			lives = m.cfg.Alive(h.Owner)
+			alive[h.Owner] = lives
+		}
+		if lives || h.Kept && !kept {
+			continue
+		}
+		o := Orphan{Handle: h}
+		if !dry {
+			o.Err = m.remove(ctx, h)
+			o.Removed = o.Err == nil
+		}
+		orphans = append(orphans, o)
+	}
+	return orphans, nil
+}
+
+func (m *Manager) remove(ctx context.Context, h runtimes.Handle) error {
+	inst, err := m.cfg.Runtime.Attach(ctx, h)
+	if errors.Is(err, sandbox.NotFound) {
+		return nil // somebody else was quicker
+	}
+	if err != nil {
+		return err
+	}
+	if err := inst.Destroy(ctx); err != nil {
+		return err
+	}
+	m.cfg.Log.Info("removed what a dead owner left", "kind", h.Kind, "id", h.ID, "owner", h.Owner)
+	return nil
+}

@@ -1,0 +1,119 @@
+// Package service implements [api.Service] by joining the manager and the
+// images. It is the one place that joins them, and knows no adapter.
+package service
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"github.com/caisson-dev/caisson/api"
+	"github.com/caisson-dev/caisson/manager"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// Images is what the service needs of the images, beyond what the manager does.
+type Images interface {
+	manager.Images
+	// Languages lists the catalogue.
+	Languages() []sandbox.Language
+	// LanguageOf tells a file's language by its name. Errors: Invalid.
+	LanguageOf(file string) (string, error)
+	// Lookup says whether an image is present, and its size, without making it.
+	Lookup(ctx context.Context, ref string) (img sandbox.Image, size sandbox.Bytes, err error)
+}
+
+// Config joins the parts. Manager and Images are required.
+type Config struct {
+	Manager *manager.Manager
+	Images  Images
+	Log     *slog.Logger // nil discards
+}
+
+// Service is caisson in this process. Its owner closes it.
+type Service struct {
+	cfg   Config
+	sweep sync.Once
+	tasks sync.WaitGroup
+}
+
+var _ api.Service = (*Service)(nil)
+
+// New checks a Config and starts nothing. Errors: Invalid.
+func New(cfg Config) (*Service, error) {
+	if cfg.Manager == nil || cfg.Images == nil {
+		return nil, sandbox.Errorf(sandbox.Invalid, "service: manager and images are required")
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Service{cfg: cfg}, nil
+}
+
+// Run runs one exec in a sandbox of its own. The first run of a process also
+// removes what dead processes left, beside its own work.
+func (s *Service) Run(ctx context.Context, run sandbox.Run, streams sandbox.Streams) (sandbox.Result, error) {
+	s.sweep.Do(func() {
+		s.tasks.Go(func() {
+			if _, err := s.cfg.Manager.Sweep(ctx, false, false); err != nil && ctx.Err() == nil {
+				s.cfg.Log.Debug("sweep", "error", err) // the run meets the same engine and tells the user
+			}
+		})
+	})
+	return s.cfg.Manager.Run(ctx, run, streams)
+}
+
+// Languages lists the catalogue with the state of its images.
+func (s *Service) Languages(ctx context.Context) ([]api.LanguageInfo, error) {
+	var infos []api.LanguageInfo
+	for _, l := range s.cfg.Images.Languages() {
+		info := api.LanguageInfo{Language: l}
+		img, size, err := s.cfg.Images.Lookup(ctx, l.Image)
+		switch {
+		case err == nil:
+			info.Present, info.ImageID, info.Size = true, img.ID, size
+		case !errors.Is(err, sandbox.NotFound):
+			return nil, err
+		}
+		infos = append(infos, info)
+	}
+	return infos, nil
+}
+
+// LanguageOf tells a file's language by its name.
+func (s *Service) LanguageOf(file string) (string, error) { return s.cfg.Images.LanguageOf(file) }
+
+// EnsureImage makes an image present: a language's by its name, or any other by
+// its reference.
+func (s *Service) EnsureImage(ctx context.Context, name string) (sandbox.Image, error) {
+	if l, err := s.cfg.Images.Language(name); err == nil {
+		name = l.Image
+	}
+	return s.cfg.Images.Ensure(ctx, name)
+}
+
+// Sweep removes what dead processes left behind.
+func (s *Service) Sweep(ctx context.Context, opts api.SweepOptions) ([]api.Orphan, error) {
+	found, err := s.cfg.Manager.Sweep(ctx, opts.DryRun, opts.Kept)
+	if err != nil {
+		return nil, err
+	}
+	orphans := make([]api.Orphan, 0, len(found))
+	for _, o := range found {
+		a := api.Orphan{Kind: o.Kind, ID: o.ID, Name: o.Name, Created: o.Created, Removed: o.Removed}
+		if o.Err != nil {
+			a.Error = o.Err.Error()
+		}
+		orphans = append(orphans, a)
+	}
+	return orphans, nil
+}
+
+// Close destroys what is open and waits for the service's own work. It is
+// idempotent.
+func (s *Service) Close() error {
+	err := s.cfg.Manager.Close()
+	s.tasks.Wait()
+	return err
+}
