@@ -21,11 +21,8 @@ build: ## build bin/caisson and its helpers
 		CGO_ENABLED=1 $(GO) build -trimpath -tags netgo,osusergo -ldflags '-s -w -linkmode external -extldflags "-static"' \
 			-o bin/caisson-scan ./cmd/caisson-scan; fi
 
-# A run is what makes an image; one that does nothing makes nothing else.
 images: build ## make the images of the languages present (the first time: assembled, a minute)
-	@bin/caisson run -l python -c pass
-	@bin/caisson run -l node -c 0
-	@bin/caisson run -l shell -c :
+	@bin/caisson images build
 
 demo: setup build images ## run three real programs, each in a hardened container of its own
 	@scripts/demo.sh

@@ -135,7 +135,7 @@ func (f *fixture) runCount(t *testing.T) int {
 // leftovers lists what stands in the work folder.
 func (f *fixture) leftovers(t *testing.T) []string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(f.state, "images", "work", "*"))
+	found, err := filepath.Glob(filepath.Join(f.state, "work", "*"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func TestToolFailures(t *testing.T) {
 	}{
 		{"no such package", "echo 'E: Unable to locate package nosuch' >&2; exit 1", sandbox.Invalid, "no package nosuch", "catalogue"},
 		{"no network", "echo \"E: Failed to fetch x  Could not resolve 'mirror'\" >&2; exit 25", sandbox.Unavailable, "mirror cannot be reached", "CAISSON_DEBIAN_MIRROR"},
-		{"disk full", "echo 'tar: x: Cannot write: No space left on device' >&2; exit 2", sandbox.Exhausted, "No space left", "XDG_STATE_HOME"},
+		{"disk full", "echo 'tar: x: Cannot write: No space left on device' >&2; exit 2", sandbox.Exhausted, "No space left", "CAISSON_STATE_DIR"},
 		{"disk full, tar cut short", "head -c 700 /dev/zero; echo 'No space left on device' >&2; exit 2", sandbox.Exhausted, "No space left", ""},
 		{"anything else", "echo noise >&2; echo 'E: boom' >&2; echo noise >&2; exit 3", sandbox.Internal, "E: boom", ""},
 		{"says nothing", "exit 3", sandbox.Internal, "exit status 3", ""},
@@ -160,7 +160,7 @@ func TestAssemblyOnAFullDisk(t *testing.T) {
 	if !errors.Is(err, sandbox.Exhausted) {
 		t.Errorf("error %v (%v)", err, sandbox.KindOf(err))
 	}
-	if left, _ := filepath.Glob(filepath.Join(small, "images", "work", "*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(small, "work", "*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 	if mounts, err := os.ReadFile("/proc/self/mounts"); err != nil || strings.Contains(string(mounts), small+"/") {

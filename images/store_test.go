@@ -284,13 +284,13 @@ func TestDiskFull(t *testing.T) {
 	}
 	s.need = 0
 	_, err = s.Ensure(t.Context(), f.ref)
-	if !errors.Is(err, sandbox.Exhausted) || !strings.Contains(sandbox.HintOf(err), "XDG_STATE_HOME") {
+	if !errors.Is(err, sandbox.Exhausted) || !strings.Contains(sandbox.HintOf(err), "CAISSON_STATE_DIR") {
 		t.Errorf("error %v (%v), hint %q", err, sandbox.KindOf(err), sandbox.HintOf(err))
 	}
-	if left, _ := filepath.Glob(filepath.Join(small, "images", "*", "*.tar")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(small, "*", "*.tar")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if left, _ := filepath.Glob(filepath.Join(small, "images", "work", "*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(small, "work", "*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }

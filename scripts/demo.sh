@@ -13,7 +13,7 @@ run() {
 	echo
 	echo "== $title"
 	echo "   \$ cd $dir && caisson run $*"
-	(cd "$dir" && "$OLDPWD/bin/caisson" run --stats "$@") || code=$?
+	(cd "$dir" && "$OLDPWD/bin/caisson" run --summary "$@") || code=$?
 	[ "$code" -eq 0 ] || { echo "demo: $title ended with exit code $code" >&2; exit "$code"; }
 }
 
