@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/pkg/stdcopy"
 
 	"github.com/caisson-dev/caisson/internal/dockerclient"
 	"github.com/caisson-dev/caisson/internal/dockerclient/dockertest"
@@ -120,6 +122,38 @@ func (f *fixture) remove(t *testing.T) {
 		return
 	}
 	_, _ = api.ImageRemove(ctx, f.ref, image.RemoveOptions{Force: true})
+}
+
+// run runs a command in a container of an image, and returns what it prints.
+func (f *fixture) run(t *testing.T, img string, argv []string) string {
+	t.Helper()
+	ctx, api := t.Context(), mustAPI(t, f)
+	made, err := api.ContainerCreate(ctx, &container.Config{Image: img, Cmd: argv}, &container.HostConfig{NetworkMode: "none"}, nil, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = api.ContainerRemove(context.WithoutCancel(ctx), made.ID, container.RemoveOptions{Force: true})
+	}()
+	exited, failed := api.ContainerWait(ctx, made.ID, container.WaitConditionNextExit)
+	if err := api.ContainerStart(ctx, made.ID, container.StartOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-failed:
+		t.Fatal(err)
+	case <-exited:
+	}
+	logs, err := api.ContainerLogs(ctx, made.ID, container.LogsOptions{ShowStdout: true, ShowStderr: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = logs.Close() }()
+	var out strings.Builder
+	if _, err := stdcopy.StdCopy(&out, &out, logs); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
 }
 
 // runCount is how often the tool was run.
