@@ -103,6 +103,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	startThreads()
 	go a.reaper.run()
+	go a.spawn.run()
 	ln, err := net.Listen("unix", a.cfg.Dir+"/"+wire.SocketName)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
@@ -218,9 +219,9 @@ func (a *Agent) dismiss(l *lease) {
 }
 
 // agentThreads is how many threads the agent holds ready. Blocking calls are
-// bounded below it: one each for the reaper and the runtime's own monitor, a
-// spawn, a file operation, and what reads /proc.
-const agentThreads = 12
+// bounded below it: one each for the reaper, the spawner and the runtime's own
+// monitor, those that act as a user, and what reads /proc.
+const agentThreads = 14
 
 // startThreads makes the runtime start its threads now. Later, user code may
 // have used up the process limit, and a runtime that cannot start a thread
