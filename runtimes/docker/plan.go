@@ -134,7 +134,9 @@ func (r *Runtime) hostConfig(spec sandbox.Spec) (*container.HostConfig, error) {
 		if strings.ContainsAny(w.Source, "/:") {
 			return nil, sandbox.Errorf(sandbox.Invalid, "%q is not a volume's name", w.Source)
 		}
-		h.Mounts = append(h.Mounts, mount.Mount{Type: mount.TypeVolume, Source: w.Source, Target: sandbox.WorkspaceDir})
+		h.Mounts = append(h.Mounts, mount.Mount{Type: mount.TypeVolume, Source: w.Source, Target: sandbox.WorkspaceDir,
+			// The image's own folder, and its owner, stay out of the volume.
+			VolumeOptions: &mount.VolumeOptions{NoCopy: true}})
 	case sandbox.WorkspaceHost:
 		if !path.IsAbs(w.Source) {
 			return nil, sandbox.Errorf(sandbox.Invalid, "the host folder %q is not an absolute path", w.Source)
