@@ -53,6 +53,8 @@ type live struct {
 	plan     runtimes.Plan
 }
 
+func (l *live) id() sandbox.ID { return l.instance.Handle().ID }
+
 // Open makes a sandbox. Errors: Invalid, NotFound for the image, Denied by the
 // gate, and those of the runtime.
 func (m *Manager) Open(ctx context.Context, opts OpenOptions) (*Sandbox, error) {

@@ -44,6 +44,8 @@ type Claim struct {
 	Identity sandbox.Identity
 	// OneShot makes the sandbox end itself once its clients are gone.
 	OneShot bool
+	// Idle and TTL end the sandbox as [Client.Renew] says. 0 is never.
+	Idle, TTL time.Duration
 	// Env is the base of each exec's environment, KEY=VALUE.
 	Env []string
 }
@@ -115,6 +117,7 @@ func greet(conn net.Conn, cfg Config) (wire.Welcome, error) {
 	if c := cfg.Claim; c != nil {
 		h.Claim = &wire.Claim{
 			Secret: cfg.Secret, UID: c.Identity.UID, RunnerUID: c.Identity.RunnerUID, OneShot: c.OneShot, Env: c.Env,
+			Renew: wire.Renew{IdleMS: wireMS(&c.Idle), TTLMS: wireMS(&c.TTL)},
 		}
 	}
 	var w wire.Welcome

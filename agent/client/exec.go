@@ -82,6 +82,15 @@ func (c *Client) Run(ctx context.Context, cmd Command) (Outcome, error) {
 	if cmd.ID == "" {
 		cmd.ID = sandbox.NewID()
 	}
+	s, err := c.open(ctx, wire.Request{Op: wire.OpExec, Exec: execRequest(cmd)})
+	if err != nil {
+		return Outcome{}, err
+	}
+	f := &follower{c: c, s: s, cmd: cmd}
+	return f.follow(ctx)
+}
+
+func execRequest(cmd Command) *wire.Exec {
 	req := &wire.Exec{
 		ID: string(cmd.ID), Argv: cmd.Argv, Env: cmd.Env, Dir: cmd.Dir, Role: string(cmd.Role), TimeoutMS: ceilMS(cmd.Timeout),
 		MaxOutput: int64(cmd.MaxOutput), Stdin: cmd.Stdin != nil, Reap: cmd.Reap, Drop: cmd.Drop,
@@ -89,12 +98,7 @@ func (c *Client) Run(ctx context.Context, cmd Command) (Outcome, error) {
 	for _, f := range cmd.Stage {
 		req.Stage = append(req.Stage, wire.Stage(f))
 	}
-	s, err := c.open(ctx, wire.Request{Op: wire.OpExec, Exec: req})
-	if err != nil {
-		return Outcome{}, err
-	}
-	f := &follower{c: c, s: s, cmd: cmd}
-	return f.follow(ctx)
+	return req
 }
 
 // Attach follows an exec that was started before, from the given offsets on. It
@@ -122,6 +126,8 @@ type follower struct {
 	acked [2]int64
 	lost  [2]int64
 	sink  error // first error of a writer
+
+	noWait bool // a Reply says that the exec goes on
 
 	mu       sync.Mutex
 	canceled bool
@@ -156,6 +162,9 @@ func (f *follower) follow(ctx context.Context) (Outcome, error) {
 				return f.infra(err), nil
 			}
 			return Outcome{}, err
+		}
+		if frame.Type == wire.TypeReply && f.noWait {
+			return Outcome{}, errNotEnded
 		}
 		end, err := f.take(ctx, frame)
 		if err != nil {

@@ -45,6 +45,7 @@ type Agent struct {
 	acting  chan struct{} // a place for each thread that acts as a user: see [agentThreads]
 	putting chan struct{} // fewer, so that puts, which wait for their clients, leave some
 	quit    chan string   // why Run is to return
+	life    *life
 
 	mu        sync.Mutex
 	claim     *wire.Claim // nil until somebody has claimed the agent; never changed after
@@ -79,6 +80,7 @@ func New(cfg Config) (*Agent, error) {
 	a.sampler = newSampler(a.cgroup)
 	a.reaper = newReaper(a.bookOrphan)
 	a.spawn = newSpawner(a.reaper)
+	a.life = &life{end: a.endWith}
 	return a, nil
 }
 
@@ -184,6 +186,7 @@ func (a *Agent) admit(h *wire.Hello) *wire.Failure {
 			return refuse("invalid", "%v", err)
 		}
 		a.claim = h.Claim
+		a.life.renew(h.Claim.Renew)
 	case a.claim == nil:
 		return refuse("conflict", "this sandbox is not claimed yet")
 	case subtle.ConstantTimeCompare(h.Secret, a.claim.Secret) != 1:

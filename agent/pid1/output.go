@@ -127,15 +127,12 @@ var outputTypes = [2]wire.Type{wire.TypeStdout, wire.TypeStderr}
 const chunkSize = 64 << 10
 
 // next waits for output beyond the offsets at, and appends one frame of it to
-// dst; at moves on. Once all of it is out it returns the end. It returns with
-// neither when gone says so.
+// dst; at moves on. Once all of it is out it returns the end. Where there is
+// nothing to send it returns with neither when gone says so.
 func (o *outputs) next(dst []byte, at *[2]int64, gone func() bool) (frame []byte, end *wire.End) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for {
-		if gone() {
-			return nil, nil
-		}
 		for i := range o.streams {
 			s := &o.streams[i]
 			if at[i] < s.base {
@@ -152,6 +149,9 @@ func (o *outputs) next(dst []byte, at *[2]int64, gone func() bool) (frame []byte
 		}
 		if o.end != nil {
 			return nil, o.end
+		}
+		if gone() {
+			return nil, nil
 		}
 		o.changed.Wait()
 	}
