@@ -119,13 +119,13 @@ const grace = 250 * time.Millisecond
 //
 // The bar is the product's and is not lowered here. The machine may be shared
 // with other test programs, whose load can delay any single answer; so several
-// are taken and the median is judged. Survivors are counted after each.
+// are taken, until most of five agree. Survivors are counted after each.
 func (b *box) timely(t *testing.T, run sandbox.Run, ready func(sandbox.Result) error) {
 	t.Helper()
-	const rounds = 3
+	const most = 3 // of five
 	var over []time.Duration
-	given := 0
-	for range rounds {
+	given, good, bad := 0, 0, 0
+	for good < most && bad < most {
 		id, start := b.ID(), time.Now()
 		res, err := b.Exec(t.Context(), run, sandbox.Streams{})
 		took := time.Since(start)
@@ -141,6 +141,11 @@ func (b *box) timely(t *testing.T, run sandbox.Run, ready func(sandbox.Result) e
 			}
 		}
 		over = append(over, took-run.Timeout)
+		if took-run.Timeout <= grace && b.State() != sandbox.StateFailed {
+			good++
+		} else {
+			bad++
+		}
 		if b.State() == sandbox.StateFailed {
 			given++ // its container is being removed, with all that is in it
 		} else if left := b.kit.Processes(t, id); len(left) > 0 {
@@ -149,12 +154,9 @@ func (b *box) timely(t *testing.T, run sandbox.Run, ready func(sandbox.Result) e
 		b.usable(t)
 	}
 	slices.Sort(over)
-	t.Logf("answers came %v after the timeout; %d of %d sandboxes were given up", over, given, rounds)
-	if median := over[rounds/2]; median > grace {
-		t.Errorf("the median answer came %v after the timeout, more than %v", median, grace)
-	}
-	if given > rounds/2 {
-		t.Errorf("%d of %d times the agent did not answer in time", given, rounds)
+	t.Logf("answers came %v after the timeout; %d of %d sandboxes were given up", over, given, len(over))
+	if bad == most {
+		t.Errorf("most answers came over %v after the timeout, or cost the sandbox: %v, %d given up", grace, over, given)
 	}
 }
 
