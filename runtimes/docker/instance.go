@@ -72,6 +72,8 @@ func (i *Instance) Wait(ctx context.Context) (sandbox.Exit, error) {
 		return exit, err
 	}
 	switch {
+	case got.State != nil && (got.State.Status == container.StateRemoving || got.State.Dead):
+		exit.Cause = "the container was removed"
 	case got.State != nil && got.State.OOMKilled && exit.Code == 137:
 		exit.Cause = "the container's agent was killed, and the container had run out of memory"
 	case exit.Code == 137:
