@@ -96,7 +96,7 @@ func New(ctx context.Context, conn net.Conn, cfg Config) (_ *Client, err error) 
 	if err := conn.SetDeadline(time.Time{}); err != nil {
 		return nil, broken("connect to the agent", err)
 	}
-	session, err := yamux.Client(conn, wire.MuxConfig())
+	session, err := yamux.Client(wire.Join(conn), wire.MuxConfig())
 	if err != nil {
 		return nil, sandbox.Errorf(sandbox.Internal, "set up the multiplexer: %w", err)
 	}
