@@ -90,7 +90,7 @@ func (s *Store) base(ctx context.Context, rec recipe) (layer, error) {
 
 // layer assembles a tree and writes what it adds to base into a file.
 func (s *Store) layer(ctx context.Context, t tree, name string, base index) (layer, error) {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) //nolint:gosec // a path of our own
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return layer{}, diskError(err, "assemble")
 	}
@@ -117,7 +117,7 @@ func (s *Store) layer(ctx context.Context, t tree, name string, base index) (lay
 
 // readLayer reads the index of a layer that is there already.
 func readLayer(name string) (layer, error) {
-	f, err := os.Open(name) //nolint:gosec // a path of our own
+	f, err := os.Open(name)
 	if err != nil {
 		return layer{}, err
 	}

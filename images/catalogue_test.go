@@ -127,3 +127,78 @@ func ExampleCatalogue_ForFile() {
 	fmt.Println(l.Name, l.RunFile, err)
 	// Output: python [python3 {file}] <nil>
 }
+
+func TestExtend(t *testing.T) {
+	t.Parallel()
+	c, err := images.Builtin().Extend([]byte(`
+languages:
+  ruby:
+    suffixes: [.rb]
+    image: caisson/ruby:3.1
+    packages: [ruby]
+    run_code: [ruby, "{file}"]
+    run_file: [ruby, "{file}"]
+  python:
+    env: {PYTHONUTF8: "0", MORE: "1"}
+    versions:
+      "3.13":
+        image: caisson/python:3.13
+        suite: trixie
+        env: {ONLY: here}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"node", "python", "python@3.13", "ruby", "shell"}, c.Names()); diff != "" {
+		t.Error(diff)
+	}
+	if l, err := c.ForFile("x.rb"); err != nil || l.Image != "caisson/ruby:3.1" {
+		t.Errorf("a new language is %+v, %v", l, err)
+	}
+	py, err := c.Language("python")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := strings.Join(py.Env, " ")
+	for _, kv := range []string{"PYTHONUTF8=0", "MORE=1", "PYTHONPATH=/workspace"} {
+		if !strings.Contains(env, kv) {
+			t.Errorf("environment %q lacks %s", env, kv)
+		}
+	}
+	if py.Image != "caisson/python:3.11" || strings.Contains(env, "ONLY") {
+		t.Errorf("what the extension left out was altered: %+v", py)
+	}
+	next, err := c.Language("python@3.13")
+	if err != nil || next.Image != "caisson/python:3.13" || !strings.Contains(strings.Join(next.Env, " "), "ONLY=here") ||
+		!cmp.Equal(next.RunFile, py.RunFile) || !cmp.Equal(next.Suffixes, py.Suffixes) {
+		t.Errorf("version 3.13 is %+v, %v", next, err)
+	}
+	if same, err := c.Language("python@3.11"); err != nil || same.Name != "python" {
+		t.Errorf("python@3.11 is %+v, %v", same, err)
+	}
+	if l, err := c.ForFile("x.py"); err != nil || l.Name != "python" {
+		t.Errorf("the suffix .py is %+v, %v", l, err)
+	}
+	if again, _ := images.Builtin().Language("python"); strings.Contains(strings.Join(again.Env, " "), "MORE") {
+		t.Error("the built-in catalogue was altered")
+	}
+}
+
+func TestExtendRefuses(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, data, text string }{
+		{"unknown key, with its line", "languages:\n  python:\n    colour: red\n", "line 3: field colour"},
+		{"image of another language", "languages:\n  python:\n    image: caisson/node:18\n", "belongs to"},
+		{"a version without an image", "languages:\n  python:\n    versions: {\"3.13\": {suite: trixie}}\n", "needs an image"},
+		{"half a language", "languages:\n  ruby: {suffixes: [.rb]}\n", "needs an image"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := images.Builtin().Extend([]byte(tc.data))
+			if !errors.Is(err, sandbox.Invalid) || !strings.Contains(err.Error(), tc.text) {
+				t.Errorf("error %v does not say %q", err, tc.text)
+			}
+		})
+	}
+}

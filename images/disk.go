@@ -17,7 +17,7 @@ func diskError(err error, doing string) error {
 		return full(err, doing)
 	case errors.Is(err, os.ErrPermission):
 		return sandbox.Errorf(sandbox.Denied, "%s: %w", doing, err).
-			WithHint("set XDG_STATE_HOME to a folder that you may write")
+			WithHint("set CAISSON_STATE_DIR to a folder that you may write")
 	}
 	return sandbox.Errorf(sandbox.Internal, "%s: %w", doing, err)
 }
@@ -40,7 +40,7 @@ func freeSpace(dir string) (sandbox.Bytes, error) {
 	if err := syscall.Statfs(dir, &st); err != nil {
 		return 0, err
 	}
-	return sandbox.Bytes(st.Bavail) * sandbox.Bytes(st.Bsize), nil //nolint:gosec,unconvert // sizes of a disk; types differ by system
+	return sandbox.Bytes(st.Bavail) * sandbox.Bytes(st.Bsize), nil
 }
 
 // spaceWatch looks whether a disk runs full while a tool works on it: apt does
@@ -83,5 +83,5 @@ func (w *spaceWatch) stop() bool {
 // full is the error of a full disk on this side of the engine.
 func full(err error, doing string) error {
 	return sandbox.Errorf(sandbox.Exhausted, "%s: %w", doing, err).
-		WithHint("assembling needs about 1g in the state folder: free some, or set XDG_STATE_HOME to a folder with room")
+		WithHint("assembling needs about 1g in the state folder: free some, or set CAISSON_STATE_DIR to a folder with room")
 }

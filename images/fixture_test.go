@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/pkg/stdcopy"
 
 	"github.com/caisson-dev/caisson/internal/dockerclient"
 	"github.com/caisson-dev/caisson/internal/dockerclient/dockertest"
@@ -122,6 +124,38 @@ func (f *fixture) remove(t *testing.T) {
 	_, _ = api.ImageRemove(ctx, f.ref, image.RemoveOptions{Force: true})
 }
 
+// run runs a command in a container of an image, and returns what it prints.
+func (f *fixture) run(t *testing.T, img string, argv []string) string {
+	t.Helper()
+	ctx, api := t.Context(), mustAPI(t, f)
+	made, err := api.ContainerCreate(ctx, &container.Config{Image: img, Cmd: argv}, &container.HostConfig{NetworkMode: "none"}, nil, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = api.ContainerRemove(context.WithoutCancel(ctx), made.ID, container.RemoveOptions{Force: true})
+	}()
+	exited, failed := api.ContainerWait(ctx, made.ID, container.WaitConditionNextExit)
+	if err := api.ContainerStart(ctx, made.ID, container.StartOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-failed:
+		t.Fatal(err)
+	case <-exited:
+	}
+	logs, err := api.ContainerLogs(ctx, made.ID, container.LogsOptions{ShowStdout: true, ShowStderr: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = logs.Close() }()
+	var out strings.Builder
+	if _, err := stdcopy.StdCopy(&out, &out, logs); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
 // runCount is how often the tool was run.
 func (f *fixture) runCount(t *testing.T) int {
 	t.Helper()
@@ -135,7 +169,7 @@ func (f *fixture) runCount(t *testing.T) int {
 // leftovers lists what stands in the work folder.
 func (f *fixture) leftovers(t *testing.T) []string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(f.state, "images", "work", "*"))
+	found, err := filepath.Glob(filepath.Join(f.state, "work", "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +180,7 @@ func (f *fixture) leftovers(t *testing.T) []string {
 func fakeTool(t testing.TB, script string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "tool")
-	if err := os.WriteFile(name, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil { //nolint:gosec // a command
+	if err := os.WriteFile(name, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return name

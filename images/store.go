@@ -204,7 +204,7 @@ func (s *Store) checkEngine(ctx context.Context, api *client.Client) error {
 }
 
 func (s *Store) path(elem ...string) string {
-	return filepath.Join(append([]string{s.cfg.StateDir, "images"}, elem...)...)
+	return filepath.Join(append([]string{s.cfg.StateDir}, elem...)...)
 }
 
 // say writes one line of progress. That nobody can read it is no reason to

@@ -207,7 +207,7 @@ func running(t *testing.T, name string) bool {
 		t.Fatal(err)
 	}
 	return slices.ContainsFunc(found, func(p string) bool {
-		data, _ := os.ReadFile(p) //nolint:gosec // it may be gone
+		data, _ := os.ReadFile(p)
 		return bytes.Contains(data, []byte(name))
 	})
 }
@@ -284,13 +284,13 @@ func TestDiskFull(t *testing.T) {
 	}
 	s.need = 0
 	_, err = s.Ensure(t.Context(), f.ref)
-	if !errors.Is(err, sandbox.Exhausted) || !strings.Contains(sandbox.HintOf(err), "XDG_STATE_HOME") {
+	if !errors.Is(err, sandbox.Exhausted) || !strings.Contains(sandbox.HintOf(err), "CAISSON_STATE_DIR") {
 		t.Errorf("error %v (%v), hint %q", err, sandbox.KindOf(err), sandbox.HintOf(err))
 	}
-	if left, _ := filepath.Glob(filepath.Join(small, "images", "*", "*.tar")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(small, "*", "*.tar")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if left, _ := filepath.Glob(filepath.Join(small, "images", "work", "*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(small, "work", "*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }

@@ -22,7 +22,7 @@ func (c *Client) Start(ctx context.Context, cmd Command) (*Outcome, error) {
 	}
 	req := execRequest(cmd)
 	req.Drop, req.Stdin, req.Reap = true, false, false
-	s, err := c.open(wire.Request{Op: wire.OpExec, Exec: req})
+	s, err := c.open(ctx, wire.Request{Op: wire.OpExec, Exec: req})
 	if err != nil {
 		return nil, err
 	}
@@ -57,12 +57,12 @@ var errNotEnded = errors.New("the exec goes on")
 // [Client.Attach] does, but does not wait for more. ended is false where the
 // exec goes on; the Outcome then only counts the bytes.
 func (c *Client) Output(ctx context.Context, cmd Command, stdout, stderr int64) (out Outcome, ended bool, err error) {
-	s, err := c.open(wire.Request{Op: wire.OpAttach, Attach: &wire.Attach{ID: string(cmd.ID), Stdout: stdout, Stderr: stderr, NoWait: true}})
+	s, err := c.open(ctx, wire.Request{Op: wire.OpAttach, Attach: &wire.Attach{ID: string(cmd.ID), Stdout: stdout, Stderr: stderr, NoWait: true}})
 	if err != nil {
 		return Outcome{}, false, err
 	}
 	cmd.Timeout, cmd.Stdin, cmd.Drop = 0, nil, true
-	f := &follower{c: c, s: s, cmd: cmd, got: [2]int64{stdout, stderr}}
+	f := &follower{c: c, s: s, cmd: cmd, got: [2]int64{stdout, stderr}, noWait: true}
 	out, err = f.follow(ctx)
 	if errors.Is(err, errNotEnded) {
 		return f.outcome(), false, nil

@@ -20,7 +20,7 @@ import (
 
 // fileCall opens a call on a path, which ends with ctx.
 func (c *Client) fileCall(ctx context.Context, op wire.Op, req wire.File) (*yamux.Stream, func(), error) {
-	s, err := c.open(wire.Request{Op: op, File: &req})
+	s, err := c.open(ctx, wire.Request{Op: op, File: &req})
 	if err != nil {
 		return nil, nil, err
 	}

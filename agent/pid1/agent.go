@@ -42,7 +42,9 @@ type Agent struct {
 	reaper  *reaper
 	spawn   *spawner
 	null    *os.File
-	quit    chan string // why Run is to return
+	acting  chan struct{} // a place for each thread that acts as a user: see [agentThreads]
+	putting chan struct{} // fewer, so that puts, which wait for their clients, leave some
+	quit    chan string   // why Run is to return
 	life    *life
 
 	mu        sync.Mutex
@@ -72,6 +74,7 @@ func New(cfg Config) (*Agent, error) {
 	}
 	a := &Agent{
 		cfg: cfg, cgroup: openCgroup(cfg.Cgroup), null: null, quit: make(chan string, 1),
+		acting: make(chan struct{}, 4), putting: make(chan struct{}, 2),
 		execs: map[string]*exec{}, groups: map[int]*exec{}, leases: map[string]*lease{},
 	}
 	a.sampler = newSampler(a.cgroup)
@@ -100,6 +103,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	startThreads()
 	go a.reaper.run()
+	go a.spawn.run()
 	ln, err := net.Listen("unix", a.cfg.Dir+"/"+wire.SocketName)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
@@ -215,9 +219,9 @@ func (a *Agent) dismiss(l *lease) {
 }
 
 // agentThreads is how many threads the agent holds ready. Blocking calls are
-// bounded below it: one each for the reaper and the runtime's own monitor, a
-// spawn, a file operation, and what reads /proc.
-const agentThreads = 12
+// bounded below it: one each for the reaper, the spawner and the runtime's own
+// monitor, those that act as a user, and what reads /proc.
+const agentThreads = 14
 
 // startThreads makes the runtime start its threads now. Later, user code may
 // have used up the process limit, and a runtime that cannot start a thread

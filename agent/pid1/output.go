@@ -82,7 +82,8 @@ func newOutputs(drop bool) *outputs {
 	return o
 }
 
-// write appends p to stream i, and waits while the stream is full.
+// write appends p to stream i, and waits while the stream is full. Once the end
+// is set, what still comes from others that hold the pipe is thrown away.
 func (o *outputs) write(i int, p []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -90,6 +91,8 @@ func (o *outputs) write(i int, p []byte) {
 	for len(p) > 0 {
 		room := outputKeep - s.held
 		switch {
+		case o.end != nil:
+			return
 		case o.closed:
 			s.base = s.total() + int64(len(p))
 			s.ring, s.start, s.held = nil, 0, 0

@@ -297,7 +297,9 @@ func (a *Agent) callSignal(s *yamux.Stream, req *wire.Signal) {
 }
 
 func (a *Agent) callPut(s *yamux.Stream, r *wire.Reader, req *wire.Put) {
+	a.putting <- struct{}{}
 	files, size, err := a.put(req, &dataReader{frames: r})
+	<-a.putting
 	switch {
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		fail(s, "exhausted", fmt.Errorf("the workspace is full: %w", err))

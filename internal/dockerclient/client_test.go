@@ -166,7 +166,7 @@ func copyOfTest(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "connect")
-	if err := os.WriteFile(path, data, 0o755); err != nil { //nolint:gosec // run by another user
+	if err := os.WriteFile(path, data, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return path

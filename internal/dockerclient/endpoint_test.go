@@ -157,7 +157,7 @@ func TestSSH(t *testing.T) {
 	script := "#!/bin/sh\necho \"$@\" > " + args + "\nDOCKERCLIENT_TEST_PIPE=" + host + " exec " + os.Args[0] + "\n"
 	path := filepath.Join(dir, "ssh")
 	write(t, path, script)
-	if err := os.Chmod(path, 0o700); err != nil { //nolint:gosec // a command
+	if err := os.Chmod(path, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))

@@ -89,25 +89,37 @@ func (i *Instance) Resume(ctx context.Context) error {
 	return dockerclient.Wrap(i.api.ContainerUnpause(ctx, i.handle.Name), "resume the container")
 }
 
-// Destroy kills and removes the container, its own volume and its folder. What
-// is gone already is no error.
+// Destroy kills and removes the container, its own volume and its folder, or
+// the volume or folder that the handle stands for. What is gone already is no
+// error.
 func (i *Instance) Destroy(ctx context.Context) error {
-	err := i.api.ContainerRemove(ctx, i.handle.Name, container.RemoveOptions{Force: true, RemoveVolumes: true})
-	err = dockerclient.Wrap(err, "remove the container")
+	vol := containerName(i.handle.ID)
+	switch i.handle.Kind {
+	case runtimes.KindVolume:
+		vol = i.handle.Name
+	case runtimes.KindSandbox:
+		if err := i.removeContainer(ctx); err != nil {
+			return err
+		}
+	}
+	err := i.api.VolumeRemove(ctx, vol, true)
+	err = dockerclient.Wrap(err, "remove the volume")
 	if errors.Is(err, sandbox.NotFound) {
 		err = nil
 	}
-	if errors.Is(err, sandbox.Conflict) {
-		err = i.awaitRemoval(ctx)
+	return errors.Join(err, os.RemoveAll(i.r.folder(i.handle.ID)))
+}
+
+func (i *Instance) removeContainer(ctx context.Context) error {
+	err := i.api.ContainerRemove(ctx, i.handle.Name, container.RemoveOptions{Force: true, RemoveVolumes: true})
+	err = dockerclient.Wrap(err, "remove the container")
+	switch {
+	case errors.Is(err, sandbox.NotFound):
+		return nil
+	case errors.Is(err, sandbox.Conflict):
+		return i.awaitRemoval(ctx)
 	}
-	if err != nil {
-		return err
-	}
-	vol := dockerclient.Wrap(i.api.VolumeRemove(ctx, containerName(i.handle.ID), true), "remove the volume")
-	if errors.Is(vol, sandbox.NotFound) {
-		vol = nil
-	}
-	return errors.Join(vol, os.RemoveAll(i.r.folder(i.handle.ID)))
+	return err
 }
 
 // awaitRemoval waits for a removal that somebody else has begun.

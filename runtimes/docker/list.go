@@ -109,10 +109,10 @@ func (r *Runtime) Attach(ctx context.Context, h runtimes.Handle) (runtimes.Insta
 		return nil, err
 	}
 	inst := &Instance{r: r, api: api, handle: h}
-	inst.handle.Name = containerName(h.ID)
 	if h.Kind != runtimes.KindSandbox {
 		return inst, nil // there is a part to destroy: the listing saw it
 	}
+	inst.handle.Name = containerName(h.ID)
 	got, err := api.ContainerInspect(ctx, inst.handle.Name)
 	if err != nil {
 		return nil, dockerclient.Wrap(err, "find sandbox %s", h.ID.Short())

@@ -1,0 +1,55 @@
+# caisson: `make` lists what can be made.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+GO ?= go
+# How the one static, cgo-free binary and its helper are built.
+STATIC := CGO_ENABLED=0 $(GO) build -trimpath
+
+.PHONY: help setup build images demo test lint bench bench-smoke eval soak ci clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## install and start what is missing: Docker Engine, mmdebstrap, a C compiler
+	@scripts/setup.sh
+
+build: ## build bin/caisson and its helpers
+	$(STATIC) -o bin/caisson ./cmd/caisson
+	$(STATIC) -ldflags "-s -w" -o bin/caisson-agent ./cmd/caisson-agent
+	@if [ -d cmd/caisson-scan ]; then set -x; \
+		CGO_ENABLED=1 $(GO) build -trimpath -tags netgo,osusergo -ldflags '-s -w -linkmode external -extldflags "-static"' \
+			-o bin/caisson-scan ./cmd/caisson-scan; fi
+
+images: build ## make the images of the languages present (the first time: assembled, a minute)
+	@bin/caisson images build
+
+demo: setup build images ## run three real programs, each in a hardened container of its own
+	@scripts/demo.sh
+
+test: setup build images ## do all set-up, then run every test
+	CAISSON_REQUIRE_DOCKER=1 $(GO) test -race -timeout 20m ./...
+
+lint: ## gofmt, go vet, golangci-lint, go mod tidy
+	@scripts/lint.sh
+
+bench: setup build images ## run the benchmarks; results go to bench/results
+	@for p in bench/*/main.go; do $(GO) run "./$$(dirname "$$p")"; done
+
+bench-smoke: build ## run the benchmarks with a few rounds, to see that they work
+	@for p in bench/*/main.go; do [ ! -e "$$p" ] || $(GO) run "./$$(dirname "$$p")" --smoke; done
+
+eval: build ## judge the policy by the evaluation sets
+	$(GO) run ./bench/eval
+
+soak: build ## run sandboxes for an hour and look for leaks
+	$(GO) run ./bench/soak
+
+ci: ## what CI runs: set-up, lint, the tests, a smoke run of the benchmarks
+	$(MAKE) --no-print-directory setup
+	$(MAKE) --no-print-directory lint
+	$(MAKE) --no-print-directory bench-smoke
+	$(MAKE) --no-print-directory test
+
+clean: ## remove what was built; images and the engine stay
+	rm -rf bin .cache

@@ -1,0 +1,100 @@
+// Package examples_test runs the programs of this folder as a user would: by
+// the built caisson command, each in a container of its own.
+package examples_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/caisson-dev/caisson/internal/dockerclient/dockertest"
+)
+
+var programs = []struct {
+	dir  string
+	args []string // after "caisson run"
+}{
+	{"report", []string{"--file", "sales.csv", "report.py", "--", "sales.csv", "report.md"}},
+	{"latency", []string{"--file", "access.log", "latency.js", "--", "access.log"}},
+	{"words", []string{"--file", "caisson.txt", "words.sh", "--", "caisson.txt"}},
+}
+
+func TestPrograms(t *testing.T) {
+	t.Parallel()
+	dockertest.Engine(t)
+	caisson := command(t)
+	for _, p := range programs {
+		t.Run(p.dir, func(t *testing.T) {
+			t.Parallel()
+			want, err := os.ReadFile(filepath.Join(p.dir, "want.txt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(t.Context(), caisson, append([]string{"run"}, p.args...)...)
+			cmd.Dir = p.dir
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			got, err := cmd.Output()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, stderr.String())
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("output differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// command is the caisson command that `make build` has built.
+func command(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs("../bin/caisson")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		if os.Getenv(dockertest.Require) == "1" {
+			t.Fatalf("bin/caisson is not built: %v", err)
+		}
+		t.Skip("needs bin/caisson: make build")
+	}
+	return path
+}
+
+// TestReportIsRight adds the sales up by another way than report.py does.
+func TestReportIsRight(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("report/sales.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cents, sales int
+	for _, row := range rows[1:] {
+		quantity, err1 := strconv.Atoi(row[3])
+		price, err2 := strconv.Atoi(strings.Replace(row[4], ".", "", 1))
+		if err1 == nil && err2 == nil {
+			sales, cents = sales+1, cents+quantity*price
+		}
+	}
+	text := fmt.Sprintf("%d.%02d", cents/100, cents%100)
+	want := fmt.Sprintf("%d sales, turnover %s,%s,", sales, text[:len(text)-6], text[len(text)-6:])
+	got, err := os.ReadFile("report/want.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(got), want) {
+		t.Errorf("the report does not say %q", want)
+	}
+}

@@ -1,0 +1,185 @@
+package images
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// entry is one language of the catalogue's file, or one version of it.
+type entry struct {
+	Version  string            `yaml:"version"`
+	Aliases  []string          `yaml:"aliases"`
+	Suffixes []string          `yaml:"suffixes"`
+	Image    string            `yaml:"image"`
+	Suite    string            `yaml:"suite"` // of Debian; "" is the base's
+	Packages []string          `yaml:"packages"`
+	RunCode  []string          `yaml:"run_code"`
+	RunFile  []string          `yaml:"run_file"`
+	Env      map[string]string `yaml:"env"`
+	Versions map[string]entry  `yaml:"versions"`
+}
+
+type file struct {
+	Version   int              `yaml:"version"`
+	Base      base             `yaml:"base"`
+	Languages map[string]entry `yaml:"languages"`
+}
+
+// Parse reads a catalogue from YAML. An unknown key is an error, as is a
+// language that lacks an image or a command. Its errors are [sandbox.Invalid].
+func Parse(data []byte) (*Catalogue, error) {
+	var f file
+	if err := strict(data, &f); err != nil {
+		return nil, err
+	}
+	if f.Version != 1 {
+		return nil, sandbox.Errorf(sandbox.Invalid, "catalogue has version %d, want 1", f.Version)
+	}
+	return (&Catalogue{base: f.Base}).Extend(data)
+}
+
+// Extend returns a catalogue that holds what c holds and what data adds to it.
+// A language that c has already keeps the keys that data leaves out. data has
+// the form that [Parse] reads; its version and base may be left out. The errors
+// are [sandbox.Invalid].
+func (c *Catalogue) Extend(data []byte) (*Catalogue, error) {
+	var f file
+	if err := strict(data, &f); err != nil { // with the lines of the whole file
+		return nil, err
+	}
+	var raw struct {
+		Languages map[string]yaml.Node `yaml:"languages"`
+	}
+	if err := yaml.Unmarshal(data, &raw); err != nil {
+		return nil, sandbox.Errorf(sandbox.Invalid, "read catalogue: %w", err)
+	}
+	ext := &Catalogue{base: c.base, entries: map[string]entry{}, names: map[string]string{}, images: map[string]string{}}
+	if f.Base.Suite != "" {
+		ext.base = f.Base
+	}
+	languages := map[string]entry{}
+	for name, e := range c.entries {
+		if !strings.Contains(name, "@") {
+			languages[name] = e
+		}
+	}
+	for name, node := range raw.Languages {
+		e, err := languages[name].overlay(node)
+		if err != nil {
+			return nil, err
+		}
+		languages[name] = e
+	}
+	for _, name := range slices.Sorted(maps.Keys(languages)) {
+		if err := ext.addAll(name, languages[name]); err != nil {
+			return nil, err
+		}
+	}
+	return ext, nil
+}
+
+// strict decodes YAML and takes an unknown key for an error, in one line.
+func strict(data []byte, into any) error {
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	dec.KnownFields(true)
+	if err := dec.Decode(into); err != nil {
+		text := strings.Join(strings.Fields(err.Error()), " ")
+		return sandbox.Errorf(sandbox.Invalid, "read catalogue: %s", text)
+	}
+	return nil
+}
+
+// overlay returns e with the keys of a YAML node in place of its own.
+func (e entry) overlay(node yaml.Node) (entry, error) {
+	e.Env, e.Versions = maps.Clone(e.Env), maps.Clone(e.Versions)
+	err := node.Decode(&e)
+	return e, err
+}
+
+// addAll adds a language and its versions.
+func (c *Catalogue) addAll(name string, e entry) error {
+	if err := c.add(name, e); err != nil {
+		return err
+	}
+	if e.Version != "" {
+		c.names[name+"@"+e.Version] = name
+	}
+	for _, version := range slices.Sorted(maps.Keys(e.Versions)) {
+		if err := c.add(name+"@"+version, e.version(version)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// version is e with what one of its versions says otherwise.
+func (e entry) version(version string) entry {
+	v, o := e, e.Versions[version]
+	v.Version, v.Aliases, v.Versions = version, nil, nil
+	v.Image, v.Suite = o.Image, cmp.Or(o.Suite, e.Suite)
+	if o.Packages != nil {
+		v.Packages = o.Packages
+	}
+	if o.RunCode != nil {
+		v.RunCode = o.RunCode
+	}
+	if o.RunFile != nil {
+		v.RunFile = o.RunFile
+	}
+	v.Env = map[string]string{}
+	maps.Copy(v.Env, e.Env)
+	maps.Copy(v.Env, o.Env)
+	return v
+}
+
+var (
+	validName    = regexp.MustCompile(`^[a-z][a-z0-9+_-]*(@[a-z0-9][a-z0-9.+_-]*)?$`)
+	validPackage = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]+(=[A-Za-z0-9.+:~-]+)?$`)
+)
+
+func (c *Catalogue) add(name string, e entry) error {
+	bad := func(format string, args ...any) error {
+		return sandbox.Errorf(sandbox.Invalid, "catalogue: language %q: "+format, append([]any{name}, args...)...)
+	}
+	if e.Image == "" || len(e.Suffixes) == 0 {
+		return bad("needs an image and a suffix")
+	}
+	if other, taken := c.images[e.Image]; taken {
+		return bad("image %s belongs to %q", e.Image, other)
+	}
+	c.images[e.Image] = name
+	for _, argv := range [][]string{e.RunCode, e.RunFile} {
+		if len(argv) == 0 || !strings.Contains(strings.Join(argv, " "), "{") {
+			return bad(`needs run_code and run_file with "{file}" or "{code}"`)
+		}
+	}
+	for _, s := range e.Suffixes {
+		if !strings.HasPrefix(s, ".") || len(s) < 2 {
+			return bad("suffix %q does not begin with a dot", s)
+		}
+	}
+	for _, p := range slices.Concat(c.base.Packages, e.Packages) {
+		if !validPackage.MatchString(p) {
+			return bad("%q is not the name of a package", p)
+		}
+	}
+	for _, n := range append([]string{name}, e.Aliases...) {
+		if !validName.MatchString(n) {
+			return bad("name %q is not lower case letters, digits, + - and _", n)
+		}
+		if other, taken := c.names[n]; taken {
+			return bad("name %q belongs to %q", n, other)
+		}
+		c.names[n] = name
+	}
+	c.entries[name] = e
+	return nil
+}
