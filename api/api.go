@@ -13,6 +13,8 @@ import (
 // Service is caisson. Its methods are safe for concurrent use. Errors are of
 // the kinds of package sandbox.
 type Service interface {
+	Sessions
+	Audit
 	// Run runs one exec in a sandbox of its own. A program that ran and failed
 	// is a Result; so is, beside a [sandbox.DeniedError], one that was refused.
 	Run(ctx context.Context, run sandbox.Run, streams sandbox.Streams) (sandbox.Result, error)

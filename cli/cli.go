@@ -70,7 +70,8 @@ func newRoot(cfg Config) *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError(err) })
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags(), cfg.Getenv) }
-	root.AddCommand(newRun(cfg), newGC(cfg), newImages(cfg), newVersion(cfg))
+	root.AddCommand(newRun(cfg), newSession(cfg), newExec(cfg), newPS(cfg), newLogs(cfg), newKill(cfg), newFiles(cfg),
+		newAudit(cfg), newImages(cfg), newGC(cfg), newVersion(cfg))
 	for _, c := range root.Commands() {
 		wrapArgs(c)
 	}

@@ -2,12 +2,10 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -15,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/caisson-dev/caisson/api"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -30,6 +29,8 @@ type runOptions struct {
 	network string
 	json    bool
 	summary bool
+	session string // of `caisson exec`
+	detach  bool
 }
 
 func newRun(cfg Config) *cobra.Command {
@@ -54,37 +55,45 @@ Every flag has a variable: --memory is CAISSON_MEMORY.`,
 			return o.execute(cmd.Context(), cfg, args, cmd.ArgsLenAtDash())
 		},
 	}
-	o.flags(cmd.Flags())
+	o.execFlags(cmd.Flags())
+	o.run.Limits = sandbox.DefaultLimits
+	boxFlags(cmd.Flags(), &o.run.Limits, &o.run.Image, &o.network)
+	cmd.Flags().StringVar(&o.kind, "workspace", string(sandbox.WorkspaceTmpfs), "what /workspace is made of: tmpfs or volume")
+	cmd.Flags().BoolVar(&o.run.Keep, "keep", false, "leave the container in place when the run fails")
 	return cmd
 }
 
-func (o *runOptions) flags(f *pflag.FlagSet) {
+// execFlags are those of one exec, wherever it runs.
+func (o *runOptions) execFlags(f *pflag.FlagSet) {
 	d := sandbox.DefaultLimits
 	l := &o.run.Limits
-	*l = d
+	l.MaxOutput, l.Keep = d.MaxOutput, d.Keep
 	f.StringVarP(&o.run.Language, "language", "l", "", "language of the code: python, node, shell, …; a FILE's suffix tells it too")
 	f.StringVarP(&o.code, "code", "c", "", "code to run")
 	f.StringArrayVar(&o.files, "file", nil, "copy `SRC[:DST]` into the workspace; a folder with all that is in it (repeatable)")
 	f.StringArrayVarP(&o.env, "env", "e", nil, "set `KEY=VALUE`; KEY alone takes the host's value (repeatable)")
 	f.StringVar(&o.stdin, "stdin", "", "`FILE` for the program's standard input; - is caisson's own")
 	f.StringVarP(&o.run.Dir, "workdir", "w", "", "working directory; relative to /workspace")
-	f.StringVar(&o.run.Image, "image", "", "container `IMAGE` instead of the language's own")
 	f.DurationVar(&o.run.Timeout, "timeout", d.Timeout, "end the program after this long")
+	f.Var(&l.MaxOutput, "max-output", "end the program when a stream passes this")
+	f.Var(&l.Keep, "keep-output", "bytes of each stream to keep in the result: head and tail")
+	f.BoolVar(&o.json, "json", false, "print one JSON object instead of the program's output")
+	f.BoolVar(&o.summary, "summary", false, "print exit code, time, memory and processes at the end")
+}
+
+// boxFlags are those of a sandbox.
+func boxFlags(f *pflag.FlagSet, l *sandbox.Limits, image, network *string) {
+	d := sandbox.DefaultLimits
+	f.StringVar(image, "image", "", "container `IMAGE` instead of the language's own")
 	f.Var(&l.Memory, "memory", "memory of all processes and tmpfs together, without swap")
 	f.Float64Var(&l.CPUs, "cpus", d.CPUs, "share of cores")
 	f.IntVar(&l.PIDs, "pids", d.PIDs, "processes and threads")
-	f.StringVar(&o.network, "network", string(sandbox.NetworkNone), "none, bridge, or a network of the engine's")
-	f.StringVar(&o.kind, "workspace", string(sandbox.WorkspaceTmpfs), "what /workspace is made of: tmpfs or volume")
+	f.StringVar(network, "network", string(sandbox.NetworkNone), "none, bridge, or a network of the engine's")
 	f.Var(&l.Workspace, "workspace-size", "size of a tmpfs workspace")
 	f.Var(&l.Tmp, "tmp-size", "size of /tmp, and of the home folder")
 	f.Var(&l.Shm, "shm-size", "size of /dev/shm")
 	f.IntVar(&l.OpenFiles, "open-files", d.OpenFiles, "open files of a process")
 	f.Var(&l.FileSize, "file-size", "largest file")
-	f.Var(&l.MaxOutput, "max-output", "end the program when a stream passes this")
-	f.Var(&l.Keep, "keep-output", "bytes of each stream to keep in the result: head and tail")
-	f.BoolVar(&o.run.Keep, "keep", false, "leave the container in place when the run fails")
-	f.BoolVar(&o.json, "json", false, "print one JSON object instead of the program's output")
-	f.BoolVar(&o.summary, "summary", false, "print exit code, time, memory and processes at the end")
 }
 
 func (o *runOptions) execute(ctx context.Context, cfg Config, args []string, dash int) error {
@@ -113,7 +122,10 @@ func (o *runOptions) execute(ctx context.Context, cfg Config, args []string, das
 	}
 	defer closeStdin()
 	start := time.Now()
-	res, err := svc.Run(ctx, o.run, streams)
+	if o.detach {
+		return o.start(ctx, cfg, svc)
+	}
+	res, err := o.carryOut(ctx, svc, streams)
 	var denied *sandbox.DeniedError
 	if err != nil && (res.ExecID == "" || !o.json) {
 		if res.ExecID != "" && !errors.As(err, &denied) {
@@ -124,6 +136,14 @@ func (o *runOptions) execute(ctx context.Context, cfg Config, args []string, das
 		}
 	}
 	return o.report(cfg, res, time.Since(start))
+}
+
+// carryOut runs it in a sandbox of its own or in a session.
+func (o *runOptions) carryOut(ctx context.Context, svc api.Service, streams sandbox.Streams) (sandbox.Result, error) {
+	if o.session != "" {
+		return svc.Exec(ctx, o.session, o.run, streams)
+	}
+	return svc.Run(ctx, o.run, streams)
 }
 
 // what fills in what is to be run: code, a file, standard input, or a command.
@@ -161,7 +181,7 @@ func (o *runOptions) what(cfg Config, args []string, dash int) error {
 	if o.run.Code == "" {
 		return sandbox.Errorf(sandbox.Invalid, "the code is empty").WithHint("give -c CODE, a FILE, or - with code on standard input")
 	}
-	if o.run.Language == "" {
+	if o.run.Language == "" && o.session == "" {
 		return sandbox.Errorf(sandbox.Invalid, "code without a language").WithHint("name it with -l, such as -l python")
 	}
 	return nil
@@ -203,89 +223,29 @@ func (o *runOptions) collect(cfg Config) error {
 		}
 		o.run.Env = append(o.run.Env, kv)
 	}
-	switch k := sandbox.WorkspaceKind(o.kind); k {
-	case sandbox.WorkspaceTmpfs, sandbox.WorkspaceVolume:
-		o.run.Workspace.Kind = k
-	default:
-		return sandbox.Errorf(sandbox.Invalid, "unknown workspace %q", o.kind).WithHint("--workspace takes tmpfs or volume")
+	if o.session == "" {
+		switch k := sandbox.WorkspaceKind(o.kind); k {
+		case sandbox.WorkspaceTmpfs, sandbox.WorkspaceVolume:
+			o.run.Workspace.Kind = k
+		default:
+			return sandbox.Errorf(sandbox.Invalid, "unknown workspace %q", o.kind).WithHint("--workspace takes tmpfs or volume")
+		}
+		if err := checkNetwork(o.network); err != nil {
+			return err
+		}
+		o.run.Network = sandbox.Network(o.network)
 	}
-	if o.network == "host" || strings.HasPrefix(o.network, "container:") {
-		return sandbox.Errorf(sandbox.Invalid, "network %q would share a namespace", o.network).WithHint("--network takes none, bridge, or the name of a network of the engine's")
-	}
-	o.run.Network = sandbox.Network(o.network)
-	if o.run.Timeout <= 0 {
+	if o.run.Timeout < 0 || o.run.Timeout == 0 && !o.detach {
 		return sandbox.Errorf(sandbox.Invalid, "--timeout %s is out of range", o.run.Timeout).WithHint("--timeout takes at least 1ms, such as 30s")
 	}
 	return nil
 }
 
-// hostFiles reads SRC[:DST]: a file, or a folder with all that is in it.
-func hostFiles(spec string) ([]sandbox.File, error) {
-	src, dst, _ := strings.Cut(spec, ":")
-	if src == "" {
-		return nil, sandbox.Errorf(sandbox.Invalid, "--file %q names no source", spec).WithHint("write --file SRC or --file SRC:DST")
+func checkNetwork(n string) error {
+	if n == "host" || strings.HasPrefix(n, "container:") {
+		return sandbox.Errorf(sandbox.Invalid, "network %q would share a namespace", n).WithHint("--network takes none, bridge, or the name of a network of the engine's")
 	}
-	st, err := os.Stat(src)
-	if err != nil {
-		return nil, missing(src, err)
-	}
-	dst = strings.TrimPrefix(dst, sandbox.WorkspaceDir+"/")
-	switch {
-	case dst == "":
-		abs, err := filepath.Abs(src)
-		if err != nil {
-			return nil, missing(src, err)
-		}
-		dst = filepath.Base(abs)
-	case strings.HasSuffix(dst, "/"):
-		dst = path.Join(dst, filepath.Base(src))
-	}
-	if !st.IsDir() {
-		f, err := hostFile(src, path.Clean(dst), st)
-		return []sandbox.File{f}, err
-	}
-	var files []sandbox.File
-	err = filepath.WalkDir(src, func(p string, d os.DirEntry, err error) error {
-		if err != nil {
-			return missing(p, err)
-		}
-		rel, err := filepath.Rel(src, p)
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if p == src {
-			info, err = os.Stat(src) // a link to a folder stands for the folder
-		}
-		if err != nil {
-			return missing(p, err)
-		}
-		f, err := hostFile(p, path.Join(dst, filepath.ToSlash(rel)), info)
-		files = append(files, f)
-		return err
-	})
-	return files, err
-}
-
-// hostFile describes one entry. Anything but files, folders and links is
-// refused: opening a FIFO or a device can block or act.
-func hostFile(src, dst string, info os.FileInfo) (sandbox.File, error) {
-	f := sandbox.File{Path: dst, Mode: uint32(info.Mode().Perm())}
-	switch {
-	case info.IsDir():
-		f.Dir = true
-	case info.Mode().IsRegular():
-		f.Source, f.Size = src, info.Size()
-	case info.Mode()&os.ModeSymlink != 0:
-		target, err := os.Readlink(src)
-		if err != nil {
-			return f, missing(src, err)
-		}
-		f.Link = target
-	default:
-		return f, sandbox.Errorf(sandbox.Invalid, "%s is neither a file nor a folder nor a link", src).WithHint("leave it out of --file")
-	}
-	return f, nil
+	return nil
 }
 
 func (o *runOptions) openStdin(cfg Config, s *sandbox.Streams) (func(), error) {
@@ -302,69 +262,4 @@ func (o *runOptions) openStdin(cfg Config, s *sandbox.Streams) (func(), error) {
 	}
 	s.Stdin = f
 	return func() { _ = f.Close() }, nil // it was only read
-}
-
-// report prints what came of the run and turns it into the exit code.
-func (o *runOptions) report(cfg Config, res sandbox.Result, total time.Duration) error {
-	code := codeOfResult(res)
-	if o.json {
-		enc := json.NewEncoder(cfg.IO.Out)
-		enc.SetEscapeHTML(false)
-		if err := enc.Encode(res); err != nil {
-			return fmt.Errorf("print the result: %w", err)
-		}
-		return exitOr(code)
-	}
-	if line := explainEnd(res, o.run); line != "" {
-		_, _ = fmt.Fprintln(cfg.IO.Err, "caisson: "+line) // as in printError
-	}
-	if o.summary {
-		u := res.Usage
-		_, _ = fmt.Fprintf(cfg.IO.Err, "caisson: exit code %d (%s), %s in all, program %s, cpu %s, memory %s, %s\n", res.Code, res.Reason,
-			total.Round(time.Millisecond), res.Duration.Round(100*time.Microsecond), u.CPU.Round(100*time.Microsecond), u.PeakMemory.Human(),
-			plural(u.PeakProcesses, "process", "processes"))
-	}
-	return exitOr(code)
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
-func exitOr(code int) error {
-	if code == 0 {
-		return nil
-	}
-	return exitCode(code)
-}
-
-// explainEnd is one line on an end that the program's own output does not
-// explain, with what to do about it.
-func explainEnd(r sandbox.Result, run sandbox.Run) string {
-	l := run.Limits
-	switch r.Reason {
-	case sandbox.ReasonTimeout:
-		return fmt.Sprintf("ended after %s, its time limit; give more with --timeout", run.Timeout)
-	case sandbox.ReasonCanceled:
-		if r.Cause != "" {
-			return "canceled: " + r.Cause
-		}
-		return "canceled"
-	case sandbox.ReasonOOM:
-		return fmt.Sprintf("out of memory at %s; give more with --memory", l.Memory)
-	case sandbox.ReasonPIDs:
-		return fmt.Sprintf("failed at the limit of %d processes; give more with --pids", l.PIDs)
-	case sandbox.ReasonDisk:
-		return fmt.Sprintf("failed with a full file system; give more with --workspace-size (%s) or --tmp-size (%s)", l.Workspace, l.Tmp)
-	case sandbox.ReasonOutput:
-		return fmt.Sprintf("ended at %s of output; give more with --max-output", l.MaxOutput)
-	case sandbox.ReasonInfra:
-		return "the sandbox failed: " + r.Cause
-	case sandbox.ReasonSignal:
-		return "ended by " + r.Signal
-	}
-	return ""
 }

@@ -27,8 +27,8 @@ type resolved struct {
 }
 
 // resolve turns a run into an argv. Errors: Invalid.
-func (s *Sandbox) resolve(run sandbox.Run, streams sandbox.Streams) (*resolved, error) {
-	r := &resolved{run: run, id: sandbox.NewID(), limits: s.opts.Limits.WithDefaults()}
+func resolve(run sandbox.Run, lang sandbox.Language, limits sandbox.Limits, streams sandbox.Streams) (*resolved, error) {
+	r := &resolved{run: run, id: sandbox.NewID(), limits: limits.WithDefaults()}
 	if run.Timeout != 0 {
 		r.limits.Timeout = run.Timeout
 	}
@@ -38,8 +38,7 @@ func (s *Sandbox) resolve(run sandbox.Run, streams sandbox.Streams) (*resolved, 
 	if err := checkRun(run); err != nil {
 		return nil, err
 	}
-	q := ExecQuestion{Run: run, Language: s.language, Env: slices.Concat(s.language.Env, run.Env), Dir: run.Dir, Role: run.Role, Stdin: streams.Stdin != nil}
-	lang := s.language
+	q := ExecQuestion{Run: run, Language: lang, Env: slices.Concat(lang.Env, run.Env), Dir: run.Dir, Role: run.Role, Stdin: streams.Stdin != nil}
 	switch {
 	case len(run.Command) > 0:
 		q.Argv = slices.Concat(run.Command, run.Args)
@@ -106,76 +105,122 @@ func checkRun(run sandbox.Run) error {
 // those of a sandbox that cannot be used. Whatever becomes of a program that
 // was started is a Result and no error.
 func (s *Sandbox) Exec(ctx context.Context, run sandbox.Run, streams sandbox.Streams) (sandbox.Result, error) {
-	r, err := s.resolve(run, streams)
+	r, err := resolve(run, s.language, s.opts.Limits, streams)
 	if err != nil {
 		return sandbox.Result{}, err
 	}
 	decision, err := s.m.judge(ctx, Question{Exec: &r.question})
 	if err != nil {
-		return s.refused(r, decision), err
+		return s.m.refused(ctx, r, decision, err)
 	}
 	return s.exec(ctx, r, decision, streams)
 }
 
-// refused is the Result of a run that never started.
-func (s *Sandbox) refused(r *resolved, d sandbox.Decision) sandbox.Result {
-	return sandbox.Result{
-		ExecID: r.id, Session: r.run.Session, Language: s.language.Name, Decision: d,
-		Exit: sandbox.Exit{Code: 126, Reason: sandbox.ReasonDenied},
+// refused is the Result of a run that never started, once that is written down.
+func (m *Manager) refused(ctx context.Context, r *resolved, d sandbox.Decision, why error) (sandbox.Result, error) {
+	if !errors.Is(why, sandbox.Denied) || d.Verdict.Permits() {
+		return sandbox.Result{}, why
 	}
+	if err := m.recordLate(ctx, sandbox.Change{Events: []sandbox.Event{deniedEvent(r, d, r.run.Session)}}); err != nil {
+		why = errors.Join(why, err)
+	}
+	return sandbox.Result{
+		ExecID: r.id, Session: r.run.Session, Language: r.question.Language.Name, Decision: d,
+		Exit: sandbox.Exit{Code: 126, Reason: sandbox.ReasonDenied},
+	}, why
 }
 
-// exec runs what was judged.
-func (s *Sandbox) exec(ctx context.Context, r *resolved, d sandbox.Decision, streams sandbox.Streams) (_ sandbox.Result, err error) {
+// exec runs what was judged in this sandbox.
+func (s *Sandbox) exec(ctx context.Context, r *resolved, d sandbox.Decision, streams sandbox.Streams) (sandbox.Result, error) {
 	l, replaced, err := s.acquire(ctx)
 	if err != nil {
 		return sandbox.Result{}, err
 	}
-	broken, failed := false, true
-	defer func() { s.release(broken, failed) }()
+	res, broken, err := s.m.runIn(ctx, l, r, d, streams, true)
+	s.release(broken, err != nil || res.Code != 0)
+	res.Replaced = replaced
+	return res, err
+}
+
+// runIn runs what was judged in a live sandbox. Its start is written down
+// before it starts and its end before it is told. reap ends, with the process,
+// what it started. broken says that the sandbox must not be used again.
+func (m *Manager) runIn(ctx context.Context, l *live, r *resolved, d sandbox.Decision, streams sandbox.Streams, reap bool) (_ sandbox.Result, broken bool, err error) {
 	if len(r.run.Files) > 0 {
 		if err := l.client.Put(ctx, r.run.Role, r.run.Files); err != nil {
-			broken = errors.Is(err, sandbox.Unavailable)
-			return sandbox.Result{}, err
+			return sandbox.Result{}, errors.Is(err, sandbox.Unavailable), err
 		}
 	}
+	if err := m.begin(ctx, l, r, d, false); err != nil {
+		return sandbox.Result{}, false, err
+	}
 	stdout, stderr := newCapture(streams.Stdout, int64(r.limits.Keep)), newCapture(streams.Stderr, int64(r.limits.Keep))
-	out, err := l.client.Run(ctx, client.Command{
-		ID: r.id, Argv: r.question.Argv, Env: r.question.Env, Dir: r.question.Dir, Role: r.question.Role, Timeout: r.limits.Timeout,
-		MaxOutput: r.limits.MaxOutput, Stdin: streams.Stdin, Stdout: stdout, Stderr: stderr, Reap: true, Stage: r.stage,
-	})
+	cmd := r.command()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Reap = streams.Stdin, stdout, stderr, reap
+	out, err := l.client.Run(ctx, cmd)
 	if err != nil {
 		broken = errors.Is(err, sandbox.Unavailable)
 		if broken {
-			err = sandbox.Errorf(sandbox.Unavailable, "%w (%s)", err, s.explain(ctx, l))
+			err = sandbox.Errorf(sandbox.Unavailable, "%w (%s)", err, explain(ctx, l))
 		}
-		return sandbox.Result{}, err
+		return sandbox.Result{}, broken, errors.Join(err, m.neverBegan(ctx, l, r, err))
 	}
 	if out.Message != "" {
 		// A shell would say it on standard error, and so do we.
 		_, _ = io.WriteString(stderr, "caisson: "+out.Message+"\n") // a writer that fails has nothing to lose here
 	}
-	broken = out.Broken
 	if out.Reason == sandbox.ReasonInfra {
-		out.Cause += "; " + s.explain(ctx, l)
+		out.Cause += "; " + explain(ctx, l)
 	}
 	res := sandbox.Result{
-		ExecID: r.id, Session: r.run.Session, Language: s.language.Name, Exit: out.Exit, Duration: out.Usage.Wall, Usage: out.Usage,
-		Decision: d, Replaced: replaced, Sandbox: l.instance.Handle().ID, Image: l.plan.Spec.Image.ID,
+		ExecID: r.id, Session: r.run.Session, Language: r.question.Language.Name, Exit: out.Exit, Duration: out.Usage.Wall, Usage: out.Usage,
+		Decision: d, Sandbox: l.id(), Image: l.plan.Spec.Image.ID,
 	}
 	res.Stdout, res.Truncated.Stdout = stdout.bytes()
 	res.Stderr, res.Truncated.Stderr = stderr.bytes()
 	res.Truncated.Stdout += out.Lost.Stdout
 	res.Truncated.Stderr += out.Lost.Stderr
-	failed = res.Code != 0
-	return res, nil
+	return res, out.Broken, m.finish(ctx, l, r, out)
+}
+
+// command is what the agent is asked to run.
+func (r *resolved) command() client.Command {
+	return client.Command{
+		ID: r.id, Argv: r.question.Argv, Env: r.question.Env, Dir: r.question.Dir, Role: r.question.Role, Timeout: r.limits.Timeout,
+		MaxOutput: r.limits.MaxOutput, Stage: r.stage,
+	}
+}
+
+// begin writes down that an exec is about to start.
+func (m *Manager) begin(ctx context.Context, l *live, r *resolved, d sandbox.Decision, background bool) error {
+	return m.record(ctx, sandbox.Change{
+		PutExecs: []sandbox.ExecRecord{{
+			ID: r.id, Session: r.run.Session, Sandbox: l.id(), Argv: r.question.Argv, Owner: m.cfg.Owner, Background: background,
+			Started: m.cfg.Now().UTC(),
+		}},
+		Events: []sandbox.Event{m.startedEvent(r, l, d, r.run.Session)},
+	})
+}
+
+// finish writes down how an exec ended.
+func (m *Manager) finish(ctx context.Context, l *live, r *resolved, out client.Outcome) error {
+	return m.recordLate(ctx, sandbox.Change{
+		DeleteExecs: []sandbox.ID{r.id},
+		Events:      []sandbox.Event{endedEvent(r.id, l.id(), r.run.Session, out.Exit, out.Usage, out.Stdout, out.Stderr)},
+	})
+}
+
+// neverBegan writes down that an exec that was announced did not begin.
+func (m *Manager) neverBegan(ctx context.Context, l *live, r *resolved, why error) error {
+	exit := sandbox.Exit{Code: 125, Reason: sandbox.ReasonInfra, Cause: "it never began: " + why.Error()}
+	return m.finish(ctx, l, r, client.Outcome{Exit: exit})
 }
 
 // explainPatience bounds the search for why a sandbox went away.
 const explainPatience = 2 * time.Second
 
 // explain asks the runtime what became of a sandbox whose agent is gone.
-func (s *Sandbox) explain(ctx context.Context, l *live) string {
+func explain(ctx context.Context, l *live) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), explainPatience)
 	defer cancel()
 	exit, err := l.instance.Wait(ctx)

@@ -26,6 +26,18 @@ type Config struct {
 	Images  Images
 	// Gate judges everything before it is made or run.
 	Gate Gate
+	// Store remembers sessions and audits every run. Without one there are
+	// neither. With one, StateID, which names its state folder, and LockDir, a
+	// folder for locks in it, are required.
+	Store   Store
+	StateID string
+	LockDir string
+	// Actor says who asks, for the audit.
+	Actor string
+	// AuditText puts commands and code into the audit, not only their digest.
+	AuditText bool
+	// Now is the clock; nil is [time.Now].
+	Now func() time.Time
 	// Log gets what nobody asked about, such as a sweep's removals. nil
 	// discards.
 	Log *slog.Logger
@@ -44,7 +56,10 @@ type Manager struct {
 
 	mu     sync.Mutex
 	open   map[*Sandbox]struct{}
+	links  map[sandbox.ID]*link // to the agents of sessions' sandboxes
 	closed bool
+
+	tasks sync.WaitGroup // followers of recovered execs; they end with the links
 }
 
 // New checks a Config. It starts nothing. Errors: Invalid.
@@ -56,6 +71,12 @@ func New(cfg Config) (*Manager, error) {
 		return nil, sandbox.Errorf(sandbox.Invalid, "manager: no images")
 	case cfg.Gate == nil:
 		return nil, sandbox.Errorf(sandbox.Invalid, "manager: no gate")
+	}
+	if cfg.Store != nil && (cfg.StateID == "" || cfg.LockDir == "") {
+		return nil, sandbox.Errorf(sandbox.Invalid, "manager: a store without a state id and a folder for locks")
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -70,7 +91,7 @@ func New(cfg Config) (*Manager, error) {
 	if cfg.Alive == nil {
 		cfg.Alive = OwnerAlive
 	}
-	return &Manager{cfg: cfg, open: map[*Sandbox]struct{}{}}, nil
+	return &Manager{cfg: cfg, open: map[*Sandbox]struct{}{}, links: map[sandbox.ID]*link{}}, nil
 }
 
 // destroyPatience bounds the end of one sandbox. It runs although its caller
@@ -86,6 +107,10 @@ func (m *Manager) Close() error {
 	for s := range m.open {
 		rest = append(rest, s)
 	}
+	for id, l := range m.links {
+		_ = l.client.Close() // a session's sandbox goes on without us
+		delete(m.links, id)
+	}
 	m.mu.Unlock()
 	errs := make(chan error, len(rest))
 	for _, s := range rest {
@@ -97,6 +122,7 @@ func (m *Manager) Close() error {
 			first = err
 		}
 	}
+	m.tasks.Wait()
 	return first
 }
 

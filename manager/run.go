@@ -27,7 +27,7 @@ func (m *Manager) Run(ctx context.Context, run sandbox.Run, streams sandbox.Stre
 	if err != nil {
 		return sandbox.Result{}, err
 	}
-	r, err := s.resolve(run, streams)
+	r, err := resolve(run, s.language, s.opts.Limits, streams)
 	if err != nil {
 		return sandbox.Result{}, err
 	}
@@ -37,10 +37,7 @@ func (m *Manager) Run(ctx context.Context, run sandbox.Run, streams sandbox.Stre
 	defer func() { err = errors.Join(err, s.Close()) }()
 	decision, err := s.judgeAndStart(ctx, r)
 	if err != nil {
-		if errors.Is(err, sandbox.Denied) && !decision.Verdict.Permits() {
-			return s.refused(r, decision), err
-		}
-		return sandbox.Result{}, err
+		return m.refused(ctx, r, decision, err)
 	}
 	return s.exec(ctx, r, decision, streams)
 }

@@ -42,6 +42,8 @@ type Sandbox struct {
 	failed   bool  // an exec ended with something other than code 0
 	closed   bool
 	kept     bool
+	dropped  chan struct{} // closed once the last broken incarnation is gone; nil without one
+	dropErr  error         // of that, to be read once dropped is closed
 }
 
 // live is one incarnation of a sandbox.
@@ -50,6 +52,8 @@ type live struct {
 	client   *client.Client
 	plan     runtimes.Plan
 }
+
+func (l *live) id() sandbox.ID { return l.instance.Handle().ID }
 
 // Open makes a sandbox. Errors: Invalid, NotFound for the image, Denied by the
 // gate, and those of the runtime.
@@ -227,7 +231,10 @@ func (s *Sandbox) acquire(ctx context.Context) (*live, bool, error) {
 // replaceLocked makes a new container for a sandbox whose old one broke. Others
 // that want an exec wait for it: there is nothing that they could do without.
 func (s *Sandbox) replaceLocked(ctx context.Context) error {
-	s.dropLocked(ctx)
+	s.dropLocked()
+	if s.dropped != nil {
+		<-s.dropped // bounded by destroyPatience
+	}
 	if err := s.moveLocked(sandbox.StateCreating); err != nil {
 		return err
 	}
@@ -239,17 +246,22 @@ func (s *Sandbox) replaceLocked(ctx context.Context) error {
 	return s.moveLocked(sandbox.StateReady)
 }
 
-// dropLocked ends a broken incarnation. Where that does not work the next sweep
+// dropLocked begins to end a broken incarnation, and closes dropped once that
+// is done: nobody's answer waits for it. Where it does not work the next sweep
 // will: its handle carries our label.
-func (s *Sandbox) dropLocked(ctx context.Context) {
+func (s *Sandbox) dropLocked() {
 	if s.live == nil {
 		return
 	}
-	_ = s.live.client.Close() // it broke
-	if err := destroy(ctx, s.live.instance); err != nil {
-		s.m.cfg.Log.Warn("a broken sandbox could not be removed", "sandbox", s.live.instance.Handle().ID, "error", err)
-	}
-	s.live = nil
+	l, done := s.live, make(chan struct{})
+	s.live, s.dropped = nil, done
+	go func() {
+		defer close(done)
+		_ = l.client.Close() // it broke
+		if s.dropErr = destroy(context.Background(), l.instance); s.dropErr != nil {
+			s.m.cfg.Log.Warn("a broken sandbox could not be removed", "sandbox", l.instance.Handle().ID, "error", s.dropErr)
+		}
+	}()
 }
 
 // release ends an exec's use of the sandbox.
@@ -261,8 +273,12 @@ func (s *Sandbox) release(broken, failed bool) {
 	if broken && (s.state == sandbox.StateBusy || s.state == sandbox.StateReady) {
 		_ = s.moveLocked(sandbox.StateFailed) // both lead there
 	}
-	if s.running == 0 && s.state == sandbox.StateBusy {
+	switch {
+	case s.running > 0:
+	case s.state == sandbox.StateBusy:
 		_ = s.moveLocked(sandbox.StateReady) // busy leads there
+	case s.state == sandbox.StateFailed && !s.opts.Keep:
+		s.dropLocked() // what could not be ended in it goes with it, now
 	}
 }
 
@@ -283,11 +299,15 @@ func (s *Sandbox) Close() error {
 		}
 	}
 	var err error
+	if s.dropped != nil {
+		<-s.dropped // bounded by destroyPatience
+		err = s.dropErr
+	}
 	if s.live != nil {
 		s.kept = s.opts.Keep && s.failed
 		if !s.kept {
 			// Destroyed first: the agent would otherwise begin to end itself.
-			err = destroy(context.Background(), s.live.instance)
+			err = errors.Join(err, destroy(context.Background(), s.live.instance))
 		}
 		_ = s.live.client.Close() // its sandbox is gone
 	}

@@ -27,15 +27,14 @@ func (m *Manager) Sweep(ctx context.Context, dry, kept bool) ([]Orphan, error) {
 	if err != nil {
 		return nil, err
 	}
+	known, err := m.journal(ctx)
+	if err != nil {
+		return nil, err
+	}
 	alive := map[string]bool{m.cfg.Owner: true}
 	var orphans []Orphan
 	for _, h := range handles {
-		lives, known := alive[h.Owner]
-		if !known {
-			lives = m.cfg.Alive(h.Owner)
-			alive[h.Owner] = lives
-		}
-		if lives || h.Kept && !kept {
+		if !m.orphaned(h, known, alive) || h.Kept && !kept {
 			continue
 		}
 		o := Orphan{Handle: h}
@@ -46,6 +45,38 @@ func (m *Manager) Sweep(ctx context.Context, dry, kept bool) ([]Orphan, error) {
 		orphans = append(orphans, o)
 	}
 	return orphans, nil
+}
+
+// orphaned reports whether nobody answers for something any more: of a
+// session, that the journal does not know it, and otherwise that its owner is
+// dead.
+func (m *Manager) orphaned(h runtimes.Handle, known map[sandbox.ID]bool, alive map[string]bool) bool {
+	if ours, any := m.ofThisState(h.Owner); any {
+		return ours && !known[h.ID]
+	}
+	lives, seen := alive[h.Owner]
+	if !seen {
+		lives = m.cfg.Alive(h.Owner)
+		alive[h.Owner] = lives
+	}
+	return !lives
+}
+
+// journal returns the ids of what sessions hold. It is read after the listing:
+// what is made is written down first, so that nothing listed is missed.
+func (m *Manager) journal(ctx context.Context) (map[sandbox.ID]bool, error) {
+	known := map[sandbox.ID]bool{}
+	if m.cfg.Store == nil {
+		return known, nil
+	}
+	views, err := m.cfg.Store.Sessions(ctx)
+	for _, v := range views {
+		known[v.ID] = true
+		for _, b := range v.Sandboxes {
+			known[b.ID] = true
+		}
+	}
+	return known, err
 }
 
 func (m *Manager) remove(ctx context.Context, h runtimes.Handle) error {

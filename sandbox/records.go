@@ -117,3 +117,46 @@ type EventFilter struct {
 	Kinds   []string
 	Limit   int // 0 is no limit
 }
+
+// FileInfo describes one entry of a workspace.
+type FileInfo struct {
+	Path   string    `json:"path"` // below the workspace; "." is the workspace itself
+	Type   string    `json:"type"` // "file", "dir", "link", "other"
+	Size   int64     `json:"size"`
+	Mode   uint32    `json:"mode"` // permission bits
+	MTime  time.Time `json:"mtime"`
+	Target string    `json:"target,omitempty"` // of a link, as it stands there
+}
+
+// FileEvent is one change that a watch saw. Op is "ready", "create", "write",
+// "remove", "rename", "chmod", or "overflow": some were lost, look anew.
+type FileEvent struct {
+	Path string `json:"path,omitempty"`
+	Op   string `json:"op"`
+}
+
+// AuditReport says what a check of the audit's chain found.
+type AuditReport struct {
+	OK     bool  `json:"ok"`
+	Events int64 `json:"events"` // that are there
+	// First and Last are the sequence numbers of what is there. Events before
+	// First were pruned by a retention, and a checkpoint stands for them.
+	First int64 `json:"first"`
+	Last  int64 `json:"last"`
+	// Head is the hash of the last event: whoever keeps a copy of it elsewhere
+	// can tell a log that was written anew.
+	Head     string         `json:"head"`
+	Problems []AuditProblem `json:"problems,omitempty"`
+}
+
+// AuditProblem is one place where the chain does not hold.
+type AuditProblem struct {
+	Seq  int64  `json:"seq"`
+	What string `json:"what"` // such as "changed", "missing", "truncated"
+}
+
+// Retention says what an audit keeps. A zero field keeps everything.
+type Retention struct {
+	Age   time.Duration // events younger than that
+	Bytes Bytes         // about so many of the newest
+}

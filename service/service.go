@@ -24,10 +24,11 @@ type Images interface {
 	Lookup(ctx context.Context, ref string) (img sandbox.Image, size sandbox.Bytes, err error)
 }
 
-// Config joins the parts. Manager and Images are required.
+// Config joins the parts. Manager, Images and Audit are required.
 type Config struct {
 	Manager *manager.Manager
 	Images  Images
+	Audit   Log
 	Log     *slog.Logger // nil discards
 }
 
@@ -42,8 +43,8 @@ var _ api.Service = (*Service)(nil)
 
 // New checks a Config and starts nothing. Errors: Invalid.
 func New(cfg Config) (*Service, error) {
-	if cfg.Manager == nil || cfg.Images == nil {
-		return nil, sandbox.Errorf(sandbox.Invalid, "service: manager and images are required")
+	if cfg.Manager == nil || cfg.Images == nil || cfg.Audit == nil {
+		return nil, sandbox.Errorf(sandbox.Invalid, "service: manager, images and audit are required")
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -54,13 +55,7 @@ func New(cfg Config) (*Service, error) {
 // Run runs one exec in a sandbox of its own. The first run of a process also
 // removes what dead processes left, beside its own work.
 func (s *Service) Run(ctx context.Context, run sandbox.Run, streams sandbox.Streams) (sandbox.Result, error) {
-	s.sweep.Do(func() {
-		s.tasks.Go(func() {
-			if _, err := s.cfg.Manager.Sweep(ctx, false, false); err != nil && ctx.Err() == nil {
-				s.cfg.Log.Debug("sweep", "error", err) // the run meets the same engine and tells the user
-			}
-		})
-	})
+	s.tidy(ctx, true)
 	return s.cfg.Manager.Run(ctx, run, streams)
 }
 

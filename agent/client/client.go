@@ -44,6 +44,8 @@ type Claim struct {
 	Identity sandbox.Identity
 	// OneShot makes the sandbox end itself once its clients are gone.
 	OneShot bool
+	// Idle and TTL end the sandbox as [Client.Renew] says. 0 is never.
+	Idle, TTL time.Duration
 	// Env is the base of each exec's environment, KEY=VALUE.
 	Env []string
 }
@@ -63,8 +65,12 @@ type Client struct {
 	welcome wire.Welcome
 }
 
-// helloPatience bounds the first exchange on a connection.
-const helloPatience = 10 * time.Second
+// helloPatience bounds the first exchange on a connection, openPatience how
+// long an agent may take to accept a call.
+const (
+	helloPatience = 10 * time.Second
+	openPatience  = 60 * time.Second
+)
 
 // New speaks the first words on conn, and owns conn from then on, also when it
 // fails. Errors: Denied for a wrong secret, Conflict where the agent is claimed
@@ -94,7 +100,9 @@ func New(ctx context.Context, conn net.Conn, cfg Config) (_ *Client, err error) 
 	if err := conn.SetDeadline(time.Time{}); err != nil {
 		return nil, broken("connect to the agent", err)
 	}
-	session, err := yamux.Client(conn, wire.MuxConfig())
+	mux := wire.MuxConfig()
+	mux.StreamOpenTimeout = openPatience
+	session, err := yamux.Client(wire.Join(conn), mux)
 	if err != nil {
 		return nil, sandbox.Errorf(sandbox.Internal, "set up the multiplexer: %w", err)
 	}
@@ -109,6 +117,7 @@ func greet(conn net.Conn, cfg Config) (wire.Welcome, error) {
 	if c := cfg.Claim; c != nil {
 		h.Claim = &wire.Claim{
 			Secret: cfg.Secret, UID: c.Identity.UID, RunnerUID: c.Identity.RunnerUID, OneShot: c.OneShot, Env: c.Env,
+			Renew: wire.Renew{IdleMS: wireMS(&c.Idle), TTLMS: wireMS(&c.TTL)},
 		}
 	}
 	var w wire.Welcome
@@ -165,14 +174,24 @@ func failure(f wire.Frame) error {
 	return sandbox.Errorf(kind, "agent: %s", fl.Message[:min(len(fl.Message), most)])
 }
 
-// open starts a call.
-func (c *Client) open(req wire.Request) (*yamux.Stream, error) {
+// open starts a call. An agent that does not take it holds it up until
+// [openPatience] is over or ctx is.
+func (c *Client) open(ctx context.Context, req wire.Request) (*yamux.Stream, error) {
 	s, err := c.session.OpenStream()
 	if err != nil {
 		return nil, broken("open a call", err)
 	}
-	if err := wire.WriteMessage(s, wire.TypeRequest, req); err != nil {
+	_ = s.SetWriteDeadline(time.Now().Add(openPatience)) // never fails on a stream
+	stop := context.AfterFunc(ctx, func() { _ = s.SetWriteDeadline(time.Unix(1, 0)) })
+	err = wire.WriteMessage(s, wire.TypeRequest, req)
+	if stop() {
+		_ = s.SetWriteDeadline(time.Time{})
+	}
+	if err != nil {
 		_ = s.Close()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		if errors.Is(err, wire.ErrFrame) {
 			return nil, sandbox.Errorf(sandbox.Invalid, "the request is too large: %w", err)
 		}
@@ -183,7 +202,7 @@ func (c *Client) open(req wire.Request) (*yamux.Stream, error) {
 
 // ask makes a short call.
 func (c *Client) ask(ctx context.Context, req wire.Request) (wire.Reply, error) {
-	s, err := c.open(req)
+	s, err := c.open(ctx, req)
 	if err != nil {
 		return wire.Reply{}, err
 	}
@@ -282,7 +301,8 @@ func (c *Client) Stats(ctx context.Context) (Stats, error) {
 	}
 	s := r.Stats
 	return Stats{
-		CPU: time.Duration(s.CPUUS) * time.Microsecond, Memory: sandbox.Bytes(s.MemoryBytes), Processes: s.Processes,
-		Zombies: s.Zombies, OOMKills: s.OOMKills, PIDsHits: s.PIDsMax, AgentMemory: sandbox.Bytes(s.AgentBytes), AgentTasks: s.AgentTasks,
+		CPU: micros(s.CPUUS), Memory: sandbox.Bytes(max(s.MemoryBytes, 0)), Processes: max(s.Processes, 0),
+		Zombies: max(s.Zombies, 0), OOMKills: max(s.OOMKills, 0), PIDsHits: max(s.PIDsMax, 0),
+		AgentMemory: sandbox.Bytes(max(s.AgentBytes, 0)), AgentTasks: max(s.AgentTasks, 0),
 	}, nil
 }

@@ -82,14 +82,7 @@ func (c *Client) Run(ctx context.Context, cmd Command) (Outcome, error) {
 	if cmd.ID == "" {
 		cmd.ID = sandbox.NewID()
 	}
-	req := &wire.Exec{
-		ID: string(cmd.ID), Argv: cmd.Argv, Env: cmd.Env, Dir: cmd.Dir, Role: string(cmd.Role), TimeoutMS: ceilMS(cmd.Timeout),
-		MaxOutput: int64(cmd.MaxOutput), Stdin: cmd.Stdin != nil, Reap: cmd.Reap, Drop: cmd.Drop,
-	}
-	for _, f := range cmd.Stage {
-		req.Stage = append(req.Stage, wire.Stage(f))
-	}
-	s, err := c.open(wire.Request{Op: wire.OpExec, Exec: req})
+	s, err := c.open(ctx, wire.Request{Op: wire.OpExec, Exec: execRequest(cmd)})
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -97,10 +90,21 @@ func (c *Client) Run(ctx context.Context, cmd Command) (Outcome, error) {
 	return f.follow(ctx)
 }
 
+func execRequest(cmd Command) *wire.Exec {
+	req := &wire.Exec{
+		ID: string(cmd.ID), Argv: cmd.Argv, Env: cmd.Env, Dir: cmd.Dir, Role: string(cmd.Role), TimeoutMS: ceilMS(cmd.Timeout),
+		MaxOutput: int64(cmd.MaxOutput), Stdin: cmd.Stdin != nil, Reap: cmd.Reap, Drop: cmd.Drop,
+	}
+	for _, f := range cmd.Stage {
+		req.Stage = append(req.Stage, wire.Stage(f))
+	}
+	return req
+}
+
 // Attach follows an exec that was started before, from the given offsets on. It
 // uses ID, Stdout, Stderr and MaxOutput of cmd. Errors: NotFound.
 func (c *Client) Attach(ctx context.Context, cmd Command, stdout, stderr int64) (Outcome, error) {
-	s, err := c.open(wire.Request{Op: wire.OpAttach, Attach: &wire.Attach{ID: string(cmd.ID), Stdout: stdout, Stderr: stderr}})
+	s, err := c.open(ctx, wire.Request{Op: wire.OpAttach, Attach: &wire.Attach{ID: string(cmd.ID), Stdout: stdout, Stderr: stderr}})
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -123,10 +127,13 @@ type follower struct {
 	lost  [2]int64
 	sink  error // first error of a writer
 
+	noWait bool // a Reply says that the exec goes on
+
 	mu       sync.Mutex
 	canceled bool
 	started  bool
 	stdin    *yamux.Stream
+	deadline time.Time // until when the agent must have answered; zero is never
 }
 
 // ackEvery is how many bytes are delivered between two acknowledgements.
@@ -135,7 +142,7 @@ const ackEvery = 128 << 10
 func (f *follower) follow(ctx context.Context) (Outcome, error) {
 	defer f.s.Close()
 	if f.cmd.Timeout > 0 {
-		_ = f.s.SetReadDeadline(time.Now().Add(f.cmd.Timeout + overdue)) // never fails on a stream
+		f.expect(time.Now().Add(f.cmd.Timeout + overdue))
 	}
 	stop := context.AfterFunc(ctx, f.cancel)
 	defer stop()
@@ -143,32 +150,76 @@ func (f *follower) follow(ctx context.Context) (Outcome, error) {
 	r := wire.NewReader(f.s)
 	for {
 		frame, err := r.Next()
+		if err == nil && f.late() {
+			err = yamux.ErrTimeout // the stream itself times out only while it is silent
+		}
 		if err != nil {
 			return f.fell(err)
 		}
-		switch frame.Type {
-		case wire.TypeFailure:
+		if frame.Type == wire.TypeFailure {
 			err := failure(frame)
 			if f.hasStarted() {
 				return f.infra(err), nil
 			}
 			return Outcome{}, err
-		case wire.TypeStarted:
-			f.begin()
-		case wire.TypeStdout, wire.TypeStderr:
-			if err := f.deliver(frame); err != nil {
-				return f.infra(err), nil
-			}
-		case wire.TypeEnd:
-			var end wire.End
-			if err := frame.Message(&end); err != nil {
-				return f.infra(err), nil
-			}
-			return f.conclude(&end), nil
-		default:
-			return f.infra(fmt.Errorf("%w: type %d in an exec", wire.ErrFrame, frame.Type)), nil
+		}
+		if frame.Type == wire.TypeReply && f.noWait {
+			return Outcome{}, errNotEnded
+		}
+		end, err := f.take(ctx, frame)
+		if err != nil {
+			return f.infra(err), nil
+		}
+		if end != nil {
+			return f.conclude(end), nil
 		}
 	}
+}
+
+// take deals with one frame, and returns the end where it is that. Its errors
+// wrap [wire.ErrFrame], or are those of the connection.
+func (f *follower) take(ctx context.Context, frame wire.Frame) (*wire.End, error) {
+	switch frame.Type {
+	case wire.TypeStarted:
+		return nil, f.begin(ctx)
+	case wire.TypeStdout, wire.TypeStderr:
+		return nil, f.deliver(frame)
+	case wire.TypeEnd:
+		var end wire.End
+		if err := frame.Message(&end); err != nil {
+			return nil, err
+		}
+		if end.Error == "" && !f.hasStarted() {
+			return nil, fmt.Errorf("%w: the end of what never began", wire.ErrFrame)
+		}
+		return &end, nil
+	}
+	return nil, fmt.Errorf("%w: type %d in an exec", wire.ErrFrame, frame.Type)
+}
+
+// expect sets until when the agent must have answered.
+func (f *follower) expect(by time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.deadline = by
+	_ = f.s.SetDeadline(by) // never fails on a stream
+}
+
+// forgive gives the agent the time that the caller's own writer took: until
+// the writer goes on, the agent cannot.
+func (f *follower) forgive(d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if d > time.Millisecond && !f.deadline.IsZero() {
+		f.deadline = f.deadline.Add(d)
+		_ = f.s.SetDeadline(f.deadline) // never fails on a stream
+	}
+}
+
+func (f *follower) late() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.deadline.IsZero() && time.Now().After(f.deadline)
 }
 
 // cancel asks the agent to end the exec.
@@ -176,7 +227,7 @@ func (f *follower) cancel() {
 	f.mu.Lock()
 	f.canceled = true
 	f.mu.Unlock()
-	_ = f.s.SetReadDeadline(time.Now().Add(cancelPatience))
+	f.expect(time.Now().Add(cancelPatience))
 	_ = wire.WriteFrame(f.s, wire.TypeCancel, nil) // a broken stream shows in the reader
 }
 
@@ -193,20 +244,26 @@ func (f *follower) hasStarted() bool {
 }
 
 // begin notes that the process runs, and starts to feed it.
-func (f *follower) begin() {
+func (f *follower) begin(ctx context.Context) error {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.started || f.cmd.Stdin == nil {
-		f.started = true
-		return
-	}
+	again := f.started
 	f.started = true
-	s, err := f.c.open(wire.Request{Op: wire.OpStdin, Stdin: &wire.Stdin{ID: string(f.cmd.ID)}})
-	if err != nil {
-		return // the exec's own stream breaks too
+	f.mu.Unlock()
+	if again {
+		return fmt.Errorf("%w: started again", wire.ErrFrame)
 	}
+	if f.cmd.Stdin == nil {
+		return nil
+	}
+	s, err := f.c.open(ctx, wire.Request{Op: wire.OpStdin, Stdin: &wire.Stdin{ID: string(f.cmd.ID)}})
+	if err != nil {
+		return nil // where the connection broke, the exec's own stream did too
+	}
+	f.mu.Lock()
 	f.stdin = s
+	f.mu.Unlock()
 	go feed(s, f.cmd.Stdin)
+	return nil
 }
 
 // feed copies standard input until it ends or nobody takes it.
@@ -244,6 +301,9 @@ func (f *follower) deliver(frame wire.Frame) error {
 	if err != nil {
 		return err
 	}
+	if !f.hasStarted() {
+		return fmt.Errorf("%w: output of what never began", wire.ErrFrame)
+	}
 	if offset < f.got[i] {
 		return fmt.Errorf("%w: output at offset %d again", wire.ErrFrame, offset)
 	}
@@ -258,7 +318,10 @@ func (f *follower) deliver(frame wire.Frame) error {
 		return fmt.Errorf("%w: output beyond the cap", wire.ErrFrame)
 	}
 	if w != nil && f.sink == nil {
-		if _, err := w.Write(data); err != nil {
+		start := time.Now()
+		_, err := w.Write(data)
+		f.forgive(time.Since(start))
+		if err != nil {
 			f.sink = err
 			f.cancel()
 		}
@@ -350,6 +413,7 @@ func (f *follower) conclude(end *wire.End) Outcome {
 		out.Cause = fmt.Sprintf("%d processes could not be ended: the sandbox is given up", end.Survivors)
 	}
 	out.Usage = usage(end.Usage)
+	_ = f.s.SetWriteDeadline(time.Now().Add(cancelPatience)) // never fails on a stream
 	if f.ack() != nil {
 		out.Broken = true // the exec is told; what follows would not be
 	}
@@ -382,11 +446,13 @@ func signalName(n int) string {
 	return fmt.Sprintf("SIG%d", n)
 }
 
+// micros is a duration that an agent named, bounded to what can be one.
+func micros(n int64) time.Duration { return time.Duration(min(max(n, 0), 1<<50)) * time.Microsecond }
+
 func usage(u wire.Usage) sandbox.Usage {
-	us := func(n int64) time.Duration { return time.Duration(min(max(n, 0), 1<<50)) * time.Microsecond }
 	cut := func(s string) string { return s[:min(len(s), 64)] }
 	return sandbox.Usage{
-		CPU: us(u.CPUUS), Wall: us(u.WallUS), PeakMemory: sandbox.Bytes(max(u.MemoryBytes, 0)), PeakProcesses: max(u.Processes, 0),
+		CPU: micros(u.CPUUS), Wall: micros(u.WallUS), PeakMemory: sandbox.Bytes(max(u.MemoryBytes, 0)), PeakProcesses: max(u.Processes, 0),
 		Methods: sandbox.Methods{CPU: cut(u.CPUMethod), Memory: cut(u.MemoryMethod), Processes: cut(u.ProcessesMethod)},
 	}
 }

@@ -19,7 +19,7 @@ import (
 // Errors: Exhausted where the workspace is full, Invalid for a path that leaves
 // it or a source that changed its size meanwhile.
 func (c *Client) Put(ctx context.Context, role sandbox.Role, files []sandbox.File) error {
-	s, err := c.open(wire.Request{Op: wire.OpPut, Put: &wire.Put{Role: string(role)}})
+	s, err := c.open(ctx, wire.Request{Op: wire.OpPut, Put: &wire.Put{Role: string(role)}})
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,10 @@ type Agent struct {
 	reaper  *reaper
 	spawn   *spawner
 	null    *os.File
-	quit    chan string // why Run is to return
+	acting  chan struct{} // a place for each thread that acts as a user: see [agentThreads]
+	putting chan struct{} // fewer, so that puts, which wait for their clients, leave some
+	quit    chan string   // why Run is to return
+	life    *life
 
 	mu        sync.Mutex
 	claim     *wire.Claim // nil until somebody has claimed the agent; never changed after
@@ -71,11 +74,13 @@ func New(cfg Config) (*Agent, error) {
 	}
 	a := &Agent{
 		cfg: cfg, cgroup: openCgroup(cfg.Cgroup), null: null, quit: make(chan string, 1),
+		acting: make(chan struct{}, 4), putting: make(chan struct{}, 2),
 		execs: map[string]*exec{}, groups: map[int]*exec{}, leases: map[string]*lease{},
 	}
 	a.sampler = newSampler(a.cgroup)
 	a.reaper = newReaper(a.bookOrphan)
 	a.spawn = newSpawner(a.reaper)
+	a.life = &life{end: a.endWith}
 	return a, nil
 }
 
@@ -98,6 +103,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	startThreads()
 	go a.reaper.run()
+	go a.spawn.run()
 	ln, err := net.Listen("unix", a.cfg.Dir+"/"+wire.SocketName)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
@@ -180,6 +186,7 @@ func (a *Agent) admit(h *wire.Hello) *wire.Failure {
 			return refuse("invalid", "%v", err)
 		}
 		a.claim = h.Claim
+		a.life.renew(h.Claim.Renew)
 	case a.claim == nil:
 		return refuse("conflict", "this sandbox is not claimed yet")
 	case subtle.ConstantTimeCompare(h.Secret, a.claim.Secret) != 1:
@@ -212,9 +219,9 @@ func (a *Agent) dismiss(l *lease) {
 }
 
 // agentThreads is how many threads the agent holds ready. Blocking calls are
-// bounded below it: one each for the reaper and the runtime's own monitor, a
-// spawn, a file operation, and what reads /proc.
-const agentThreads = 12
+// bounded below it: one each for the reaper, the spawner and the runtime's own
+// monitor, those that act as a user, and what reads /proc.
+const agentThreads = 14
 
 // startThreads makes the runtime start its threads now. Later, user code may
 // have used up the process limit, and a runtime that cannot start a thread

@@ -121,6 +121,7 @@ func (a *Agent) launch(ex *exec) error {
 // last word. It is the exec's one owner.
 func (a *Agent) follow(ex *exec, before counters) {
 	defer close(ex.done)
+	defer a.life.use()()
 	watch := a.sampler.watch(ex)
 	var deadline <-chan time.Time
 	if ms := ex.req.TimeoutMS; ms > 0 {

@@ -21,7 +21,12 @@ func (a *Agent) endAll(ex *exec) int {
 	}
 	// One call under the kernel's own lock, which a fork cannot slip past: it
 	// reaches everything in the agent's own namespace but the agent. ESRCH: nothing is left.
-	if unix.Getpid() == 1 && a.killAlone(ex, func() { _ = unix.Kill(-1, unix.SIGKILL) }) && a.reaper.awaitEmpty(deadline) {
+	var spawned uint64
+	kill := func() {
+		spawned = a.reaper.spawned.Load()
+		_ = unix.Kill(-1, unix.SIGKILL)
+	}
+	if unix.Getpid() == 1 && a.killAlone(ex, kill) && a.reaper.awaitEmpty(deadline, spawned) {
 		return 0
 	}
 	return a.killGroup(ex.group, deadline)

@@ -53,7 +53,8 @@ func (p *pump) run() {
 }
 
 // read takes what is there, at most limit bytes where that is not negative,
-// and reports whether to stop.
+// and reports whether to stop. Once settled it stops after one read: somebody
+// else who holds the pipe could keep it from ever being empty.
 func (p *pump) read(fd, limit int) bool {
 	buf := pumpBuffers.Get().(*[]byte)
 	defer pumpBuffers.Put(buf)
@@ -75,7 +76,7 @@ func (p *pump) read(fd, limit int) bool {
 		if limit > 0 {
 			limit -= n
 		}
-		if p.keep(part[:n]) {
+		if p.keep(part[:n]) || limit < 0 && p.settle.Load() {
 			return true
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -28,7 +29,7 @@ type exitStatus struct {
 type reaper struct {
 	mu      sync.Mutex
 	changed sync.Cond
-	spawned uint64        // counts registrations
+	spawned atomic.Uint64 // counts registrations, under mu; read by anybody
 	empty   bool          // the kernel said that there is no child, and none was spawned since
 	leaders map[int]*exec // by pid
 	orphan  func(group int, st exitStatus)
@@ -46,18 +47,18 @@ func (r *reaper) run() {
 	runtime.LockOSThread()
 	for {
 		r.mu.Lock()
-		seen := r.spawned
+		seen := r.spawned.Load()
 		r.mu.Unlock()
 		pid, err := peek(0)
 		switch {
 		case err == unix.EINTR:
 		case err == unix.ECHILD:
 			r.mu.Lock()
-			if r.spawned == seen {
+			if r.spawned.Load() == seen {
 				r.empty = true
 				r.changed.Broadcast()
 			}
-			for r.spawned == seen {
+			for r.spawned.Load() == seen {
 				r.changed.Wait()
 			}
 			r.mu.Unlock()
@@ -113,8 +114,9 @@ func childless() bool {
 }
 
 // awaitEmpty waits until the sandbox has no process but the agent, and reports
-// whether it got there before the deadline.
-func (r *reaper) awaitEmpty(deadline time.Time) bool {
+// whether it got there before the deadline. It gives up at once where another
+// process was spawned after the given count: that one would be waited for too.
+func (r *reaper) awaitEmpty(deadline time.Time, spawned uint64) bool {
 	timer := time.AfterFunc(time.Until(deadline), func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -123,7 +125,7 @@ func (r *reaper) awaitEmpty(deadline time.Time) bool {
 	defer timer.Stop()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for !r.empty && time.Now().Before(deadline) {
+	for !r.empty && r.spawned.Load() == spawned && time.Now().Before(deadline) {
 		r.changed.Wait()
 	}
 	return r.empty

@@ -26,6 +26,8 @@ func (a *Agent) uid(role string) int {
 // long. do must not start goroutines whose file access should count.
 func (a *Agent) as(role string, do func()) error {
 	uid := a.uid(role)
+	a.acting <- struct{}{}
+	defer func() { <-a.acting }()
 	runtime.LockOSThread()
 	setfs := func(id int) error {
 		// Both calls report no failure; the second one tells what holds now.

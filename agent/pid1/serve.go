@@ -28,7 +28,7 @@ func (a *Agent) serve(conn net.Conn) {
 		return // the client was told, or is gone
 	}
 	defer a.dismiss(l)
-	session, err := yamux.Server(conn, wire.MuxConfig())
+	session, err := yamux.Server(wire.Join(conn), wire.MuxConfig())
 	if err != nil {
 		return
 	}
@@ -84,6 +84,7 @@ func (a *Agent) call(s *yamux.Stream, l *lease) {
 		fail(s, "invalid", err)
 		return
 	}
+	defer a.life.use()()
 	switch {
 	case req.Op == wire.OpExec && req.Exec != nil:
 		a.callExec(s, r, req.Exec, l)
@@ -95,6 +96,13 @@ func (a *Agent) call(s *yamux.Stream, l *lease) {
 		a.callKill(s, req.Kill)
 	case req.Op == wire.OpPut && req.Put != nil:
 		a.callPut(s, r, req.Put)
+	case req.Op == wire.OpSignal && req.Signal != nil:
+		a.callSignal(s, req.Signal)
+	case req.Op == wire.OpRenew && req.Renew != nil:
+		a.life.renew(*req.Renew)
+		reply(s, wire.Reply{})
+	case req.File != nil:
+		a.callFile(s, r, req.Op, req.File)
 	case req.Op == wire.OpList:
 		reply(s, wire.Reply{Execs: a.list()})
 	case req.Op == wire.OpStats:
@@ -129,7 +137,7 @@ func (a *Agent) callExec(s *yamux.Stream, r *wire.Reader, req *wire.Exec, l *lea
 		fail(s, "internal", err)
 		return
 	}
-	a.stream(s, r, ex, [2]int64{})
+	a.stream(s, r, ex, [2]int64{}, false)
 }
 
 func (a *Agent) callAttach(s *yamux.Stream, r *wire.Reader, req *wire.Attach) {
@@ -138,11 +146,12 @@ func (a *Agent) callAttach(s *yamux.Stream, r *wire.Reader, req *wire.Attach) {
 		fail(s, "not_found", fmt.Errorf("no exec %s", req.ID))
 		return
 	}
-	a.stream(s, r, ex, [2]int64{max(0, req.Stdout), max(0, req.Stderr)})
+	a.stream(s, r, ex, [2]int64{max(0, req.Stdout), max(0, req.Stderr)}, req.NoWait)
 }
 
 // stream sends an exec's output and end to one client, and obeys it meanwhile.
-func (a *Agent) stream(s *yamux.Stream, r *wire.Reader, ex *exec, at [2]int64) {
+// With noWait it ends with what is there.
+func (a *Agent) stream(s *yamux.Stream, r *wire.Reader, ex *exec, at [2]int64, noWait bool) {
 	var gone atomic.Bool
 	acked := make(chan struct{})
 	go func() {
@@ -157,13 +166,16 @@ func (a *Agent) stream(s *yamux.Stream, r *wire.Reader, ex *exec, at [2]int64) {
 	}
 	buf := make([]byte, 0, 1024)
 	for {
-		frame, end := ex.out.next(buf[:0], &at, gone.Load)
+		frame, end := ex.out.next(buf[:0], &at, func() bool { return noWait || gone.Load() })
 		switch {
 		case end != nil:
 			_ = wire.WriteMessage(s, wire.TypeEnd, end) // without it the client attaches again
 			<-acked
 			return
 		case frame == nil:
+			if noWait {
+				reply(s, wire.Reply{})
+			}
 			return
 		}
 		if _, err := s.Write(frame); err != nil {
@@ -189,7 +201,9 @@ func (a *Agent) obey(r *wire.Reader, ex *exec) {
 			}
 			ex.out.ack(ack)
 			if ex.complete(ack) {
-				a.delivered(ex)
+				if !ex.req.Drop { // what is kept for later readers stays
+					a.delivered(ex)
+				}
 				return
 			}
 		case wire.TypeCancel:
@@ -255,8 +269,37 @@ func (a *Agent) callKill(s *yamux.Stream, req *wire.Kill) {
 	reply(s, wire.Reply{Count: left})
 }
 
+func (a *Agent) callSignal(s *yamux.Stream, req *wire.Signal) {
+	ex := a.find(req.ID)
+	if ex == nil {
+		fail(s, "not_found", fmt.Errorf("no exec %s", req.ID))
+		return
+	}
+	if req.Number <= 0 || req.Number > 64 {
+		fail(s, "invalid", fmt.Errorf("signal %d", req.Number))
+		return
+	}
+	sig := unix.Signal(req.Number)
+	if !req.All {
+		if err := a.reaper.signal(ex, sig); err != nil {
+			fail(s, "conflict", fmt.Errorf("exec %s has ended", req.ID))
+			return
+		}
+		reply(s, wire.Reply{Count: 1})
+		return
+	}
+	n, err := a.members(ex.group, func(pid int) { _ = unix.Kill(pid, sig) }) // gone meanwhile needs no signal
+	if err != nil {
+		fail(s, "internal", err)
+		return
+	}
+	reply(s, wire.Reply{Count: n})
+}
+
 func (a *Agent) callPut(s *yamux.Stream, r *wire.Reader, req *wire.Put) {
+	a.putting <- struct{}{}
 	files, size, err := a.put(req, &dataReader{frames: r})
+	<-a.putting
 	switch {
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		fail(s, "exhausted", fmt.Errorf("the workspace is full: %w", err))

@@ -151,11 +151,22 @@ func (a *Agent) list() []wire.ExecInfo {
 		}
 		stdout, stderr := ex.out.totals()
 		infos = append(infos, wire.ExecInfo{
-			ID: ex.req.ID, Argv: ex.req.Argv, PID: ex.shownPID, AgeMS: time.Since(ex.since).Milliseconds(), Running: !ex.ended,
+			ID: ex.req.ID, Argv: shortened(ex.req.Argv), PID: ex.shownPID, AgeMS: time.Since(ex.since).Milliseconds(), Running: !ex.ended,
 			Processes: processes[ex.group], Stdout: stdout, Stderr: stderr, Lease: ex.lease.id,
 		})
 	}
 	return infos
+}
+
+// shortened cuts an argv to what a list shows, so that a list of many execs
+// fits into one message.
+func shortened(argv []string) []string {
+	const args, length = 8, 64
+	short := make([]string, 0, min(len(argv), args))
+	for _, arg := range argv[:min(len(argv), args)] {
+		short = append(short, arg[:min(len(arg), length)])
+	}
+	return short
 }
 
 // show lets ex, whose process runs now, appear in lists.

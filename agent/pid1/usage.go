@@ -98,7 +98,7 @@ func ownTasks() int {
 
 // diskFull reports whether a file system that users may write to has no room.
 func diskFull() bool {
-	for _, dir := range [...]string{wire.WorkspaceDir, "/tmp", wire.HomeDir, "/dev/shm"} {
+	for _, dir := range [...]string{wire.WorkspaceDir, "/tmp", "/var/tmp", wire.HomeDir, "/dev/shm"} {
 		var st unix.Statfs_t
 		if unix.Statfs(dir, &st) != nil || st.Blocks == 0 {
 			continue

@@ -40,6 +40,9 @@ const (
 	// MaxMessage bounds a JSON message. It leaves room for [MaxStage] bytes in
 	// base64 and for an environment.
 	MaxMessage = 8 << 20
+	// MaxAnswer bounds what an agent says in JSON, and all short messages. The
+	// host's side decodes it, and decoding takes many times its size in memory.
+	MaxAnswer = 1 << 20
 	// MaxChunk bounds the raw bytes of one frame.
 	MaxChunk = 128 << 10
 	// MaxStage bounds all staged files of one exec.
@@ -61,6 +64,8 @@ func MaxFrame(t Type) int {
 		return 0
 	case TypeAck:
 		return ackSize
+	case TypeWelcome, TypeFailure, TypeReply, TypeStarted, TypeEnd, TypeSignal:
+		return MaxAnswer
 	}
 	if t > 0 && t < typeLimit {
 		return MaxMessage

@@ -45,8 +45,17 @@ type Claim struct {
 	// OneShot makes the agent end itself, and so the sandbox, once nobody has
 	// been connected for [Lease].GraceMS.
 	OneShot bool `json:"one_shot,omitempty"`
+	// Renew sets the sandbox's own end.
+	Renew Renew `json:"renew"`
 	// Env is the base of each exec's environment, KEY=VALUE.
 	Env []string `json:"env,omitempty"`
+}
+
+// Renew says when a sandbox ends itself, counted from when it is received. 0
+// is never; a field that is nil stays as it was.
+type Renew struct {
+	IdleMS *int64 `json:"idle_ms,omitempty"` // without a call or a running exec
+	TTLMS  *int64 `json:"ttl_ms,omitempty"`
 }
 
 // Lease says what becomes of the execs of a connection that breaks. Several
@@ -90,6 +99,18 @@ const (
 	OpList   Op = "list"   // execs that run or whose end nobody has read
 	OpPut    Op = "put"    // a tar stream into the workspace
 	OpStats  Op = "stats"  // the sandbox's resources, now
+	OpSignal Op = "signal" // a signal to an exec's process, or to all that it started
+	OpRenew  Op = "renew"  // other times for the sandbox's own end
+
+	// Files, below the workspace, as a role's user: see [File].
+	OpStat   Op = "stat"
+	OpTree   Op = "tree"  // the entries below a folder, as Data frames, then Reply
+	OpRead   Op = "read"  // a file's bytes as Data frames, then Reply
+	OpWrite  Op = "write" // Data frames into a file, which appears whole or not at all
+	OpMkdir  Op = "mkdir"
+	OpMove   Op = "move"
+	OpRemove Op = "remove"
+	OpWatch  Op = "watch" // changes as Data frames, until the client closes
 )
 
 // Request opens a call: Op, and the field of its name.
@@ -100,6 +121,9 @@ type Request struct {
 	Stdin  *Stdin  `json:"stdin,omitempty"`
 	Kill   *Kill   `json:"kill,omitempty"`
 	Put    *Put    `json:"put,omitempty"`
+	Signal *Signal `json:"signal,omitempty"`
+	Renew  *Renew  `json:"renew,omitempty"`
+	File   *File   `json:"file,omitempty"`
 }
 
 // Exec asks for a process.
@@ -135,6 +159,9 @@ type Attach struct {
 	ID     string `json:"id"`
 	Stdout int64  `json:"stdout"`
 	Stderr int64  `json:"stderr"`
+	// NoWait answers with a Reply once everything that is there has been sent,
+	// where the exec has not ended.
+	NoWait bool `json:"no_wait,omitempty"`
 }
 
 // Stdin names the exec that the following Stdin frames are for. Input has a
@@ -156,9 +183,43 @@ type Put struct {
 	Role string `json:"role,omitempty"`
 }
 
-// Signal asks for a signal to an exec's process.
+// Signal asks for a signal to an exec's process. As a frame of the exec's own
+// stream it needs no ID.
 type Signal struct {
-	Number int `json:"number"`
+	ID     string `json:"id,omitempty"`
+	Number int    `json:"number"`
+	All    bool   `json:"all,omitempty"` // to everything that it started
+}
+
+// File asks for something to be done with a path below the workspace. No path
+// and no link leads out of it.
+type File struct {
+	Path string `json:"path"`
+	To   string `json:"to,omitempty"` // of move
+	Role string `json:"role,omitempty"`
+	Mode uint32 `json:"mode,omitempty"`
+	// Depth bounds tree: 1 is the folder's own entries, 0 is everything.
+	Depth int `json:"depth,omitempty"`
+	// Offset and Length bound read, in bytes; Length 0 is to the end.
+	Offset    int64 `json:"offset,omitempty"`
+	Length    int64 `json:"length,omitempty"`
+	Recursive bool  `json:"recursive,omitempty"` // of remove and watch
+}
+
+// FileInfo describes one entry of the workspace.
+type FileInfo struct {
+	Path    string `json:"path"` // below the workspace, with slashes; "." is the workspace
+	Type    string `json:"type"` // "file", "dir", "link", "other"
+	Size    int64  `json:"size"`
+	Mode    uint32 `json:"mode"` // permission bits
+	MTimeNS int64  `json:"mtime_ns"`
+	Target  string `json:"target,omitempty"` // of a link
+}
+
+// FileEvent is one change that watch saw.
+type FileEvent struct {
+	Path string `json:"path,omitempty"`
+	Op   string `json:"op"` // "create", "write", "remove", "rename", "chmod", "overflow"
 }
 
 // Started says that the process runs.
@@ -200,6 +261,8 @@ type Reply struct {
 	Files int        `json:"files,omitempty"`
 	Bytes int64      `json:"bytes,omitempty"`
 	Count int        `json:"count,omitempty"`
+	Info  *FileInfo  `json:"info,omitempty"`
+	More  bool       `json:"more,omitempty"` // the answer was cut at a limit
 }
 
 // ExecInfo describes an exec in a list.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
@@ -43,7 +44,7 @@ func (r *Runtime) Create(ctx context.Context, id sandbox.ID, plan runtimes.Plan)
 	if err != nil {
 		return nil, err
 	}
-	inst := &Instance{r: r, api: api, handle: runtimes.Handle{
+	inst := &Instance{r: r, handle: runtimes.Handle{
 		Version: runtimes.HandleVersion, Runtime: Name, Kind: runtimes.KindSandbox, ID: id, Name: containerName(id),
 		Session: plan.Spec.Session, Owner: plan.Spec.Owner, Language: plan.Spec.Language, Kept: plan.Spec.Keep, Created: time.Now().UTC().Truncate(time.Second), Running: true,
 	}}
@@ -120,7 +121,7 @@ func (r *Runtime) createContainer(ctx context.Context, api *client.Client, h run
 		if m.Source == "" {
 			mounts[i].Source = containerName(h.ID)
 		}
-		if err := makeVolume(ctx, api, mounts[i].Source, req.Config.Labels, plan.Spec.Identity); err != nil {
+		if err := makeVolume(ctx, api, mounts[i].Source, volumeLabels(mounts[i].Source, h, plan.Spec), plan.Spec.Identity); err != nil {
 			return err
 		}
 	}
@@ -138,6 +139,15 @@ func (r *Runtime) createContainer(ctx context.Context, api *client.Client, h run
 			WithHint("look for a plugin, proxy or default of the engine that changes containers")
 	}
 	return nil
+}
+
+// volumeLabels are a volume's. One that outlives its sandboxes carries the id
+// that its name ends in, and not that of the first sandbox that it met.
+func volumeLabels(name string, h runtimes.Handle, spec sandbox.Spec) map[string]string {
+	if i := strings.LastIndexByte(name, '-'); i >= 0 && sandbox.ID(name[i+1:]).Valid() {
+		h.ID, h.Language = sandbox.ID(name[i+1:]), ""
+	}
+	return labels(h, spec)
 }
 
 // makeVolume makes a volume and gives it to the sandbox's user. The engine

@@ -91,7 +91,7 @@ func (r *Runtime) Capabilities(ctx context.Context) (runtimes.Capabilities, erro
 		Tmpfs: runtimes.Enforced, NoNetwork: runtimes.Enforced, ReadOnly: runtimes.Enforced,
 		Seccomp: level(has("seccomp")), AppArmor: level(has("apparmor")), Users: runtimes.Enforced,
 		Pause: true, LocalStreams: r.cfg.Engine.Local(), OCIRuntimes: slices.Sorted(maps.Keys(info.Runtimes)),
-		Workspaces: []string{string(sandbox.WorkspaceTmpfs), string(sandbox.WorkspaceVolume)},
+		Workspaces: []string{string(sandbox.WorkspaceTmpfs), string(sandbox.WorkspaceVolume), string(sandbox.WorkspaceHost)},
 	}, nil
 }
 

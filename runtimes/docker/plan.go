@@ -134,10 +134,19 @@ func (r *Runtime) hostConfig(spec sandbox.Spec) (*container.HostConfig, error) {
 		if strings.ContainsAny(w.Source, "/:") {
 			return nil, sandbox.Errorf(sandbox.Invalid, "%q is not a volume's name", w.Source)
 		}
-		h.Mounts = append(h.Mounts, mount.Mount{Type: mount.TypeVolume, Source: w.Source, Target: sandbox.WorkspaceDir})
+		h.Mounts = append(h.Mounts, mount.Mount{Type: mount.TypeVolume, Source: w.Source, Target: sandbox.WorkspaceDir,
+			// The image's own folder, and its owner, stay out of the volume.
+			VolumeOptions: &mount.VolumeOptions{NoCopy: true}})
+	case sandbox.WorkspaceHost:
+		if !path.IsAbs(w.Source) {
+			return nil, sandbox.Errorf(sandbox.Invalid, "the host folder %q is not an absolute path", w.Source)
+		}
+		// Private propagation and no recursion into mounts of the host's below it.
+		h.Mounts = append(h.Mounts, mount.Mount{Type: mount.TypeBind, Source: w.Source, Target: sandbox.WorkspaceDir,
+			BindOptions: &mount.BindOptions{Propagation: mount.PropagationRPrivate, NonRecursive: true}})
 	default:
 		return nil, sandbox.Errorf(sandbox.Unsupported, "the docker runtime has no workspace of kind %q", w.Kind).
-			WithHint("use tmpfs or volume")
+			WithHint("use tmpfs, volume or host")
 	}
 	return h, nil
 }

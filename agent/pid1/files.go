@@ -1,0 +1,332 @@
+//go:build linux
+
+package pid1
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/hashicorp/yamux"
+	"golang.org/x/sys/unix"
+
+	"github.com/caisson-dev/caisson/agent/wire"
+)
+
+// below turns a caller's path into one relative to the workspace. What leads
+// out of it by its text alone is refused here, what does so by links by
+// os.Root.
+func below(p string) (string, error) {
+	if rest, ok := strings.CutPrefix(p, wire.WorkspaceDir+"/"); ok || p == wire.WorkspaceDir {
+		p = rest
+	}
+	if p == "" {
+		p = "."
+	}
+	if !filepath.IsLocal(p) {
+		return "", fmt.Errorf("%q is not a path inside the workspace", p)
+	}
+	return path.Clean(p), nil
+}
+
+// inWorkspace runs do with the workspace open and a role's rights.
+func (a *Agent) inWorkspace(role string, do func(*os.Root) error) error {
+	var err error
+	acting := a.as(role, func() {
+		var root *os.Root
+		if root, err = os.OpenRoot(wire.WorkspaceDir); err == nil {
+			err = errors.Join(do(root), root.Close())
+		}
+	})
+	return errors.Join(err, acting)
+}
+
+// callFile serves the calls on one path.
+func (a *Agent) callFile(s *yamux.Stream, r *wire.Reader, op wire.Op, req *wire.File) {
+	name, err := below(req.Path)
+	if err != nil {
+		fail(s, "invalid", err)
+		return
+	}
+	answer := wire.Reply{}
+	switch op {
+	case wire.OpStat:
+		answer.Info = &wire.FileInfo{}
+		err = a.inWorkspace(req.Role, func(root *os.Root) error { return stat(root, name, answer.Info) })
+	case wire.OpTree:
+		answer, err = a.tree(s, req, name)
+	case wire.OpRead:
+		answer.Bytes, err = a.read(s, req, name)
+	case wire.OpWrite:
+		answer.Bytes, err = a.write(r, req, name)
+	case wire.OpMkdir:
+		err = a.inWorkspace(req.Role, func(root *os.Root) error { return root.MkdirAll(name, modeOr(req.Mode, 0o755)) })
+	case wire.OpMove:
+		err = a.move(req, name)
+	case wire.OpRemove:
+		err = a.remove(req, name)
+	case wire.OpWatch:
+		err = a.watch(s, req, name)
+	default:
+		fail(s, "unsupported", fmt.Errorf("this agent has no call %q", op))
+		return
+	}
+	if err != nil {
+		fail(s, fileKind(err), err)
+		return
+	}
+	reply(s, answer)
+}
+
+// fileKind classes an error of a file operation.
+func fileKind(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "not_found"
+	case errors.Is(err, fs.ErrExist), errors.Is(err, unix.ENOTEMPTY), errors.Is(err, unix.EISDIR), errors.Is(err, unix.ENOTDIR):
+		return "conflict"
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.EROFS):
+		return "denied"
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT), errors.Is(err, unix.EFBIG):
+		return "exhausted"
+	}
+	return "invalid"
+}
+
+func modeOr(mode uint32, def fs.FileMode) fs.FileMode {
+	if mode == 0 {
+		return def
+	}
+	return fs.FileMode(mode) & 0o777
+}
+
+func stat(root *os.Root, name string, into *wire.FileInfo) error {
+	st, err := root.Lstat(name)
+	if err != nil {
+		return err
+	}
+	*into = describe(root, name, st)
+	return nil
+}
+
+func describe(root *os.Root, name string, st fs.FileInfo) wire.FileInfo {
+	info := wire.FileInfo{Path: name, Type: "other", Size: st.Size(), Mode: uint32(st.Mode().Perm()), MTimeNS: st.ModTime().UnixNano()}
+	switch {
+	case st.Mode().IsRegular():
+		info.Type = "file"
+	case st.IsDir():
+		info.Type = "dir"
+	case st.Mode()&fs.ModeSymlink != 0:
+		info.Type = "link"
+		info.Target, _ = root.Readlink(name) // it may have been replaced meanwhile
+	}
+	return info
+}
+
+// treeMost bounds the entries that one call lists.
+const treeMost = 200_000
+
+// tree sends the entries below a folder. It holds the role's rights for one
+// folder at a time, so that a slow client holds up nobody.
+func (a *Agent) tree(s io.Writer, req *wire.File, top string) (wire.Reply, error) {
+	type folder struct {
+		name  string
+		depth int
+	}
+	queue := []folder{{top, 1}}
+	answer := wire.Reply{}
+	out := entryWriter{w: s}
+	for len(queue) > 0 {
+		dir := queue[0]
+		queue = queue[1:]
+		var entries []wire.FileInfo
+		err := a.inWorkspace(req.Role, func(root *os.Root) error {
+			var err error
+			entries, err = listDir(root, dir.name)
+			return err
+		})
+		if err != nil && dir.name == top {
+			return answer, err
+		}
+		// A folder further down that is gone, closed or a link by now has no
+		// entries to show.
+		for _, e := range entries {
+			if answer.Files == treeMost {
+				answer.More = true
+				return answer, out.flush()
+			}
+			answer.Files++
+			if err := out.add(e); err != nil {
+				return answer, err
+			}
+			if e.Type == "dir" && (req.Depth == 0 || dir.depth < req.Depth) {
+				queue = append(queue, folder{e.Path, dir.depth + 1})
+			}
+		}
+	}
+	return answer, out.flush()
+}
+
+func listDir(root *os.Root, name string) ([]wire.FileInfo, error) {
+	d, err := root.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(treeMost)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	entries := make([]wire.FileInfo, 0, len(names))
+	for _, n := range names {
+		p := path.Join(name, n)
+		if st, err := root.Lstat(p); err == nil {
+			entries = append(entries, describe(root, p, st))
+		}
+	}
+	return entries, nil
+}
+
+// entryWriter sends values as JSON lines, many to a frame.
+type entryWriter struct {
+	w   io.Writer
+	buf []byte
+}
+
+func (e *entryWriter) add(v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if len(e.buf)+len(line)+1 > wire.MaxChunk {
+		if err := e.flush(); err != nil {
+			return err
+		}
+	}
+	e.buf = append(append(e.buf, line...), '\n')
+	return nil
+}
+
+func (e *entryWriter) flush() error {
+	if len(e.buf) == 0 {
+		return nil
+	}
+	err := wire.WriteFrame(e.w, wire.TypeData, e.buf)
+	e.buf = e.buf[:0]
+	return err
+}
+
+// read sends a file's bytes. What is not a regular file is refused: a FIFO
+// would block, a device would act.
+func (a *Agent) read(s io.Writer, req *wire.File, name string) (int64, error) {
+	var f *os.File
+	err := a.inWorkspace(req.Role, func(root *os.Root) (err error) {
+		f, err = root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return 0, errors.Join(err, fmt.Errorf("%s is not a regular file", name))
+	}
+	if _, err := f.Seek(max(req.Offset, 0), io.SeekStart); err != nil {
+		return 0, err
+	}
+	var src io.Reader = f
+	if req.Length > 0 {
+		src = io.LimitReader(f, req.Length)
+	}
+	var sent int64
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := src.Read(buf)
+		if n > 0 {
+			if err := wire.WriteFrame(s, wire.TypeData, buf[:n]); err != nil {
+				return sent, err
+			}
+			sent += int64(n)
+		}
+		if errors.Is(err, io.EOF) {
+			return sent, nil
+		}
+		if err != nil {
+			return sent, err
+		}
+	}
+}
+
+// write puts bytes into a file beside the one that is meant, and moves it there
+// once all of them have come.
+func (a *Agent) write(r *wire.Reader, req *wire.File, name string) (n int64, err error) {
+	temp := path.Join(path.Dir(name), ".caisson-"+randomName())
+	mode := modeOr(req.Mode, 0o644)
+	var f *os.File
+	err = a.inWorkspace(req.Role, func(root *os.Root) (err error) {
+		if req.Mode == 0 {
+			if st, err := root.Stat(name); err == nil {
+				mode = st.Mode().Perm()
+			}
+		}
+		if st, err := root.Lstat(name); err == nil && st.IsDir() {
+			return &fs.PathError{Op: "write", Path: name, Err: unix.EISDIR}
+		}
+		if parent := path.Dir(name); parent != "." {
+			if err := root.MkdirAll(parent, 0o755); err != nil {
+				return err
+			}
+		}
+		if f, err = root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode); err != nil {
+			return err
+		}
+		return f.Chmod(mode) // what the umask took away; only its owner may
+	})
+	if err != nil {
+		return 0, err
+	}
+	n, err = io.Copy(f, &dataReader{frames: r})
+	err = errors.Join(err, f.Close())
+	return n, errors.Join(err, a.inWorkspace(req.Role, func(root *os.Root) error {
+		if err != nil {
+			return root.Remove(temp)
+		}
+		return root.Rename(temp, name)
+	}))
+}
+
+func (a *Agent) move(req *wire.File, name string) error {
+	to, err := below(req.To)
+	if err != nil {
+		return err
+	}
+	return a.inWorkspace(req.Role, func(root *os.Root) error {
+		if parent := path.Dir(to); parent != "." {
+			if err := root.MkdirAll(parent, 0o755); err != nil {
+				return err
+			}
+		}
+		return root.Rename(name, to)
+	})
+}
+
+func (a *Agent) remove(req *wire.File, name string) error {
+	if name == "." {
+		return fmt.Errorf("the workspace itself stays; remove what is in it")
+	}
+	return a.inWorkspace(req.Role, func(root *os.Root) error {
+		if !req.Recursive {
+			return root.Remove(name)
+		}
+		if _, err := root.Lstat(name); err != nil {
+			return err
+		}
+		return root.RemoveAll(name)
+	})
+}

@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/caisson-dev/caisson/api"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+func newExec(cfg Config) *cobra.Command {
+	o := &runOptions{}
+	cmd := &cobra.Command{
+		Use:   "exec SESSION [flags] [-c CODE | FILE | -] [-- COMMAND | ARGS…]",
+		Short: "Run something in a session",
+		Long: `Run something in a session, in its sandbox of the language, which is made at
+first use. Files and background processes stay for the next exec.
+
+With --detach it goes on in the background and its id is printed: see caisson
+ps, logs and kill. Exit codes are those of caisson run.`,
+		Example: `  caisson session create work --language python
+  caisson exec work -c 'open("x", "w").write("1")'
+  caisson exec work -l node -c 'console.log(require("fs").readFileSync("x", "utf8"))'
+  caisson exec work --detach -- python3 -m http.server`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dash := cmd.ArgsLenAtDash()
+			if dash == 0 {
+				return sandbox.Errorf(sandbox.Invalid, "no session").WithHint("name it: caisson exec SESSION -- COMMAND")
+			}
+			o.session = args[0]
+			o.hasCode = cmd.Flags().Changed("code")
+			if o.detach && !cmd.Flags().Changed("timeout") {
+				o.run.Timeout = 0
+			}
+			return o.execute(cmd.Context(), cfg, args[1:], dash-1)
+		},
+	}
+	o.execFlags(cmd.Flags())
+	cmd.Flags().BoolVarP(&o.detach, "detach", "d", false, "leave it running in the background and print its id")
+	return cmd
+}
+
+// start begins an exec in the background and prints its id.
+func (o *runOptions) start(ctx context.Context, cfg Config, svc api.Service) error {
+	if o.stdin != "" {
+		return sandbox.Errorf(sandbox.Invalid, "--stdin with --detach: nobody would feed it").WithHint("put the input into a file of the workspace")
+	}
+	e, err := svc.StartExec(ctx, o.session, o.run)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return json.NewEncoder(cfg.IO.Out).Encode(e)
+	}
+	_, err = fmt.Fprintln(cfg.IO.Out, e.ID)
+	return err
+}
+
+func newPS(cfg Config) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "ps SESSION",
+		Short: "List what runs in a session, and what has output to read",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			svc, err := cfg.Service(cmd.Context())
+			if err != nil {
+				return err
+			}
+			list, err := svc.Processes(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return json.NewEncoder(cfg.IO.Out).Encode(list)
+			}
+			t := newTable(cfg.IO.Out, "EXEC", "AGE", "STATE", "PROCESSES", "OUTPUT", "COMMAND")
+			for _, p := range list {
+				state := "ended"
+				if p.Running {
+					state = "running"
+				}
+				t.row(string(p.ID), (time.Duration(p.AgeMS) * time.Millisecond).Round(time.Second).String(), state,
+					strconv.Itoa(p.Processes), sandbox.Bytes(p.Stdout+p.Stderr).Human(), oneLine(strings.Join(p.Command, " "), 60))
+			}
+			return t.flush()
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func newLogs(cfg Config) *cobra.Command {
+	var opts api.OutputOptions
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "logs SESSION EXEC",
+		Short: "Print what an exec in the background has put out",
+		Long: `Print what an exec in the background has put out. The newest half mebibyte of
+each stream is kept. With --follow, wait for its end and exit with its code.`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			svc, err := cfg.Service(cmd.Context())
+			if err != nil {
+				return err
+			}
+			opts.Stdout, opts.Stderr = cfg.IO.Out, cfg.IO.Err
+			id, err := execID(cmd.Context(), svc, args[0], args[1])
+			if err != nil {
+				return err
+			}
+			r, err := svc.Output(cmd.Context(), args[0], id, opts)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				if err := json.NewEncoder(cfg.IO.Err).Encode(r); err != nil {
+					return err
+				}
+			} else if n := r.Lost.Stdout + r.Lost.Stderr; n > 0 {
+				_, _ = fmt.Fprintf(cfg.IO.Err, "caisson: %s of older output were not kept\n", sandbox.Bytes(n).Human()) // as in printError
+			}
+			if opts.Follow && r.Ended {
+				return exitOr(codeOfResult(sandbox.Result{Exit: r.Exit}))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().Int64Var(&opts.StdoutFrom, "offset", 0, "begin at this byte of standard output")
+	cmd.Flags().Int64Var(&opts.StderrFrom, "stderr-offset", 0, "begin at this byte of standard error")
+	cmd.Flags().BoolVarP(&opts.Follow, "follow", "f", false, "wait for more until it ends")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the new offsets as JSON on standard error")
+	return cmd
+}
+
+func newKill(cfg Config) *cobra.Command {
+	var signal string
+	cmd := &cobra.Command{
+		Use:   "kill SESSION EXEC",
+		Short: "End an exec with everything that it started, or send it a signal",
+		Args:  cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			svc, err := cfg.Service(cmd.Context())
+			if err != nil {
+				return err
+			}
+			id, err := execID(cmd.Context(), svc, args[0], args[1])
+			if err != nil {
+				return err
+			}
+			if signal == "" {
+				return svc.KillExec(cmd.Context(), args[0], id)
+			}
+			n, err := parseSignal(signal)
+			if err != nil {
+				return err
+			}
+			return svc.SignalExec(cmd.Context(), args[0], id, n, true)
+		},
+	}
+	cmd.Flags().StringVarP(&signal, "signal", "s", "", "send `SIGNAL`, such as TERM or 15, to all its processes instead")
+	return cmd
+}
+
+func parseSignal(s string) (int, error) {
+	if n, err := strconv.Atoi(s); err == nil && n > 0 && n <= 64 {
+		return n, nil
+	}
+	if n := unix.SignalNum("SIG" + strings.TrimPrefix(strings.ToUpper(s), "SIG")); n != 0 {
+		return int(n), nil
+	}
+	return 0, sandbox.Errorf(sandbox.Invalid, "unknown signal %q", s).WithHint("name it, such as TERM, or give its number")
+}
+
+// execID completes the beginning of an exec's id.
+func execID(ctx context.Context, svc api.Service, session, prefix string) (sandbox.ID, error) {
+	if id := sandbox.ID(prefix); id.Valid() {
+		return id, nil
+	}
+	v, err := svc.Session(ctx, session)
+	if err != nil {
+		return "", err
+	}
+	var found []sandbox.ID
+	for _, e := range v.Execs {
+		if prefix != "" && strings.HasPrefix(string(e.ID), prefix) {
+			found = append(found, e.ID)
+		}
+	}
+	if len(found) != 1 {
+		return "", sandbox.Errorf(sandbox.NotFound, "%d execs of session %s begin with %q", len(found), session, prefix).
+			WithHint("see them with: caisson ps %s", session)
+	}
+	return found[0], nil
+}

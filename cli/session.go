@@ -1,0 +1,299 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/caisson-dev/caisson/api"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// table prints rows in columns.
+type table struct {
+	w   *tabwriter.Writer
+	err error
+}
+
+func newTable(w io.Writer, head ...string) *table {
+	t := &table{w: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
+	t.row(head...)
+	return t
+}
+
+func (t *table) row(cells ...string) {
+	if _, err := fmt.Fprintln(t.w, strings.Join(cells, "\t")); err != nil && t.err == nil {
+		t.err = err
+	}
+}
+
+func (t *table) flush() error {
+	if t.err != nil {
+		return t.err
+	}
+	return t.w.Flush()
+}
+
+// oneLine makes a text that a stranger chose fit for one cell: no control
+// characters, and cut visibly.
+func oneLine(s string, most int) string {
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '�'
+		}
+		return r
+	}, s)
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
+}
+
+func newSession(cfg Config) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "session",
+		Short: "Workspaces that last, and the sandboxes made for them",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newSessionCreate(cfg), newSessionList(cfg), newSessionShow(cfg), newSessionRemove(cfg),
+		sessionVerb(cfg, "pause", "Freeze a session's sandboxes", api.Service.PauseSession),
+		sessionVerb(cfg, "resume", "Let a paused session go on", api.Service.ResumeSession),
+		newSessionRenew(cfg))
+	return cmd
+}
+
+func newSessionCreate(cfg Config) *cobra.Command {
+	var o api.SessionOptions
+	var network, workspace string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "create [NAME]",
+		Short: "Create a session; its sandboxes are made at first use",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				o.Name = args[0]
+			}
+			if err := checkNetwork(network); err != nil {
+				return err
+			}
+			o.Network = sandbox.Network(network)
+			switch {
+			case workspace == "volume", workspace == "tmpfs":
+				o.Workspace.Kind = sandbox.WorkspaceKind(workspace)
+			case strings.ContainsRune(workspace, '/'):
+				abs, err := filepath.Abs(workspace)
+				if err != nil {
+					return missing(workspace, err)
+				}
+				o.Workspace = sandbox.Workspace{Kind: sandbox.WorkspaceHost, Source: abs}
+			default:
+				return sandbox.Errorf(sandbox.Invalid, "unknown workspace %q", workspace).WithHint("--workspace takes volume, tmpfs, or a folder's path with a slash")
+			}
+			svc, err := cfg.Service(cmd.Context())
+			if err != nil {
+				return err
+			}
+			s, err := svc.CreateSession(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return json.NewEncoder(cfg.IO.Out).Encode(s)
+			}
+			_, err = fmt.Fprintln(cfg.IO.Out, s.Name)
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.Language, "language", "l", "", "language of an exec that names none (default shell)")
+	f.DurationVar(&o.Idle, "idle", 30*time.Minute, "end a sandbox that nobody has used for so long; 0 is never")
+	f.DurationVar(&o.TTL, "ttl", 0, "end each sandbox after so long; 0 is never")
+	f.StringVar(&workspace, "workspace", "volume", "what /workspace is made of: volume, tmpfs, or a folder of the host")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	o.Limits = sandbox.DefaultLimits
+	boxFlags(f, &o.Limits, &o.Image, &network)
+	return cmd
+}
+
+func newSessionList(cfg Config) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the sessions",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			svc, err := cfg.Service(cmd.Context())
+			if err != nil {
+				return err
+			}
+			list, err := svc.Sessions(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				if list == nil {
+					list = []sandbox.SessionView{}
+				}
+				return json.NewEncoder(cfg.IO.Out).Encode(list)
+			}
+			t := newTable(cfg.IO.Out, "SESSION", "LANGUAGE", "AGE", "WORKSPACE", "SANDBOXES", "RUNNING")
+			for _, v := range list {
+				t.row(v.Name, v.Language, time.Since(v.Created).Round(time.Second).String(), string(v.Workspace.Kind), boxes(v), fmt.Sprint(runningExecs(v)))
+			}
+			return t.flush()
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func boxes(v sandbox.SessionView) string {
+	var list []string
+	for _, b := range v.Sandboxes {
+		list = append(list, b.Language+":"+string(b.State))
+	}
+	if len(list) == 0 {
+		return "-"
+	}
+	return strings.Join(list, " ")
+}
+
+func runningExecs(v sandbox.SessionView) int {
+	n := 0
+	for _, e := range v.Execs {
+		if e.Ended.IsZero() {
+			n++
+		}
+	}
+	return n
+}
+
+func newSessionShow(cfg Config) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show NAME",
+		Short: "Show a session with its sandboxes and execs",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			svc, err := cfg.Service(cmd.Context())
+			if err != nil {
+				return err
+			}
+			v, err := svc.Session(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return json.NewEncoder(cfg.IO.Out).Encode(v)
+			}
+			return printSession(cfg.IO.Out, v)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func printSession(w io.Writer, v sandbox.SessionView) error {
+	never := func(d time.Duration) string {
+		if d == 0 {
+			return "never"
+		}
+		return d.String()
+	}
+	t := newTable(w, "session", v.Name)
+	t.row("id", string(v.ID))
+	t.row("language", v.Language)
+	t.row("created", v.Created.Format(time.RFC3339))
+	t.row("workspace", strings.TrimSpace(string(v.Workspace.Kind)+" "+v.Workspace.Source))
+	t.row("limits", fmt.Sprintf("memory %s, cpus %g, pids %d", v.Limits.Memory, v.Limits.CPUs, v.Limits.PIDs))
+	t.row("network", string(v.Network.Or()))
+	t.row("ends", fmt.Sprintf("idle %s, ttl %s", never(v.Idle), never(v.TTL)))
+	for _, b := range v.Sandboxes {
+		t.row("sandbox", fmt.Sprintf("%s %s %s", b.ID.Short(), b.Language, b.State))
+	}
+	for _, e := range v.Execs {
+		state := "running"
+		if !e.Ended.IsZero() {
+			state = fmt.Sprintf("%s %d", e.Exit.Reason, e.Exit.Code)
+		}
+		t.row("exec", fmt.Sprintf("%s %s %s", e.ID.Short(), state, oneLine(strings.Join(e.Argv, " "), 60)))
+	}
+	return t.flush()
+}
+
+func newSessionRemove(cfg Config) *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "rm NAME…",
+		Short: "Destroy sessions with their workspaces; a host folder stays",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			svc, err := cfg.Service(cmd.Context())
+			if err != nil {
+				return err
+			}
+			for _, name := range names {
+				if err := svc.RemoveSession(cmd.Context(), name, force); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "also while something runs in it")
+	return cmd
+}
+
+func sessionVerb(cfg Config, verb, short string, do func(api.Service, context.Context, string) error) *cobra.Command {
+	return &cobra.Command{
+		Use:   verb + " NAME",
+		Short: short,
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			svc, err := cfg.Service(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return do(svc, cmd.Context(), args[0])
+		},
+	}
+}
+
+func newSessionRenew(cfg Config) *cobra.Command {
+	var idle, ttl time.Duration
+	cmd := &cobra.Command{
+		Use:   "renew NAME",
+		Short: "Set when a session's sandboxes end, counted from now",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			given := func(name string, d *time.Duration) *time.Duration {
+				if !cmd.Flags().Changed(name) {
+					return nil
+				}
+				return d
+			}
+			i, t := given("idle", &idle), given("ttl", &ttl)
+			if i == nil && t == nil {
+				return sandbox.Errorf(sandbox.Invalid, "nothing to renew").WithHint("give --idle or --ttl")
+			}
+			svc, err := cfg.Service(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return svc.RenewSession(cmd.Context(), args[0], i, t)
+		},
+	}
+	cmd.Flags().DurationVar(&idle, "idle", 0, "end a sandbox that nobody has used for so long; 0 is never")
+	cmd.Flags().DurationVar(&ttl, "ttl", 0, "end the sandboxes so long from now; 0 is never")
+	return cmd
+}

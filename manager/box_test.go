@@ -1,0 +1,178 @@
+package manager_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caisson-dev/caisson/internal/enginetest"
+	"github.com/caisson-dev/caisson/manager"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// box is one open sandbox of a test's own, on a real engine.
+type box struct {
+	*manager.Sandbox
+	kit *enginetest.Kit
+}
+
+// openBox opens a sandbox. It is destroyed at the test's end, and the kit then
+// checks that nothing is left.
+func openBox(t testing.TB, opts manager.OpenOptions) *box {
+	t.Helper()
+	kit := enginetest.New(t)
+	if opts.Language == "" {
+		opts.Language = "shell"
+	}
+	kit.Image(t, opts.Language)
+	s, err := kit.Manager(t).Open(t.Context(), opts)
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	return &box{s, kit}
+}
+
+func (b *box) run(t testing.TB, run sandbox.Run) sandbox.Result {
+	t.Helper()
+	res, err := b.Exec(t.Context(), run, sandbox.Streams{})
+	if err != nil {
+		t.Fatalf("exec: %v", err)
+	}
+	return res
+}
+
+// sh runs a script in bash.
+func (b *box) sh(t testing.TB, script string, timeout time.Duration) sandbox.Result {
+	t.Helper()
+	return b.run(t, sandbox.Run{Command: []string{"bash", "-c", script}, Timeout: timeout})
+}
+
+// py runs a Python program.
+func (b *box) py(t testing.TB, code string, timeout time.Duration) sandbox.Result {
+	t.Helper()
+	return b.run(t, sandbox.Run{Code: code, Timeout: timeout})
+}
+
+// usable checks what must hold after whatever happened: the sandbox runs the
+// next program, or was replaced and says so; nobody else runs in it, seen from
+// outside; it has no zombies; its agent has forgotten what is over.
+func (b *box) usable(t testing.TB) sandbox.Result {
+	t.Helper()
+	broke := b.State() == sandbox.StateFailed
+	res := b.run(t, sandbox.Run{Command: []string{"echo", "ok"}})
+	if res.Code != 0 || res.Reason != sandbox.ReasonExited || string(res.Stdout) != "ok\n" {
+		t.Errorf("afterwards the sandbox is not usable: code %d, reason %s (%s), stdout %q, stderr %q",
+			res.Code, res.Reason, res.Cause, res.Stdout, res.Stderr)
+	}
+	if res.Replaced != broke {
+		t.Errorf("the sandbox had broken: %v; the next result says replaced: %v", broke, res.Replaced)
+	}
+	b.quiet(t)
+	return res
+}
+
+// quiet checks that nothing of any exec is left. What is to be forgotten goes
+// with the client's last word, which nobody waits for: hence the patience.
+func (b *box) quiet(t testing.TB) {
+	t.Helper()
+	var processes, execs []string
+	zombies := 0
+	for range 100 {
+		processes = b.kit.Processes(t, b.ID())
+		list, err := b.Client().List(t.Context())
+		if err != nil {
+			t.Fatalf("list execs: %v", err)
+		}
+		execs = nil
+		for _, e := range list {
+			execs = append(execs, e.ID.Short()+" "+strings.Join(e.Argv, " "))
+		}
+		stats, err := b.Stats(t.Context())
+		if err != nil {
+			t.Fatalf("stats: %v", err)
+		}
+		zombies = stats.Zombies
+		if len(processes)+len(execs)+zombies == 0 {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Errorf("left in the sandbox: processes %q, execs %q, %d zombies", processes, execs, zombies)
+}
+
+// check compares the end of a program with what must come of it.
+func check(t testing.TB, res sandbox.Result, reason sandbox.ExitReason, code int) {
+	t.Helper()
+	if res.Reason != reason || res.Code != code {
+		t.Errorf("ended with reason %s and code %d (%s), not with %s and %d; stdout %.300q, stderr %.300q",
+			res.Reason, res.Code, res.Cause, reason, code, res.Stdout, res.Stderr)
+	}
+}
+
+// grace is what an answer may take beyond its program's timeout.
+const grace = 250 * time.Millisecond
+
+// timely runs a program that does not end by itself until its timeout, and
+// checks that the answer is there within [grace] of it, that nothing survived,
+// and that the sandbox did not have to be given up.
+//
+// The bar is the product's and is not lowered here. The machine may be shared
+// with other test programs, whose load can delay any single answer; so several
+// are taken, until most of five agree. Survivors are counted after each.
+func (b *box) timely(t *testing.T, run sandbox.Run, ready func(sandbox.Result) error) {
+	t.Helper()
+	const most = 3 // of five
+	var over []time.Duration
+	given, good, bad := 0, 0, 0
+	for good < most && bad < most {
+		id, start := b.ID(), time.Now()
+		res, err := b.Exec(t.Context(), run, sandbox.Streams{})
+		took := time.Since(start)
+		switch {
+		case err != nil:
+			t.Fatalf("exec: %v", err)
+		case res.Reason != sandbox.ReasonTimeout:
+			t.Fatalf("ended with reason %s, code %d (%s), not by timeout; stderr %.300q", res.Reason, res.Code, res.Cause, res.Stderr)
+		}
+		if ready != nil && b.State() != sandbox.StateFailed { // one that was given up names no use
+			if err := ready(res); err != nil {
+				t.Fatal(err)
+			}
+		}
+		over = append(over, took-run.Timeout)
+		if took-run.Timeout <= grace && b.State() != sandbox.StateFailed {
+			good++
+		} else {
+			bad++
+		}
+		if b.State() == sandbox.StateFailed {
+			given++ // its container is being removed, with all that is in it
+		} else if left := b.kit.Processes(t, id); len(left) > 0 {
+			t.Errorf("survivors, seen from outside: %q", left)
+		}
+		b.usable(t)
+	}
+	slices.Sort(over)
+	t.Logf("answers came %v after the timeout; %d of %d sandboxes were given up", over, given, len(over))
+	if bad == most {
+		t.Errorf("most answers came over %v after the timeout, or cost the sandbox: %v, %d given up", grace, over, given)
+	}
+}
+
+// slowWriter takes its time for every write, and counts.
+type slowWriter struct {
+	pause time.Duration
+	n     int64
+	bad   func(offset int64, p []byte) string
+	fault string
+}
+
+func (w *slowWriter) Write(p []byte) (int, error) {
+	if w.bad != nil && w.fault == "" {
+		w.fault = w.bad(w.n, p)
+	}
+	w.n += int64(len(p))
+	time.Sleep(w.pause)
+	return len(p), nil
+}

@@ -1,0 +1,152 @@
+package manager
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/caisson-dev/caisson/internal/filelock"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// Store is what the manager needs in order to remember. What it returned from
+// is durable.
+type Store interface {
+	// Apply makes all of a change or nothing of it.
+	Apply(ctx context.Context, c sandbox.Change) error
+	// Session returns a session by name. Errors: NotFound.
+	Session(ctx context.Context, name string) (sandbox.SessionView, error)
+	// Sessions returns all of them, and under the name "" the one-shots that
+	// run.
+	Sessions(ctx context.Context) ([]sandbox.SessionView, error)
+}
+
+// record writes a change with its events. Without a store there is nothing to
+// remember and nothing to audit.
+func (m *Manager) record(ctx context.Context, c sandbox.Change) error {
+	if m.cfg.Store == nil {
+		return nil
+	}
+	for i := range c.Events {
+		e := &c.Events[i]
+		e.Time, e.Actor = m.cfg.Now().UTC(), m.cfg.Actor
+	}
+	return m.cfg.Store.Apply(ctx, c)
+}
+
+// recordLate writes what has happened already, whatever became of ctx.
+func (m *Manager) recordLate(ctx context.Context, c sandbox.Change) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), latePatience)
+	defer cancel()
+	return m.record(ctx, c)
+}
+
+// latePatience bounds the writing of what has happened already.
+const latePatience = 30 * time.Second
+
+// data encodes what an event has to say. The types are ours and always encode.
+func data(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return json.RawMessage(`{"error":"not encodable"}`)
+	}
+	return b
+}
+
+// startedData is what an exec.started event says.
+type startedData struct {
+	Language string         `json:"language,omitempty"`
+	Command  string         `json:"command_sha256"` // of argv, environment, directory and staged code
+	Text     []string       `json:"command,omitempty"`
+	Dir      string         `json:"dir,omitempty"`
+	Role     sandbox.Role   `json:"role,omitempty"`
+	UID      int            `json:"uid"`
+	Image    string         `json:"image"`
+	Limits   sandbox.Limits `json:"limits"`
+	TimeoutM int64          `json:"timeout_ms"`
+	Verdict  string         `json:"verdict"`
+	Level    string         `json:"level,omitempty"`
+	Rules    []string       `json:"rules,omitempty"`
+	Policy   string         `json:"policy_revision,omitempty"`
+}
+
+// endedData is what an exec.ended event says.
+type endedData struct {
+	Reason   sandbox.ExitReason `json:"exit_reason"`
+	Code     int                `json:"exit_code"`
+	Signal   string             `json:"signal,omitempty"`
+	Cause    string             `json:"cause,omitempty"`
+	Events   []string           `json:"events,omitempty"`
+	Duration int64              `json:"duration_ms"`
+	CPU      int64              `json:"cpu_ms"`
+	Memory   sandbox.Bytes      `json:"peak_memory_bytes"`
+	Stdout   int64              `json:"stdout_bytes"`
+	Stderr   int64              `json:"stderr_bytes"`
+}
+
+// digest names exactly what is run.
+func (q ExecQuestion) digest() string {
+	h := sha256.New()
+	b, _ := json.Marshal([]any{q.Argv, q.Env, q.Dir, q.Role, q.Stage, q.Stdin}) // plain values always encode
+	h.Write(b)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func (m *Manager) startedEvent(r *resolved, l *live, d sandbox.Decision, session string) sandbox.Event {
+	s := startedData{
+		Language: r.question.Language.Name, Command: r.question.digest(), Dir: r.question.Dir, Role: r.question.Role,
+		UID: l.plan.Spec.Identity.UID, Image: l.plan.Spec.Image.ID, Limits: l.plan.Spec.Limits,
+		TimeoutM: r.limits.Timeout.Milliseconds(), Verdict: string(d.Verdict), Level: d.Level.String(), Policy: d.PolicyRevision,
+	}
+	if m.cfg.AuditText {
+		s.Text = r.question.Argv
+		if r.question.Stage != nil {
+			s.Text = append(append([]string(nil), s.Text...), string(r.question.Stage))
+		}
+	}
+	for _, f := range d.Findings {
+		s.Rules = append(s.Rules, f.ID)
+	}
+	return sandbox.Event{Kind: sandbox.EventExecStarted, Session: session, Sandbox: l.id(), Exec: r.id, Data: data(s)}
+}
+
+func endedEvent(id sandbox.ID, l sandbox.ID, session string, exit sandbox.Exit, u sandbox.Usage, stdout, stderr int64) sandbox.Event {
+	return sandbox.Event{Kind: sandbox.EventExecEnded, Session: session, Sandbox: l, Exec: id, Data: data(endedData{
+		Reason: exit.Reason, Code: exit.Code, Signal: exit.Signal, Cause: exit.Cause, Events: exit.Events,
+		Duration: u.Wall.Milliseconds(), CPU: u.CPU.Milliseconds(), Memory: u.PeakMemory, Stdout: stdout, Stderr: stderr,
+	})}
+}
+
+// deniedEvent is for a run that was refused.
+func deniedEvent(r *resolved, d sandbox.Decision, session string) sandbox.Event {
+	s := startedData{
+		Language: r.question.Language.Name, Command: r.question.digest(), Dir: r.question.Dir, Role: r.question.Role,
+		Limits: r.limits, Verdict: string(d.Verdict), Level: d.Level.String(), Policy: d.PolicyRevision,
+	}
+	for _, f := range d.Findings {
+		s.Rules = append(s.Rules, f.ID)
+	}
+	return sandbox.Event{Kind: sandbox.EventExecDenied, Session: session, Exec: r.id, Data: data(s)}
+}
+
+// lock takes the lock of a name, over all processes of this state folder.
+func (m *Manager) lock(ctx context.Context, name string) (func(), error) {
+	return filelock.Lock(ctx, filepath.Join(m.cfg.LockDir, name))
+}
+
+// ownerPrefix begins the owner of what a session holds: it belongs to the state
+// folder that remembers it, and to no process.
+const ownerPrefix = "state:"
+
+func (m *Manager) sessionOwner() string { return ownerPrefix + m.cfg.StateID }
+
+// ofThisState reports whether something belongs to this state folder, and
+// whether to any.
+func (m *Manager) ofThisState(owner string) (ours, any bool) {
+	id, ok := strings.CutPrefix(owner, ownerPrefix)
+	return ok && id == m.cfg.StateID, ok
+}

@@ -1,0 +1,297 @@
+package manager
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/caisson-dev/caisson/agent/client"
+	"github.com/caisson-dev/caisson/runtimes"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// link is this process's connection to a sandbox of a session. Every process
+// that uses the session has one of its own.
+type link struct {
+	live
+	record sandbox.SandboxRecord
+}
+
+// handleOf reads the runtime's handle that a record keeps. A record that was
+// written before its sandbox was made has none, but the id tells it.
+func handleOf(b sandbox.SandboxRecord) (runtimes.Handle, error) {
+	var h runtimes.Handle
+	if err := json.Unmarshal(b.Handle, &h); err != nil {
+		return h, sandbox.Errorf(sandbox.Internal, "read the handle of sandbox %s: %w", b.ID.Short(), err)
+	}
+	return h, nil
+}
+
+func (m *Manager) cached(id sandbox.ID) *link {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l := m.links[id]
+	if l == nil {
+		return nil
+	}
+	select {
+	case <-l.client.Done():
+		delete(m.links, id)
+		return nil
+	default:
+		return l
+	}
+}
+
+// drop forgets a connection.
+func (m *Manager) drop(id sandbox.ID) {
+	m.mu.Lock()
+	l := m.links[id]
+	delete(m.links, id)
+	m.mu.Unlock()
+	if l != nil {
+		_ = l.client.Close() // it broke, or is not wanted any more
+	}
+}
+
+// connect returns this process's connection to a sandbox's agent. Errors:
+// Unavailable or NotFound where the sandbox has ended, Conflict where it is
+// paused.
+func (m *Manager) connect(ctx context.Context, v sandbox.SessionView, b sandbox.SandboxRecord) (*link, error) {
+	if b.State == sandbox.StatePaused {
+		return nil, sandbox.Errorf(sandbox.Conflict, "session %s is paused", b.Session).WithHint("let it go on with: caisson session resume %s", b.Session)
+	}
+	if l := m.cached(b.ID); l != nil {
+		return l, nil
+	}
+	h, err := handleOf(b)
+	if err != nil {
+		return nil, err
+	}
+	inst, err := m.cfg.Runtime.Attach(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := inst.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(ctx, conn, client.Config{Secret: b.Secret, Lease: client.Lease{ID: b.ID, Keep: true}})
+	if err != nil {
+		return nil, err
+	}
+	plan := runtimes.Plan{Spec: sandbox.Spec{Image: sandbox.Image{ID: b.Image}, Identity: v.Identity, Limits: v.Limits}}
+	return m.keepLink(&link{live: live{instance: inst, client: c, plan: plan}, record: b})
+}
+
+// keepLink caches a connection. Where another goroutine was quicker, its is
+// used and this one closed.
+func (m *Manager) keepLink(l *link) (*link, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		_ = l.client.Close()
+		return nil, sandbox.Errorf(sandbox.Unavailable, "the manager is shutting down")
+	}
+	if old := m.links[l.record.ID]; old != nil {
+		select {
+		case <-old.client.Done():
+		default:
+			_ = l.client.Close()
+			return old, nil
+		}
+	}
+	m.links[l.record.ID] = l
+	return l, nil
+}
+
+// boxFor returns a session's sandbox of a language, connected. It is made at
+// first use, and anew where the old one has ended; replaced then says so.
+func (m *Manager) boxFor(ctx context.Context, v sandbox.SessionView, lang sandbox.Language) (l *link, replaced bool, err error) {
+	if b := findBox(v, lang.Name); b != nil && b.State != sandbox.StateCreating {
+		l, err := m.connect(ctx, v, *b)
+		if err == nil || !ended(err) {
+			return l, false, err
+		}
+	}
+	unlock, err := m.lock(ctx, "session-"+v.Name)
+	if err != nil {
+		return nil, false, err
+	}
+	defer unlock()
+	// Another process may have done it while we waited.
+	v, err = m.Session(ctx, v.Name)
+	if err != nil {
+		return nil, false, err
+	}
+	old := findBox(v, lang.Name)
+	if old != nil && old.State != sandbox.StateCreating {
+		l, err := m.connect(ctx, v, *old)
+		if err == nil || !ended(err) {
+			return l, false, err
+		}
+	}
+	if old != nil {
+		// We hold the lock: one that is still being made has lost its maker.
+		if err := m.giveUp(ctx, v, *old, "it had ended"); err != nil {
+			return nil, false, err
+		}
+	}
+	l, err = m.makeBox(ctx, v, lang)
+	return l, old != nil && old.State != sandbox.StateCreating, err
+}
+
+// ended reports whether an error says that a sandbox is not there any more.
+func ended(err error) bool {
+	return errors.Is(err, sandbox.Unavailable) || errors.Is(err, sandbox.NotFound)
+}
+
+func findBox(v sandbox.SessionView, language string) *sandbox.SandboxRecord {
+	for i := range v.Sandboxes {
+		if v.Sandboxes[i].Language == language {
+			return &v.Sandboxes[i]
+		}
+	}
+	return nil
+}
+
+// giveUp destroys a session's sandbox and ends what ran in it.
+func (m *Manager) giveUp(ctx context.Context, v sandbox.SessionView, b sandbox.SandboxRecord, why string) error {
+	if err := m.destroyBox(ctx, b); err != nil {
+		return err
+	}
+	change := sandbox.Change{DeleteSandboxes: []sandbox.ID{b.ID}}
+	for _, e := range v.Execs {
+		if e.Sandbox != b.ID || !e.Ended.IsZero() {
+			continue
+		}
+		e.Ended, e.Exit = m.cfg.Now().UTC(), sandbox.Exit{Code: 137, Reason: sandbox.ReasonInfra, Cause: "its sandbox was given up: " + why}
+		change.Events = append(change.Events, endedEvent(e.ID, b.ID, v.Name, e.Exit, sandbox.Usage{}, 0, 0))
+		if e.Background {
+			change.PutExecs = append(change.PutExecs, e)
+		} else {
+			change.DeleteExecs = append(change.DeleteExecs, e.ID)
+		}
+	}
+	change.Events = append(change.Events, sandbox.Event{
+		Kind: sandbox.EventSandboxRemoved, Session: v.Name, Sandbox: b.ID, Data: data(map[string]string{"why": why}),
+	})
+	return m.recordLate(ctx, change)
+}
+
+// makeBox makes a sandbox of a session. It is written down before it is made,
+// so that no death in between leaves what nobody knows.
+func (m *Manager) makeBox(ctx context.Context, v sandbox.SessionView, lang sandbox.Language) (*link, error) {
+	ref := lang.Image
+	if v.Image != "" && lang.Name == v.Language {
+		ref = v.Image
+	}
+	image, err := m.cfg.Images.Ensure(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	id := sandbox.NewID()
+	spec := sandbox.Spec{
+		Language: lang.Name, Image: image, Session: v.Name, Owner: m.sessionOwner(), Limits: v.Limits, Network: v.Network,
+		Workspace: v.Workspace, Identity: v.Identity,
+	}
+	plan, err := m.cfg.Runtime.Plan(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := m.judge(ctx, Question{Plan: &plan}); err != nil {
+		return nil, err
+	}
+	secret := make([]byte, 32)
+	_, _ = rand.Read(secret) // crypto/rand.Read never fails: it ends the process instead
+	b := sandbox.SandboxRecord{
+		ID: id, Session: v.Name, Language: lang.Name, State: sandbox.StateCreating, Secret: secret, Image: image.ID, Owner: m.cfg.Owner,
+		Created: m.cfg.Now().UTC(), Expires: m.expiry(v.TTL),
+		Handle: data(runtimes.Handle{Version: runtimes.HandleVersion, Runtime: plan.Runtime, Kind: runtimes.KindSandbox, ID: id}),
+	}
+	if err := m.record(ctx, sandbox.Change{PutSandboxes: []sandbox.SandboxRecord{b}, Events: []sandbox.Event{{
+		Kind: sandbox.EventSandboxCreating, Session: v.Name, Sandbox: id,
+		Data: data(map[string]any{"language": lang.Name, "image": image.ID, "limits": plan.Spec.Limits, "network": plan.Spec.Network}),
+	}}}); err != nil {
+		return nil, err
+	}
+	l, err := m.createBox(ctx, v, b, plan)
+	if err != nil {
+		undo := m.recordLate(ctx, sandbox.Change{DeleteSandboxes: []sandbox.ID{id}, Events: []sandbox.Event{{
+			Kind: sandbox.EventSandboxFailed, Session: v.Name, Sandbox: id, Data: data(map[string]string{"error": err.Error()}),
+		}}})
+		return nil, errors.Join(err, undo)
+	}
+	return m.keepLink(l)
+}
+
+func (m *Manager) createBox(ctx context.Context, v sandbox.SessionView, b sandbox.SandboxRecord, plan runtimes.Plan) (_ *link, err error) {
+	inst, err := m.cfg.Runtime.Create(ctx, b.ID, plan)
+	if err != nil {
+		return nil, err
+	}
+	l := &link{live: live{instance: inst, plan: plan}}
+	defer func() {
+		if err != nil {
+			if l.client != nil {
+				_ = l.client.Close()
+			}
+			err = errors.Join(err, destroy(ctx, inst))
+		}
+	}()
+	conn, err := inst.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.client, err = client.New(ctx, conn, client.Config{
+		Secret: b.Secret, Lease: client.Lease{ID: b.ID, Keep: true},
+		Claim: &client.Claim{Identity: plan.Spec.Identity, Env: baseEnv(plan.Spec.Image.Env), Idle: v.Idle, TTL: v.TTL},
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.Handle = data(inst.Handle())
+	if b.State, err = b.State.Next(sandbox.StateReady); err != nil {
+		return nil, err
+	}
+	l.record = b
+	return l, m.record(ctx, sandbox.Change{PutSandboxes: []sandbox.SandboxRecord{b}, Events: []sandbox.Event{{
+		Kind: sandbox.EventSandboxReady, Session: v.Name, Sandbox: b.ID,
+	}}})
+}
+
+// hostOwner decides who a session with a host folder runs as: the folder's
+// owner, so that files have the right owner on both sides. Root's folders are
+// refused: root in the sandbox would be root.
+func hostOwner(dir string) (*sandbox.Identity, error) {
+	if !filepath.IsAbs(dir) {
+		return nil, sandbox.Errorf(sandbox.Invalid, "the host folder %q is not an absolute path", dir).WithHint("name it by its absolute path")
+	}
+	st, err := os.Stat(dir)
+	if err != nil {
+		return nil, sandbox.Errorf(sandbox.Invalid, "host folder: %w", err).WithHint("make the folder first")
+	}
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	if !st.IsDir() || !ok {
+		return nil, sandbox.Errorf(sandbox.Invalid, "%s is not a folder", dir).WithHint("name a folder")
+	}
+	if sys.Uid == 0 {
+		return nil, sandbox.Errorf(sandbox.Denied, "%s belongs to root, and nothing in a sandbox runs as root", dir).
+			WithHint("give it to another user (chown 1000 %s), or copy files in and out instead", dir)
+	}
+	runner := sandbox.LastUID // a number of our own range, not the next user of the host
+	if int(sys.Uid) == runner {
+		runner = sandbox.FirstUID
+	}
+	return &sandbox.Identity{UID: int(sys.Uid), RunnerUID: runner}, nil
+}
+
+// noBox is the error of a call that needs a sandbox that was never made.
+func noBox(session string) error {
+	return sandbox.Errorf(sandbox.NotFound, "session %s has no sandbox yet", session).WithHint("%s", fmt.Sprintf("run something in it first: caisson exec %s -- true", session))
+}
