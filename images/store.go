@@ -37,6 +37,9 @@ type Config struct {
 	// Mirror is the Debian mirror to assemble from. "" is mmdebstrap's own
 	// choice.
 	Mirror string
+	// DockerConfig is the folder of docker's configuration, for its
+	// credentials. "" is docker's own default.
+	DockerConfig string
 	// Now is the clock. nil is [time.Now].
 	Now func() time.Time
 }
@@ -149,6 +152,9 @@ func (s *Store) inspect(ctx context.Context, api *client.Client, ref string, rec
 	if err != nil {
 		return sandbox.Image{}, err
 	}
+	if err := s.checkArchitecture(ctx, api, ref, found.Os, found.Architecture); err != nil {
+		return sandbox.Image{}, err
+	}
 	img := sandbox.Image{Ref: ref, ID: found.ID}
 	if found.Config == nil {
 		return img, nil
@@ -192,15 +198,31 @@ func (s *Store) make(ctx context.Context, api *client.Client, rec recipe) (sandb
 
 // checkEngine refuses to assemble for an engine of another architecture.
 func (s *Store) checkEngine(ctx context.Context, api *client.Client) error {
-	v, err := api.ServerVersion(ctx)
-	if err != nil {
-		return dockerclient.Wrap(err, "ask the engine for its architecture")
-	}
-	if v.Arch != runtime.GOARCH || v.Os != "linux" {
-		return sandbox.Errorf(sandbox.Unsupported, "the engine is %s/%s, and images are assembled here for linux/%s", v.Os, v.Arch, runtime.GOARCH).
+	system, arch, err := platform(ctx, api)
+	if err == nil && (arch != runtime.GOARCH || system != "linux") {
+		err = sandbox.Errorf(sandbox.Unsupported, "the engine is %s/%s, and images are assembled here for linux/%s", system, arch, runtime.GOARCH).
 			WithHint("name an image that the engine has with --image, or build one from docker/")
 	}
-	return nil
+	return err
+}
+
+// checkArchitecture refuses an image that the engine's machine cannot run. A
+// local engine is of this machine's kind, and need not be asked.
+func (s *Store) checkArchitecture(ctx context.Context, api *client.Client, ref, system, arch string) error {
+	if s.cfg.Engine.Local() && system == "linux" && arch == runtime.GOARCH {
+		return nil
+	}
+	engineSystem, engineArch, err := platform(ctx, api)
+	if err == nil && (system != engineSystem || arch != engineArch) {
+		err = sandbox.Errorf(sandbox.Unsupported, "image %s is for %s/%s, and the engine is %s/%s", ref, system, arch, engineSystem, engineArch).
+			WithHint("docker pull --platform %s/%s %s", engineSystem, engineArch, ref)
+	}
+	return err
+}
+
+func platform(ctx context.Context, api *client.Client) (system, arch string, err error) {
+	v, err := api.ServerVersion(ctx)
+	return v.Os, v.Arch, dockerclient.Wrap(err, "ask the engine for its architecture")
 }
 
 func (s *Store) path(elem ...string) string {

@@ -99,6 +99,7 @@ func (f *fixture) child(t *testing.T) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "IMAGES_TEST_ENSURE="+f.ref, "IMAGES_TEST_STATE="+f.state, "IMAGES_TEST_TOOL="+f.tool)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out := new(bytes.Buffer)
 	cmd.Stdout = out
 	if err := cmd.Start(); err != nil {

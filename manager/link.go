@@ -62,7 +62,7 @@ func (m *Manager) drop(id sandbox.ID) {
 // connect returns this process's connection to a sandbox's agent. Errors:
 // Unavailable or NotFound where the sandbox has ended, Conflict where it is
 // paused.
-func (m *Manager) connect(ctx context.Context, b sandbox.SandboxRecord) (*link, error) {
+func (m *Manager) connect(ctx context.Context, v sandbox.SessionView, b sandbox.SandboxRecord) (*link, error) {
 	if b.State == sandbox.StatePaused {
 		return nil, sandbox.Errorf(sandbox.Conflict, "session %s is paused", b.Session).WithHint("let it go on with: caisson session resume %s", b.Session)
 	}
@@ -85,7 +85,7 @@ func (m *Manager) connect(ctx context.Context, b sandbox.SandboxRecord) (*link, 
 	if err != nil {
 		return nil, err
 	}
-	plan := runtimes.Plan{Spec: sandbox.Spec{Image: sandbox.Image{ID: b.Image}}}
+	plan := runtimes.Plan{Spec: sandbox.Spec{Image: sandbox.Image{ID: b.Image}, Identity: v.Identity, Limits: v.Limits}}
 	return m.keepLink(&link{live: live{instance: inst, client: c, plan: plan}, record: b})
 }
 
@@ -114,7 +114,7 @@ func (m *Manager) keepLink(l *link) (*link, error) {
 // first use, and anew where the old one has ended; replaced then says so.
 func (m *Manager) boxFor(ctx context.Context, v sandbox.SessionView, lang sandbox.Language) (l *link, replaced bool, err error) {
 	if b := findBox(v, lang.Name); b != nil && b.State != sandbox.StateCreating {
-		l, err := m.connect(ctx, *b)
+		l, err := m.connect(ctx, v, *b)
 		if err == nil || !ended(err) {
 			return l, false, err
 		}
@@ -131,7 +131,7 @@ func (m *Manager) boxFor(ctx context.Context, v sandbox.SessionView, lang sandbo
 	}
 	old := findBox(v, lang.Name)
 	if old != nil && old.State != sandbox.StateCreating {
-		l, err := m.connect(ctx, *old)
+		l, err := m.connect(ctx, v, *old)
 		if err == nil || !ended(err) {
 			return l, false, err
 		}

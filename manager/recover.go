@@ -99,7 +99,7 @@ func (m *Manager) recoverExec(ctx context.Context, v sandbox.SessionView, e sand
 	if box.State == sandbox.StatePaused {
 		return nil // it can say nothing now
 	}
-	l, err := m.connect(ctx, *box)
+	l, err := m.connect(ctx, v, *box)
 	if ended(err) {
 		return lost("the caisson that followed it died, and its sandbox has ended")
 	}

@@ -306,7 +306,7 @@ func (m *Manager) RenewSession(ctx context.Context, name string, idle, ttl *time
 		"idle_ms": v.Idle.Milliseconds(), "ttl_ms": v.TTL.Milliseconds(),
 	})}}}
 	for _, b := range v.Sandboxes {
-		l, err := m.connect(ctx, b)
+		l, err := m.connect(ctx, v, b)
 		if errors.Is(err, sandbox.Unavailable) || errors.Is(err, sandbox.NotFound) {
 			continue // it has ended: its successor gets the new times
 		}

@@ -137,7 +137,7 @@ func (m *Manager) execLink(ctx context.Context, session string, id sandbox.ID) (
 	}
 	for _, b := range v.Sandboxes {
 		if b.ID == e.Sandbox {
-			l, err := m.connect(ctx, b)
+			l, err := m.connect(ctx, v, b)
 			return e, l, err
 		}
 	}
@@ -192,7 +192,7 @@ func (m *Manager) Processes(ctx context.Context, session string) ([]client.ExecI
 	}
 	var all []client.ExecInfo
 	for _, b := range v.Sandboxes {
-		l, err := m.connect(ctx, b)
+		l, err := m.connect(ctx, v, b)
 		if err != nil {
 			if ended(err) {
 				continue

@@ -27,7 +27,7 @@ func (m *Manager) Files(ctx context.Context, session string) (*Files, error) {
 		if b.State == sandbox.StateCreating {
 			continue
 		}
-		l, err := m.connect(ctx, b)
+		l, err := m.connect(ctx, v, b)
 		if err == nil {
 			return &Files{l}, nil
 		}

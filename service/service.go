@@ -55,7 +55,7 @@ func New(cfg Config) (*Service, error) {
 // Run runs one exec in a sandbox of its own. The first run of a process also
 // removes what dead processes left, beside its own work.
 func (s *Service) Run(ctx context.Context, run sandbox.Run, streams sandbox.Streams) (sandbox.Result, error) {
-	s.tidy(ctx)
+	s.tidy(ctx, true)
 	return s.cfg.Manager.Run(ctx, run, streams)
 }
 

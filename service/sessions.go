@@ -54,13 +54,13 @@ func (s *Service) RenewSession(ctx context.Context, name string, idle, ttl *time
 
 // Exec runs one exec in a session.
 func (s *Service) Exec(ctx context.Context, session string, run sandbox.Run, streams sandbox.Streams) (sandbox.Result, error) {
-	s.tidy(ctx)
+	s.tidy(ctx, false)
 	return s.cfg.Manager.ExecIn(ctx, session, run, streams)
 }
 
 // StartExec starts one in the background.
 func (s *Service) StartExec(ctx context.Context, session string, run sandbox.Run) (sandbox.ExecRecord, error) {
-	s.tidy(ctx)
+	s.tidy(ctx, false)
 	return s.cfg.Manager.StartIn(ctx, session, run)
 }
 
@@ -118,9 +118,9 @@ func (s *Service) PruneAudit(ctx context.Context, keep sandbox.Retention) (int64
 }
 
 // tidy takes up, once in a process, what dead ones left: execs without an end,
-// and whatever carries a dead owner's label. It goes on beside its caller's own
-// work; Close waits for it.
-func (s *Service) tidy(ctx context.Context) {
+// and with sweep whatever carries a dead owner's label, which asks the engine.
+// It goes on beside its caller's own work; Close waits for it.
+func (s *Service) tidy(ctx context.Context, sweep bool) {
 	ctx = context.WithoutCancel(ctx)
 	s.sweep.Do(func() {
 		s.tasks.Go(func() {
@@ -128,6 +128,9 @@ func (s *Service) tidy(ctx context.Context) {
 			defer cancel()
 			if rec, err := s.cfg.Manager.Recover(ctx); err != nil || len(rec.Failures) > 0 {
 				s.cfg.Log.Debug("recover", "error", err, "failures", rec.Failures)
+			}
+			if !sweep {
+				return
 			}
 			if _, err := s.cfg.Manager.Sweep(ctx, false, false); err != nil {
 				s.cfg.Log.Debug("sweep", "error", err) // the caller meets the same engine and tells the user

@@ -102,7 +102,7 @@ func New(ctx context.Context, conn net.Conn, cfg Config) (_ *Client, err error) 
 	}
 	mux := wire.MuxConfig()
 	mux.StreamOpenTimeout = openPatience
-	session, err := yamux.Client(conn, mux)
+	session, err := yamux.Client(wire.Join(conn), mux)
 	if err != nil {
 		return nil, sandbox.Errorf(sandbox.Internal, "set up the multiplexer: %w", err)
 	}

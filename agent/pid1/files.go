@@ -278,14 +278,21 @@ func (a *Agent) write(r *wire.Reader, req *wire.File, name string) (n int64, err
 		if st, err := root.Lstat(name); err == nil && st.IsDir() {
 			return &fs.PathError{Op: "write", Path: name, Err: unix.EISDIR}
 		}
-		f, err = root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-		return err
+		if parent := path.Dir(name); parent != "." {
+			if err := root.MkdirAll(parent, 0o755); err != nil {
+				return err
+			}
+		}
+		if f, err = root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode); err != nil {
+			return err
+		}
+		return f.Chmod(mode) // what the umask took away; only its owner may
 	})
 	if err != nil {
 		return 0, err
 	}
 	n, err = io.Copy(f, &dataReader{frames: r})
-	err = errors.Join(err, f.Chmod(mode), f.Close())
+	err = errors.Join(err, f.Close())
 	return n, errors.Join(err, a.inWorkspace(req.Role, func(root *os.Root) error {
 		if err != nil {
 			return root.Remove(temp)

@@ -22,25 +22,58 @@ type outputs struct {
 	closed  bool      // nobody will read any more: writers must not wait
 }
 
-// stream is a window on the bytes of one output: [base, base+len(data)).
+// stream is a window on the bytes of one output: [base, base+held). The bytes
+// lie in a ring that grows up to outputKeep and is then used again and again:
+// a flood of output makes no garbage.
 type stream struct {
-	base int64
-	data []byte
+	base  int64
+	ring  []byte
+	start int // of base in the ring
+	held  int
 }
 
-func (s *stream) total() int64 { return s.base + int64(len(s.data)) }
+// firstRing is the least room that a stream with any output has.
+const firstRing = 4 << 10
+
+func (s *stream) total() int64 { return s.base + int64(s.held) }
 
 // discard forgets everything before offset.
 func (s *stream) discard(offset int64) {
-	n := min(offset-s.base, int64(len(s.data)))
+	n := int(min(offset-s.base, int64(s.held)))
 	if n <= 0 {
 		return
 	}
-	s.base += n
-	s.data = s.data[n:]
-	if len(s.data) == 0 {
-		s.data = nil
+	s.base += int64(n)
+	s.held -= n
+	s.start = (s.start + n) % len(s.ring)
+	if s.held == 0 {
+		s.start = 0 // whole frames again
 	}
+}
+
+// store adds p, for which there is room below outputKeep.
+func (s *stream) store(p []byte) {
+	if need := s.held + len(p); need > len(s.ring) {
+		grown := make([]byte, min(outputKeep, max(firstRing, 2*len(s.ring), need)))
+		n := copy(grown, s.view(s.base, s.held))
+		copy(grown[n:s.held], s.ring)
+		s.ring, s.start = grown, 0
+	}
+	end := (s.start + s.held) % len(s.ring)
+	n := copy(s.ring[end:], p)
+	copy(s.ring, p[n:])
+	s.held += len(p)
+}
+
+// view returns bytes from offset on, which is in the window: as many as lie
+// together, and at most limit. They are valid until the next change.
+func (s *stream) view(offset int64, limit int) []byte {
+	if s.held == 0 {
+		return nil
+	}
+	skip := int(offset - s.base)
+	from := (s.start + skip) % len(s.ring)
+	return s.ring[from:min(len(s.ring), from+min(limit, s.held-skip))]
 }
 
 func newOutputs(drop bool) *outputs {
@@ -56,23 +89,23 @@ func (o *outputs) write(i int, p []byte) {
 	defer o.mu.Unlock()
 	s := &o.streams[i]
 	for len(p) > 0 {
-		room := outputKeep - len(s.data)
+		room := outputKeep - s.held
 		switch {
 		case o.end != nil:
 			return
 		case o.closed:
 			s.base = s.total() + int64(len(p))
-			s.data = nil
+			s.ring, s.start, s.held = nil, 0, 0
 			return
 		case o.drop && room < len(p):
 			s.discard(s.total() - int64(outputKeep) + int64(min(len(p), outputKeep)))
-			room = outputKeep - len(s.data)
+			room = outputKeep - s.held
 		case room == 0:
 			o.changed.Wait()
 			continue
 		}
 		n := min(room, len(p))
-		s.data = append(s.data, p[:n]...)
+		s.store(p[:n])
 		p = p[n:]
 		o.changed.Broadcast()
 	}
@@ -141,8 +174,7 @@ func (o *outputs) next(dst []byte, at *[2]int64, gone func() bool) (frame []byte
 			if at[i] >= s.total() {
 				continue
 			}
-			from := s.data[at[i]-s.base:]
-			from = from[:min(len(from), chunkSize)]
+			from := s.view(at[i], chunkSize)
 			dst = wire.AppendOutput(dst, outputTypes[i], at[i], from)
 			at[i] += int64(len(from))
 			return dst, nil

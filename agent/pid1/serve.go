@@ -28,7 +28,7 @@ func (a *Agent) serve(conn net.Conn) {
 		return // the client was told, or is gone
 	}
 	defer a.dismiss(l)
-	session, err := yamux.Server(conn, wire.MuxConfig())
+	session, err := yamux.Server(wire.Join(conn), wire.MuxConfig())
 	if err != nil {
 		return
 	}

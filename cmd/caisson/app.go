@@ -7,8 +7,10 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/user"
 	"path/filepath"
 	"runtime/debug"
+	"strconv"
 
 	"github.com/caisson-dev/caisson/api"
 	"github.com/caisson-dev/caisson/cli"
@@ -18,6 +20,7 @@ import (
 	"github.com/caisson-dev/caisson/runtimes/docker"
 	"github.com/caisson-dev/caisson/sandbox"
 	"github.com/caisson-dev/caisson/service"
+	"github.com/caisson-dev/caisson/store/sqlite"
 )
 
 // app is one run of the command: it builds what the command line needs, when
@@ -57,8 +60,8 @@ func (a *app) close() error {
 	return errors.Join(errs...)
 }
 
-// service joins the adapters. It connects to nothing.
-func (a *app) service(context.Context) (api.Service, error) {
+// service joins the adapters. It opens the state and connects to no engine.
+func (a *app) service(ctx context.Context) (api.Service, error) {
 	log := a.logger()
 	state, err := a.stateDir()
 	if err != nil {
@@ -81,16 +84,37 @@ func (a *app) service(context.Context) (api.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	mgr, err := manager.New(manager.Config{Runtime: rt, Images: store, Gate: manager.Unjudged, Log: log})
+	journal, err := sqlite.Open(ctx, sqlite.Config{Dir: state})
 	if err != nil {
 		return nil, err
 	}
-	svc, err := service.New(service.Config{Manager: mgr, Images: store, Log: log})
+	a.closers = append(a.closers, journal.Close)
+	mgr, err := manager.New(manager.Config{
+		Runtime: rt, Images: store, Gate: manager.Unjudged, Log: log, Store: journal, StateID: journal.ID(),
+		LockDir: filepath.Join(state, "locks"), Actor: a.actor(), AuditText: a.getenv("CAISSON_AUDIT_TEXT") != "",
+	})
+	if err != nil {
+		return nil, err
+	}
+	svc, err := service.New(service.Config{Manager: mgr, Images: store, Audit: journal, Log: log})
 	if err != nil {
 		return nil, err
 	}
 	a.closers = append(a.closers, svc.Close)
 	return svc, nil
+}
+
+// actor says who asks, for the audit.
+func (a *app) actor() string {
+	name := strconv.Itoa(os.Getuid())
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return name + "@" + host
 }
 
 // logger writes to standard error what CAISSON_LOG asks for: debug, info, warn

@@ -44,7 +44,7 @@ func (r *Runtime) Create(ctx context.Context, id sandbox.ID, plan runtimes.Plan)
 	if err != nil {
 		return nil, err
 	}
-	inst := &Instance{r: r, api: api, handle: runtimes.Handle{
+	inst := &Instance{r: r, handle: runtimes.Handle{
 		Version: runtimes.HandleVersion, Runtime: Name, Kind: runtimes.KindSandbox, ID: id, Name: containerName(id),
 		Session: plan.Spec.Session, Owner: plan.Spec.Owner, Language: plan.Spec.Language, Kept: plan.Spec.Keep, Created: time.Now().UTC().Truncate(time.Second), Running: true,
 	}}

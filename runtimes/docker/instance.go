@@ -19,7 +19,6 @@ import (
 // Instance is one container. It is safe for concurrent use.
 type Instance struct {
 	r      *Runtime
-	api    *client.Client
 	handle runtimes.Handle
 }
 
@@ -46,8 +45,12 @@ func (i *Instance) Dial(ctx context.Context) (net.Conn, error) {
 
 // Wait returns once the container does not run any more, or is gone.
 func (i *Instance) Wait(ctx context.Context) (sandbox.Exit, error) {
-	waited, failed := i.api.ContainerWait(ctx, i.handle.Name, container.WaitConditionNotRunning)
 	exit := sandbox.Exit{Code: 137, Reason: sandbox.ReasonInfra}
+	api, err := i.r.cfg.Engine.API(ctx)
+	if err != nil {
+		return exit, err
+	}
+	waited, failed := api.ContainerWait(ctx, i.handle.Name, container.WaitConditionNotRunning)
 	select {
 	case err := <-failed:
 		err = dockerclient.Wrap(err, "wait for the container")
@@ -59,7 +62,7 @@ func (i *Instance) Wait(ctx context.Context) (sandbox.Exit, error) {
 	case w := <-waited:
 		exit.Code = int(w.StatusCode)
 	}
-	got, err := i.api.ContainerInspect(ctx, i.handle.Name)
+	got, err := api.ContainerInspect(ctx, i.handle.Name)
 	if err != nil {
 		err = dockerclient.Wrap(err, "inspect the container")
 		if errors.Is(err, sandbox.NotFound) {
@@ -83,28 +86,40 @@ func (i *Instance) Wait(ctx context.Context) (sandbox.Exit, error) {
 
 // Pause freezes every process of the container.
 func (i *Instance) Pause(ctx context.Context) error {
-	return dockerclient.Wrap(i.api.ContainerPause(ctx, i.handle.Name), "pause the container")
+	api, err := i.r.cfg.Engine.API(ctx)
+	if err != nil {
+		return err
+	}
+	return dockerclient.Wrap(api.ContainerPause(ctx, i.handle.Name), "pause the container")
 }
 
 // Resume lets them go on.
 func (i *Instance) Resume(ctx context.Context) error {
-	return dockerclient.Wrap(i.api.ContainerUnpause(ctx, i.handle.Name), "resume the container")
+	api, err := i.r.cfg.Engine.API(ctx)
+	if err != nil {
+		return err
+	}
+	return dockerclient.Wrap(api.ContainerUnpause(ctx, i.handle.Name), "resume the container")
 }
 
 // Destroy kills and removes the container, its own volume and its folder, or
 // the volume or folder that the handle stands for. What is gone already is no
 // error.
 func (i *Instance) Destroy(ctx context.Context) error {
+	api, err := i.r.cfg.Engine.API(ctx)
+	if err != nil {
+		return err
+	}
 	vol := containerName(i.handle.ID)
 	switch i.handle.Kind {
 	case runtimes.KindVolume:
 		vol = i.handle.Name
 	case runtimes.KindSandbox:
-		if err := i.removeContainer(ctx); err != nil {
+		if err := i.removeContainer(ctx, api); err != nil {
 			return err
 		}
 	}
-	err := i.api.VolumeRemove(ctx, vol, true)
+	err = api.VolumeRemove(ctx, vol, true)
 	err = dockerclient.Wrap(err, "remove the volume")
 	if errors.Is(err, sandbox.NotFound) {
 		err = nil
@@ -112,21 +127,21 @@ func (i *Instance) Destroy(ctx context.Context) error {
 	return errors.Join(err, os.RemoveAll(i.r.folder(i.handle.ID)))
 }
 
-func (i *Instance) removeContainer(ctx context.Context) error {
-	err := i.api.ContainerRemove(ctx, i.handle.Name, container.RemoveOptions{Force: true, RemoveVolumes: true})
+func (i *Instance) removeContainer(ctx context.Context, api *client.Client) error {
+	err := api.ContainerRemove(ctx, i.handle.Name, container.RemoveOptions{Force: true, RemoveVolumes: true})
 	err = dockerclient.Wrap(err, "remove the container")
 	switch {
 	case errors.Is(err, sandbox.NotFound):
 		return nil
 	case errors.Is(err, sandbox.Conflict):
-		return i.awaitRemoval(ctx)
+		return i.awaitRemoval(ctx, api)
 	}
 	return err
 }
 
 // awaitRemoval waits for a removal that somebody else has begun.
-func (i *Instance) awaitRemoval(ctx context.Context) error {
-	waited, failed := i.api.ContainerWait(ctx, i.handle.Name, container.WaitConditionRemoved)
+func (i *Instance) awaitRemoval(ctx context.Context, api *client.Client) error {
+	waited, failed := api.ContainerWait(ctx, i.handle.Name, container.WaitConditionRemoved)
 	select {
 	case <-waited:
 		return nil

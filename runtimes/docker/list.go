@@ -104,15 +104,20 @@ func (r *Runtime) Attach(ctx context.Context, h runtimes.Handle) (runtimes.Insta
 		return nil, sandbox.Errorf(sandbox.Unsupported, "handle of version %d; this caisson knows %d", h.Version, runtimes.HandleVersion).
 			WithHint("remove it with the caisson that made it, or with docker rm")
 	}
-	api, err := r.cfg.Engine.API(ctx)
-	if err != nil {
-		return nil, err
-	}
-	inst := &Instance{r: r, api: api, handle: h}
+	inst := &Instance{r: r, handle: h}
 	if h.Kind != runtimes.KindSandbox {
 		return inst, nil // there is a part to destroy: the listing saw it
 	}
 	inst.handle.Name = containerName(h.ID)
+	if _, err := os.Lstat(filepath.Join(r.folder(h.ID), socketName)); err == nil {
+		// Its agent has listened: whether it still does, Dial finds out sooner
+		// than the engine can say.
+		return inst, nil
+	}
+	api, err := r.cfg.Engine.API(ctx)
+	if err != nil {
+		return nil, err
+	}
 	got, err := api.ContainerInspect(ctx, inst.handle.Name)
 	if err != nil {
 		return nil, dockerclient.Wrap(err, "find sandbox %s", h.ID.Short())

@@ -1,0 +1,294 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/caisson-dev/caisson/sandbox"
+	"github.com/caisson-dev/caisson/store"
+)
+
+// maxBatch bounds how many changes share a commit.
+const maxBatch = 64
+
+// request is a change on its way to the writer.
+type request struct {
+	change sandbox.Change
+	err    error
+	done   chan error
+}
+
+// Apply makes all of a change or nothing of it, and returns once it is durable.
+// A change that ctx ends while it waits may still be made.
+func (s *Store) Apply(ctx context.Context, c sandbox.Change) error {
+	r := &request{change: c, done: make(chan error, 1)}
+	s.mu.RLock()
+	if s.closed {
+		s.mu.RUnlock()
+		return sandbox.Errorf(sandbox.Unavailable, "the state is closed")
+	}
+	select {
+	case s.requests <- r:
+		s.mu.RUnlock()
+	case <-ctx.Done():
+		s.mu.RUnlock()
+		return ctx.Err()
+	}
+	// Once it is sent, only the writer knows whether it was made.
+	return <-r.done
+}
+
+// writer makes changes until the store closes. It is the one that writes in
+// this process.
+func (s *Store) writer() {
+	defer close(s.stopped)
+	batch := make([]*request, 0, maxBatch)
+	for r := range s.requests {
+		batch = append(batch[:0], r)
+	more:
+		for len(batch) < maxBatch {
+			select {
+			case r, ok := <-s.requests:
+				if !ok {
+					break more
+				}
+				batch = append(batch, r)
+			default:
+				break more
+			}
+		}
+		s.commit(batch)
+	}
+}
+
+// commit makes a batch in one transaction. A change that cannot be made is
+// undone alone; a commit that fails fails all.
+func (s *Store) commit(batch []*request) {
+	head, err := s.makeAll(batch)
+	for _, r := range batch {
+		if err != nil && r.err == nil {
+			r.err = err
+		}
+		r.done <- r.err
+	}
+	if err == nil && head.Seq > 0 {
+		s.anchor.set(head)
+	}
+}
+
+func (s *Store) makeAll(batch []*request) (sandbox.Event, error) {
+	ctx := context.Background() // what was accepted is carried through
+	tx, err := s.write.BeginTx(ctx, nil)
+	if err != nil {
+		return sandbox.Event{}, s.class(err, "begin a change")
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	m := &maker{s: s, tx: tx}
+	for _, r := range batch {
+		if _, err := tx.Exec("SAVEPOINT one"); err != nil {
+			return sandbox.Event{}, s.class(err, "begin a change")
+		}
+		before := m.head
+		if r.err = m.make(r.change); r.err != nil {
+			m.head = before
+			if _, err := tx.Exec("ROLLBACK TO one"); err != nil {
+				return sandbox.Event{}, s.class(err, "undo a change")
+			}
+		}
+		if _, err := tx.Exec("RELEASE one"); err != nil {
+			return sandbox.Event{}, s.class(err, "end a change")
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		return sandbox.Event{}, s.class(err, "commit a change")
+	}
+	return m.head, nil
+}
+
+// maker makes changes within one transaction.
+type maker struct {
+	s    *Store
+	tx   *sql.Tx
+	head sandbox.Event // the last event; Seq 0 before it was looked up
+}
+
+func (m *maker) exec(query string, args ...any) (int64, error) {
+	res, err := m.tx.Exec(query, args...)
+	if err != nil {
+		return 0, m.s.class(err, "write the state")
+	}
+	return res.RowsAffected()
+}
+
+func (m *maker) make(c sandbox.Change) error {
+	steps := []func(sandbox.Change) error{m.sessions, m.sandboxes, m.execs, m.events}
+	for _, step := range steps {
+		if err := step(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sessionRow and the others below are records as they are kept: with what the
+// API's form leaves out.
+type sessionRow struct {
+	sandbox.Session
+	IdleNS    int64 `json:"idle_ns"`
+	TTLNS     int64 `json:"ttl_ns"`
+	TimeoutNS int64 `json:"timeout_ns"`
+}
+
+func encode(v any) (string, error) {
+	b, err := json.Marshal(v)
+	return string(b), err
+}
+
+func encodeSession(s sandbox.Session) (string, error) {
+	return encode(sessionRow{Session: s, IdleNS: int64(s.Idle), TTLNS: int64(s.TTL), TimeoutNS: int64(s.Limits.Timeout)})
+}
+
+func (m *maker) sessions(c sandbox.Change) error {
+	if s := c.CreateSession; s != nil {
+		text, err := encodeSession(*s)
+		if err != nil {
+			return err
+		}
+		n, err := m.exec("INSERT INTO sessions VALUES (?, ?) ON CONFLICT DO NOTHING", s.Name, text)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return sandbox.Errorf(sandbox.Conflict, "a session %s exists", s.Name)
+		}
+	}
+	if s := c.PutSession; s != nil {
+		text, err := encodeSession(*s)
+		if err != nil {
+			return err
+		}
+		n, err := m.exec("UPDATE sessions SET data = ? WHERE name = ?", text, s.Name)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return sandbox.Errorf(sandbox.NotFound, "no session %s", s.Name)
+		}
+	}
+	if name := c.DeleteSession; name != "" {
+		for _, q := range []string{"DELETE FROM sessions WHERE name = ?", "DELETE FROM sandboxes WHERE session = ?", "DELETE FROM execs WHERE session = ?"} {
+			if _, err := m.exec(q, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// live reports whether a session can hold records. "" is that of one-shots.
+func (m *maker) live(session string) error {
+	if session == "" {
+		return nil
+	}
+	var one int
+	err := m.tx.QueryRow("SELECT 1 FROM sessions WHERE name = ?", session).Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return sandbox.Errorf(sandbox.NotFound, "no session %s", session)
+	}
+	return m.s.class(err, "read the state")
+}
+
+func (m *maker) sandboxes(c sandbox.Change) error {
+	for _, b := range c.PutSandboxes {
+		if err := m.live(b.Session); err != nil {
+			return err
+		}
+		text, err := encode(b)
+		if err != nil {
+			return err
+		}
+		if _, err := m.exec("INSERT OR REPLACE INTO sandboxes VALUES (?, ?, ?, ?)", string(b.ID), b.Session, b.Secret, text); err != nil {
+			return err
+		}
+	}
+	for _, id := range c.DeleteSandboxes {
+		if _, err := m.exec("DELETE FROM sandboxes WHERE id = ?", string(id)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *maker) execs(c sandbox.Change) error {
+	for _, e := range c.PutExecs {
+		if err := m.live(e.Session); err != nil {
+			return err
+		}
+		text, err := encode(e)
+		if err != nil {
+			return err
+		}
+		if _, err := m.exec("INSERT OR REPLACE INTO execs VALUES (?, ?, ?)", string(e.ID), e.Session, text); err != nil {
+			return err
+		}
+	}
+	for _, id := range c.DeleteExecs {
+		if _, err := m.exec("DELETE FROM execs WHERE id = ?", string(id)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// events chains events to what is there.
+func (m *maker) events(c sandbox.Change) error {
+	if len(c.Events) == 0 {
+		return nil
+	}
+	if m.head.Seq == 0 {
+		head, err := readHead(m.tx)
+		if err != nil {
+			return m.s.class(err, "read the audit's head")
+		}
+		m.head = head
+	}
+	for _, e := range c.Events {
+		e.Seq, e.Prev, e.Time = m.head.Seq+1, m.head.Hash, e.Time.UTC()
+		e.Hash = store.Hash(e)
+		_, err := m.exec("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", e.Seq, e.Time.Format(time.RFC3339Nano), e.Kind, e.Actor,
+			e.Session, string(e.Sandbox), string(e.Exec), string(e.Data), e.Prev, e.Hash)
+		if err != nil {
+			return err
+		}
+		m.head = e
+	}
+	return nil
+}
+
+// querier is what reads: the database or a transaction.
+type querier interface {
+	QueryRow(query string, args ...any) *sql.Row
+}
+
+// readHead returns the last event's place in the chain, or where an empty log
+// goes on.
+func readHead(q querier) (sandbox.Event, error) {
+	var e sandbox.Event
+	err := q.QueryRow("SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1").Scan(&e.Seq, &e.Hash)
+	if errors.Is(err, sql.ErrNoRows) {
+		return readCheckpoint(q)
+	}
+	return e, err
+}
+
+// readCheckpoint returns what a pruned beginning ended with: nothing, most
+// often.
+func readCheckpoint(q querier) (sandbox.Event, error) {
+	e := sandbox.Event{Hash: store.Genesis}
+	err := q.QueryRow("SELECT (SELECT value FROM meta WHERE key = 'pruned_seq'), (SELECT value FROM meta WHERE key = 'pruned_hash')").
+		Scan(&nullInt{&e.Seq}, &nullString{&e.Hash})
+	return e, err
+}

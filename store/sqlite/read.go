@@ -1,0 +1,262 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// nullInt and nullString leave their target as it is for NULL.
+type nullInt struct{ to *int64 }
+
+func (n *nullInt) Scan(v any) error {
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case int64:
+		*n.to = v
+		return nil
+	case string:
+		i, err := strconv.ParseInt(v, 10, 64)
+		*n.to = i
+		return err
+	}
+	return fmt.Errorf("%T for a number", v)
+}
+
+type nullString struct{ to *string }
+
+func (n *nullString) Scan(v any) error {
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case string:
+		*n.to = v
+		return nil
+	}
+	return fmt.Errorf("%T for a text", v)
+}
+
+// Session returns one session with its sandboxes and execs. Errors: NotFound.
+func (s *Store) Session(ctx context.Context, name string) (sandbox.SessionView, error) {
+	views, err := s.views(ctx, &name)
+	if err != nil {
+		return sandbox.SessionView{}, err
+	}
+	if len(views) == 0 || name == "" {
+		return sandbox.SessionView{}, sandbox.Errorf(sandbox.NotFound, "no session %s", name)
+	}
+	return views[0], nil
+}
+
+// Sessions returns all sessions by name, and before them, under the name "",
+// the execs that belong to none, where there are any.
+func (s *Store) Sessions(ctx context.Context) ([]sandbox.SessionView, error) {
+	return s.views(ctx, nil)
+}
+
+// views reads one session, or all, from one state of the database.
+func (s *Store) views(ctx context.Context, name *string) ([]sandbox.SessionView, error) {
+	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return nil, s.class(err, "read the state")
+	}
+	defer func() { _ = tx.Rollback() }() // it only reads
+	where, args := "", []any(nil)
+	if name != nil {
+		where, args = " WHERE session = ?", []any{*name}
+	}
+	sessions, err := query(ctx, tx, "SELECT data FROM sessions"+strings.ReplaceAll(where, "session", "name")+" ORDER BY name", args, scanSession)
+	if err != nil {
+		return nil, s.class(err, "read sessions")
+	}
+	boxes, err := query(ctx, tx, "SELECT secret, data FROM sandboxes"+where+" ORDER BY id", args, scanSandbox)
+	if err != nil {
+		return nil, s.class(err, "read sandboxes")
+	}
+	execs, err := query(ctx, tx, "SELECT data FROM execs"+where+" ORDER BY id", args, scanExec)
+	if err != nil {
+		return nil, s.class(err, "read execs")
+	}
+	return join(sessions, boxes, execs), nil
+}
+
+func join(sessions []sandbox.Session, boxes []sandbox.SandboxRecord, execs []sandbox.ExecRecord) []sandbox.SessionView {
+	var views []sandbox.SessionView
+	at := map[string]int{}
+	for _, e := range execs {
+		if e.Session == "" && len(views) == 0 {
+			views = append(views, sandbox.SessionView{})
+			at[""] = 0
+		}
+	}
+	for _, s := range sessions {
+		at[s.Name] = len(views)
+		views = append(views, sandbox.SessionView{Session: s, Sandboxes: []sandbox.SandboxRecord{}, Execs: []sandbox.ExecRecord{}})
+	}
+	for _, b := range boxes {
+		if i, ok := at[b.Session]; ok {
+			views[i].Sandboxes = append(views[i].Sandboxes, b)
+		}
+	}
+	for _, e := range execs {
+		if i, ok := at[e.Session]; ok {
+			views[i].Execs = append(views[i].Execs, e)
+		}
+	}
+	return views
+}
+
+// query reads all rows of a query.
+func query[T any](ctx context.Context, tx *sql.Tx, text string, args []any, scan func(*sql.Rows) (T, error)) ([]T, error) {
+	rows, err := tx.QueryContext(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []T
+	for rows.Next() {
+		v, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v)
+	}
+	return all, rows.Err()
+}
+
+func scanSession(rows *sql.Rows) (sandbox.Session, error) {
+	var text string
+	var row sessionRow
+	err := rows.Scan(&text)
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &row)
+	}
+	row.Idle, row.TTL, row.Limits.Timeout = time.Duration(row.IdleNS), time.Duration(row.TTLNS), time.Duration(row.TimeoutNS)
+	return row.Session, err
+}
+
+func scanSandbox(rows *sql.Rows) (sandbox.SandboxRecord, error) {
+	var secret []byte
+	var text string
+	var b sandbox.SandboxRecord
+	err := rows.Scan(&secret, &text)
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &b)
+	}
+	b.Secret = secret
+	return b, err
+}
+
+func scanExec(rows *sql.Rows) (sandbox.ExecRecord, error) {
+	var text string
+	var e sandbox.ExecRecord
+	err := rows.Scan(&text)
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &e)
+	}
+	return e, err
+}
+
+// pageSize is how many events one query reads.
+const pageSize = 500
+
+// Events returns events in the order of their Seq, page by page.
+func (s *Store) Events(ctx context.Context, f sandbox.EventFilter) iter.Seq2[sandbox.Event, error] {
+	return func(yield func(sandbox.Event, error) bool) {
+		given := 0
+		for {
+			page, err := s.page(ctx, f)
+			if err != nil {
+				yield(sandbox.Event{}, s.class(err, "read events"))
+				return
+			}
+			for _, e := range page {
+				if !yield(e, nil) {
+					return
+				}
+				f.After = e.Seq
+				if given++; f.Limit > 0 && given == f.Limit {
+					return
+				}
+			}
+			if len(page) < pageSize {
+				return
+			}
+		}
+	}
+}
+
+const eventColumns = "seq, time, kind, actor, session, sandbox, exec, data, prev, hash"
+
+func (s *Store) page(ctx context.Context, f sandbox.EventFilter) ([]sandbox.Event, error) {
+	where, args := []string{"seq > ?"}, []any{f.After}
+	add := func(cond string, v ...any) {
+		where, args = append(where, cond), append(args, v...)
+	}
+	if f.Session != "" {
+		add("session = ?", f.Session)
+	}
+	if f.Exec != "" {
+		add("exec = ?", string(f.Exec))
+	}
+	if !f.Since.IsZero() {
+		add("julianday(time) >= julianday(?)", f.Since.UTC().Format(time.RFC3339Nano))
+	}
+	if !f.Until.IsZero() {
+		add("julianday(time) < julianday(?)", f.Until.UTC().Format(time.RFC3339Nano))
+	}
+	if len(f.Kinds) > 0 {
+		marks := strings.TrimSuffix(strings.Repeat("?,", len(f.Kinds)), ",")
+		kinds := make([]any, len(f.Kinds))
+		for i, k := range f.Kinds {
+			kinds[i] = k
+		}
+		add("kind IN ("+marks+")", kinds...)
+	}
+	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = tx.Rollback() }() // it only reads
+	text := "SELECT " + eventColumns + " FROM events WHERE " + strings.Join(where, " AND ") + " ORDER BY seq LIMIT " + strconv.Itoa(pageSize)
+	return query(ctx, tx, text, args, scanEvent)
+}
+
+func scanEvent(rows *sql.Rows) (sandbox.Event, error) {
+	var e sandbox.Event
+	var at, data string
+	err := rows.Scan(&e.Seq, &at, &e.Kind, &e.Actor, &e.Session, &e.Sandbox, &e.Exec, &data, &e.Prev, &e.Hash)
+	if err != nil {
+		return e, err
+	}
+	if data != "" {
+		e.Data = json.RawMessage(data)
+	}
+	// A time that does not parse was altered, and is told by the hash.
+	t, parseErr := time.Parse(time.RFC3339Nano, at)
+	if parseErr == nil {
+		e.Time = t
+	}
+	return e, nil
+}
+
+var errNoRows = sql.ErrNoRows
+
+// meta reads one value; "" is none.
+func (s *Store) meta(ctx context.Context, key string) (string, error) {
+	var v string
+	err := s.read.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = ?", key).Scan(&v)
+	if errors.Is(err, errNoRows) {
+		return "", nil
+	}
+	return v, s.class(err, "read the state")
+}

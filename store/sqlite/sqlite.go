@@ -1,0 +1,238 @@
+// Package sqlite keeps caisson's state in one SQLite file: write-ahead log,
+// every commit synced, one writer.
+//
+// Calls of [Store.Apply] that come while a commit is under way share the next
+// one, so that durability costs little under load. Several processes may use
+// one folder; SQLite's own locks order them.
+//
+// The audit's chain is as strong as the folder is closed: whoever can rewrite
+// the database and the file audit.head beside it consistently can forge a
+// history. A copy of [sandbox.AuditReport].Head that is kept elsewhere tells.
+package sqlite
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"sync"
+
+	_ "modernc.org/sqlite" // the driver that sql.Open names
+
+	"github.com/caisson-dev/caisson/sandbox"
+	"github.com/caisson-dev/caisson/store"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Config says where the state is. Dir is required, and made with mode 0700.
+type Config struct {
+	Dir string
+}
+
+// Store is an open state folder. It is safe for concurrent use.
+type Store struct {
+	dir    string
+	id     string
+	write  *sql.DB // one connection
+	read   *sql.DB
+	anchor *anchor
+
+	requests chan *request
+	stopped  chan struct{} // closed once the writer has ended
+
+	mu     sync.RWMutex // held for reading while a request is sent
+	closed bool
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open opens or makes a state folder, and brings it up to date. Errors: Denied
+// and Unavailable for a folder that cannot be used, Internal for one that is
+// corrupt, Unsupported for one of a newer caisson.
+func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return nil, sandbox.Errorf(sandbox.Denied, "make the state folder: %w", err).WithHint("set CAISSON_STATE_DIR to a folder of yours")
+	}
+	path := filepath.Join(cfg.Dir, "state.db")
+	if err := touch(path); err != nil {
+		return nil, err
+	}
+	s := &Store{dir: cfg.Dir, requests: make(chan *request, maxBatch), stopped: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.closeFiles())
+		}
+	}()
+	// The busy time bounds how long another process may hold the writer.
+	dsn := "file:" + path + "?_txlock=immediate&_pragma=busy_timeout(15000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)"
+	if s.write, err = sql.Open("sqlite", dsn); err != nil {
+		return nil, s.class(err, "open the state")
+	}
+	s.write.SetMaxOpenConns(1)
+	if err := s.migrate(ctx); err != nil {
+		return nil, err
+	}
+	if s.read, err = sql.Open("sqlite", dsn+"&_pragma=query_only(1)"); err != nil {
+		return nil, s.class(err, "open the state")
+	}
+	s.read.SetMaxOpenConns(4)
+	s.read.SetMaxIdleConns(4)
+	if s.anchor, err = openAnchor(filepath.Join(cfg.Dir, "audit.head")); err != nil {
+		return nil, s.class(err, "open the audit's anchor")
+	}
+	go s.writer()
+	return s, nil
+}
+
+// touch makes the database's file with a mode that keeps secrets in.
+func touch(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		kind := sandbox.Unavailable
+		if errors.Is(err, fs.ErrPermission) {
+			kind = sandbox.Denied
+		}
+		return sandbox.Errorf(kind, "open the state: %w", err).WithHint("set CAISSON_STATE_DIR to a folder of yours that can be written")
+	}
+	return f.Close()
+}
+
+// migrate brings the schema up to date, each step in its transaction.
+func (s *Store) migrate(ctx context.Context) error {
+	names, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		return err
+	}
+	sort.Strings(names)
+	var version int
+	if err := s.write.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return s.class(err, "read the state's version")
+	}
+	if version > len(names) {
+		return sandbox.Errorf(sandbox.Unsupported, "the state in %s is of version %d, and this caisson knows %d", s.dir, version, len(names)).
+			WithHint("use the newer caisson, or another CAISSON_STATE_DIR")
+	}
+	for i := version; i < len(names); i++ {
+		if err := s.migrateTo(ctx, i+1, names[i]); err != nil {
+			return err
+		}
+	}
+	err = s.write.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = 'state_id'").Scan(&s.id)
+	if err != nil {
+		return s.class(err, "read the state's id")
+	}
+	return nil
+}
+
+func (s *Store) migrateTo(ctx context.Context, version int, name string) error {
+	text, err := migrations.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	tx, err := s.write.BeginTx(ctx, nil)
+	if err != nil {
+		return s.class(err, "upgrade the state")
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	// Another process may have done it while this one waited for the lock.
+	var now int
+	if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&now); err != nil {
+		return s.class(err, "upgrade the state")
+	}
+	if now >= version {
+		return nil
+	}
+	if _, err := tx.ExecContext(ctx, string(text)); err != nil {
+		return s.class(err, "upgrade the state")
+	}
+	if version == 1 {
+		var id [16]byte
+		_, _ = rand.Read(id[:]) // crypto/rand.Read never fails: it ends the process instead
+		if _, err := tx.ExecContext(ctx, "INSERT INTO meta VALUES ('state_id', ?)", hex.EncodeToString(id[:])); err != nil {
+			return s.class(err, "upgrade the state")
+		}
+	}
+	if _, err := tx.ExecContext(ctx, "PRAGMA user_version = "+strconv.Itoa(version)); err != nil {
+		return s.class(err, "upgrade the state")
+	}
+	return s.class(tx.Commit(), "upgrade the state")
+}
+
+// ID names the state folder, for as long as it exists.
+func (s *Store) ID() string { return s.id }
+
+// Close waits for what is being written. It is idempotent.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	close(s.requests)
+	s.mu.Unlock()
+	<-s.stopped
+	return s.closeFiles()
+}
+
+func (s *Store) closeFiles() error {
+	var errs []error
+	for _, db := range []*sql.DB{s.read, s.write} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	if s.anchor != nil {
+		errs = append(errs, s.anchor.close())
+	}
+	return errors.Join(errs...)
+}
+
+// sqliteCode is what the driver's errors have.
+type sqliteCode interface{ Code() int }
+
+// SQLite's primary result codes that have a kind of their own:
+// https://www.sqlite.org/rescode.html
+const (
+	codeBusy     = 5
+	codeLocked   = 6
+	codeReadOnly = 8
+	codeIOErr    = 10
+	codeCorrupt  = 11
+	codeFull     = 13
+	codeCantOpen = 14
+	codeNotADB   = 26
+)
+
+// class gives an error of the driver its kind.
+func (s *Store) class(err error, doing string) error {
+	if err == nil {
+		return nil
+	}
+	var c sqliteCode
+	if !errors.As(err, &c) {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	switch c.Code() & 0xff {
+	case codeBusy, codeLocked:
+		return sandbox.Errorf(sandbox.Unavailable, "%s: another caisson holds the state for too long: %w", doing, err).WithHint("try again")
+	case codeReadOnly, codeCantOpen, codeIOErr:
+		return sandbox.Errorf(sandbox.Unavailable, "%s: %w", doing, err).WithHint("check the disk and the permissions of %s, or set CAISSON_STATE_DIR", s.dir)
+	case codeFull:
+		return sandbox.Errorf(sandbox.Exhausted, "%s: the disk is full: %w", doing, err).WithHint("make room on the disk of %s", s.dir)
+	case codeCorrupt, codeNotADB:
+		return sandbox.Errorf(sandbox.Internal, "%s: the state is corrupt: %w", doing, err).
+			WithHint("move %s aside and start anew; caisson gc then removes what its sessions left", filepath.Join(s.dir, "state.db"))
+	}
+	return sandbox.Errorf(sandbox.Internal, "%s: %w", doing, err)
+}
