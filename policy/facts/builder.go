@@ -69,6 +69,7 @@ type scan struct {
 
 type nestedKey struct {
 	lang Lang
+	cwd  string
 	code string
 }
 

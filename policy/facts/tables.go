@@ -1,5 +1,10 @@
 package facts
 
+import (
+	"regexp"
+	"sync"
+)
+
 // Tables is what extraction knows about the world: which paths and hosts are
 // of which class, which programs run others, what a library's functions do.
 // It is data that operators edit (policies/data); the scanner is given one
@@ -24,6 +29,38 @@ type Tables struct {
 	// Modules are modules whose every use matters, by language: the class
 	// names why (an attribute of one that cannot be folded is dyn_attr).
 	Modules map[Lang]map[string]string `json:"modules"`
+
+	once     sync.Once
+	patterns map[string]*regexp.Regexp
+}
+
+// submatches gives the first group of all matches of a Run's pattern.
+func (t *Tables) submatches(pattern, s string) []string {
+	t.once.Do(t.compile)
+	re := t.patterns[pattern]
+	if re == nil {
+		return nil
+	}
+	var out []string
+	for _, m := range re.FindAllStringSubmatch(s, 16) {
+		if len(m) > 1 {
+			out = append(out, m[1])
+		}
+	}
+	return out
+}
+
+// compile compiles the patterns of all programs. One that is wrong is left
+// out here; [Tables.Check] names it.
+func (t *Tables) compile() {
+	t.patterns = map[string]*regexp.Regexp{}
+	for _, p := range t.Programs {
+		for _, r := range p.Runs {
+			if re, err := regexp.Compile(r.Pattern); err == nil && r.Pattern != "" {
+				t.patterns[r.Pattern] = re
+			}
+		}
+	}
 }
 
 // PathRule classes paths.
@@ -77,6 +114,13 @@ type Program struct {
 	StdinCode bool `json:"stdin_code,omitempty"`
 	// Runs are further ways to start a command.
 	Runs []Run `json:"runs,omitempty"`
+	// Join: all operands, joined by spaces, are the code (eval).
+	Join bool `json:"join,omitempty"`
+	// Stdin: words read from standard input are put behind the wrapped command
+	// (xargs).
+	Stdin bool `json:"stdin,omitempty"`
+	// From is where what it prints comes from, beside its files and hosts.
+	From []string `json:"from,omitempty"`
 	// Effects hold for every use.
 	Effects []Effect `json:"effects,omitempty"`
 }
