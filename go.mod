@@ -2,4 +2,11 @@ module github.com/caisson-dev/caisson
 
 go 1.26.0
 
-require golang.org/x/text v0.43.0 // indirect
+require (
+	github.com/tree-sitter/go-tree-sitter v0.25.0
+	github.com/tree-sitter/tree-sitter-javascript v0.25.0
+	github.com/tree-sitter/tree-sitter-typescript v0.23.2
+	golang.org/x/text v0.43.0
+)
+
+require github.com/mattn/go-pointer v0.0.1 // indirect
