@@ -9,9 +9,9 @@ import (
 
 // Bounds of calling the program's own functions.
 const (
-	maxCalls  = 8 // deep
-	maxGiven  = 12
-	maxLater  = 3 // closures of one place in the program that are run for nobody
+	maxCalls = 8 // deep
+	maxGiven = 12
+	maxLater = 3 // closures of one place in the program that are run for nobody
 )
 
 // function makes the value of a function expression, declaration or method.

@@ -185,7 +185,7 @@ func (w *walk) shrink(o *object, end bool) *val {
 	}
 	if end {
 		v := o.items[n-1]
-		o.items = o.items[:n-1:n-1]
+		o.items = o.items[: n-1 : n-1]
 		return v
 	}
 	v := o.items[0]

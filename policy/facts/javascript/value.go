@@ -110,14 +110,18 @@ var basicTypes = map[string]bool{
 }
 
 // foreign reports that v is an object that a call outside the program gave, of the type that names it.
-func (v *val) foreign() bool { return v.ref == nil && v.name == "" && v.alts == nil && !basicTypes[v.Type] }
+func (v *val) foreign() bool {
+	return v.ref == nil && v.name == "" && v.alts == nil && !basicTypes[v.Type]
+}
 
-func (v *val) isText() bool   { return v.simple() && v.Type == "str" && v.Known() }
-func (v *val) isBytes() bool  { return v.simple() && v.Type == "bytes" && v.Known() }
-func (v *val) isNumber() bool { return v.simple() && (v.Type == "int" || v.Type == "float") && v.Known() }
-func (v *val) isNone() bool   { return v.simple() && v.Type == "none" }
-func (v *val) simple() bool   { return v.ref == nil && v.name == "" && v.alts == nil }
-func (v *val) isArray() bool  { return v.ref != nil && v.ref.role == array }
+func (v *val) isText() bool  { return v.simple() && v.Type == "str" && v.Known() }
+func (v *val) isBytes() bool { return v.simple() && v.Type == "bytes" && v.Known() }
+func (v *val) isNumber() bool {
+	return v.simple() && (v.Type == "int" || v.Type == "float") && v.Known()
+}
+func (v *val) isNone() bool  { return v.simple() && v.Type == "none" }
+func (v *val) simple() bool  { return v.ref == nil && v.name == "" && v.alts == nil }
+func (v *val) isArray() bool { return v.ref != nil && v.ref.role == array }
 func (v *val) isFunc() bool {
 	return v.ref != nil && (v.ref.role == closure || v.ref.role == bound || v.ref.role == resolver || v.ref.role == class)
 }
