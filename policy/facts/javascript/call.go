@@ -229,7 +229,7 @@ func (w *walk) applyName(callee *val, s *site) *val {
 		owner := strings.TrimSuffix(s.name, unknownSuffix)
 		if owner == globalName {
 			w.dynamic(facts.DynCall, "a global whose name is not known", s.n, s.origins()...)
-		} else if w.module(owner) == "files" {
+		} else if class := w.module(owner); class != "" && !eager[class] {
 			w.dynamic(facts.DynAttr, owner+"[…]", s.n, callee.From...)
 		}
 		w.handOver(s, s.origins())

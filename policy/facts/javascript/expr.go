@@ -75,8 +75,7 @@ func (w *walk) operation(n id) *val {
 	case kUnary:
 		return w.unary(n)
 	case kUpdate:
-		w.update(n)
-		return unknown
+		return w.update(n)
 	case kAssign:
 		return w.assignment(n)
 	case kAugmented:
@@ -392,11 +391,17 @@ func (w *walk) augmented(n id) *val {
 	return v
 }
 
-func (w *walk) update(n id) {
-	arg := w.t.child(n, fArgument)
+func (w *walk) update(n id) *val {
+	arg, opAt := w.t.child(n, fArgument), w.t.child(n, fOperator)
 	op := "+"
-	if strings.Contains(w.t.text(w.t.child(n, fOperator)), "-") {
+	if strings.Contains(w.t.text(opAt), "-") {
 		op = "-"
 	}
-	w.assign(arg, operate(op, w.expr(arg), numeric(1)), assignOnly)
+	old := w.expr(arg)
+	v := operate(op, old, numeric(1))
+	w.assign(arg, v, assignOnly)
+	if w.t.nodes[opAt].start < w.t.nodes[arg].start {
+		return v
+	}
+	return old
 }

@@ -9,9 +9,11 @@ import (
 
 // Bounds of calling the program's own functions.
 const (
-	maxCalls = 8 // deep
-	maxGiven = 12
-	maxLater = 3 // closures of one place in the program that are run for nobody
+	maxCalls  = 8   // deep
+	maxGiven  = 12  // ways to call a function
+	maxSmall  = 512 // ways to call a small one
+	smallText = 1500
+	maxLater  = 3 // closures of one place in the program that are run for nobody
 )
 
 // function makes the value of a function expression, declaration or method.
@@ -55,6 +57,14 @@ type place struct {
 	n id
 }
 
+// most is how many ways of calling a function are told apart.
+func (f *function) most() int {
+	if nd := f.tree.nodes[f.at]; nd.end-nd.start < smallText {
+		return maxSmall
+	}
+	return maxGiven
+}
+
 func (f *function) key() place { return place{f.tree, f.at} }
 
 // invoke calls a function of the program.
@@ -78,7 +88,7 @@ func (w *walk) invoke(fn *function, this *val, args []*val, n id) *val {
 	if w.steps > w.hard && w.ran[fn.key()] {
 		return unknown
 	}
-	if len(fn.memo) >= maxGiven || w.steps > w.inline {
+	if len(fn.memo) >= fn.most() || w.steps > w.inline {
 		// Too many ways to call it: once more for any arguments, which stands for all further calls.
 		if v, have := fn.memo[""]; have {
 			return v
@@ -180,7 +190,15 @@ func (w *walk) bindParams(fn *function, args []*val) {
 			w.assign(p, &val{ref: rest}, declareBlock)
 			return
 		}
+		if w.t.kind(w.t.child(p, fPattern)) == kThis {
+			return // a type for this, not a parameter
+		}
 		w.assign(p, argAt(args, i), declareBlock)
+		if w.t.kind(p) == kParam && w.t.kid(p, kToken) != 0 { // constructor(private x)
+			if this := w.thisValue(); this.ref != nil {
+				this.ref.set(w.t.text(w.t.child(p, fPattern)), argAt(args, i))
+			}
+		}
 		i++
 	})
 }

@@ -164,7 +164,7 @@ var kindNames = map[string]kind{
 	"comment": kSkip, "html_comment": kSkip, "hash_bang_line": kSkip, "type_annotation": kSkip, "type_arguments": kSkip,
 	"type_parameters": kSkip, "interface_declaration": kSkip, "type_alias_declaration": kSkip,
 	"function_signature": kSkip, "method_signature": kSkip, "abstract_method_signature": kSkip,
-	"accessibility_modifier": kSkip, "override_modifier": kSkip, "implements_clause": kSkip, "optional_chain": kSkip,
+	"accessibility_modifier": kToken, "override_modifier": kSkip, "implements_clause": kSkip, "optional_chain": kSkip,
 	"asserts_annotation": kSkip, "type_predicate_annotation": kSkip, "index_signature": kSkip,
 }
 
@@ -257,5 +257,5 @@ var keptTokens = map[string]bool{
 	"typeof": true, "void": true, "delete": true, "++": true, "--": true, "+=": true, "-=": true, "*=": true,
 	"/=": true, "%=": true, "**=": true, "<<=": true, ">>=": true, ">>>=": true, "&=": true, "|=": true, "^=": true,
 	"&&=": true, "||=": true, "??=": true, "get": true, "set": true, "static": true, "static get": true,
-	"async": true, "var": true, "let": true, "const": true,
+	"async": true, "var": true, "let": true, "const": true, "readonly": true,
 }

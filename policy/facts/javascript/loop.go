@@ -224,12 +224,21 @@ func (w *walk) turns(cond, step, body id, bodyFirst bool) (bool, flow) {
 
 // steady reports whether a condition can be known at all, before anything is spent on it.
 func (w *walk) steady(cond id) bool {
-	w.quiet++
-	defer func() { w.quiet-- }()
 	if w.impure(cond) {
 		return false
 	}
+	w.quiet++
+	before := map[*binding]binding{}
+	for _, name := range w.assigned(cond) {
+		if b := w.sc.find(name); b != nil {
+			before[b] = *b
+		}
+	}
 	_, certain := truthy(w.expr(cond))
+	for b, was := range before {
+		*b = was
+	}
+	w.quiet--
 	return certain
 }
 

@@ -347,7 +347,7 @@ func (w *walk) unknownMember(v, key *val, n id) *val {
 		w.env("read", key, nil, n)
 		return opaque([]string{"env"})
 	case v.name != "":
-		if class := w.module(v.name); class != "" && class != "files" {
+		if class := w.module(v.name); eager[class] {
 			w.dynamic(facts.DynAttr, v.name+"["+key.Head()+"…]", n, key.From...)
 		}
 		return &val{name: v.name + unknownSuffix, how: "subscript", this: v, Value: facts.Opaque(from...)}
@@ -387,6 +387,9 @@ func anyMember(v *val) *val {
 	}
 	return out
 }
+
+// eager are the classes of modules of which taking a member by a name that is not known is a fact, called or not.
+var eager = map[string]bool{"process": true, "code": true, "import": true}
 
 // joinName is the dotted name of a member; very long chains have none.
 func joinName(base, key string) string {

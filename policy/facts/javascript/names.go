@@ -33,7 +33,7 @@ var moduleAliases = map[string]string{
 
 // nameAliases are members that are another thing by its own name.
 var nameAliases = map[string]string{
-	"process.mainModule": "module", "require.main": "module", "module.parent": "module", "module.Module": "module",
+	"process.mainModule.constructor": "module", "require.main": "module", "module.parent": "module", "module.Module": "module",
 	"module.constructor": "module", "module.require": "require", "fs.default": "fs", "path.posix": "path",
 	"path.win32": "path", "url.URL": "URL", "undici.fetch": "fetch", "fetch.default": "fetch", "fetch.fetch": "fetch",
 	"util.TextDecoder": "TextDecoder", "util.TextEncoder": "TextEncoder", "child_process.spawn.sync": "child_process.spawnSync",
@@ -56,7 +56,7 @@ func canonical(base, key string) (name string, kept bool) {
 	case "default":
 		return base, true
 	case "constructor":
-		if base != "module" {
+		if base != "module" && base != "process.mainModule" {
 			return "Function", false
 		}
 	}

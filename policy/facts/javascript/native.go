@@ -16,7 +16,7 @@ var natives map[string]native
 func init() {
 	natives = map[string]native{
 		"require": nativeRequire, "import": nativeImport, "module._load": nativeLoad,
-		"process.getBuiltinModule": nativeLoad, "module.createRequire": nativeCreateRequire,
+		"process.getBuiltinModule": nativeLoad, "process.mainModule.require": nativeLoad, "module.createRequire": nativeCreateRequire,
 		"module.createRequireFromPath": nativeCreateRequire, "require.resolve": nativeKeep,
 		"eval": nativeEval, "Function": nativeFunction, "setTimeout": nativeTimer, "setInterval": nativeTimer,
 		"setImmediate": nativeTimer, "queueMicrotask": nativeTimer, "process.nextTick": nativeTimer,

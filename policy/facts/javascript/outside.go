@@ -87,13 +87,16 @@ func (w *walk) shapes(s *site) {
 	spawns := false
 	for i := range api.Effects {
 		switch e := &api.Effects[i]; e.Do {
-		case "argv", "shell":
+		case "argv", "shell", "shell_join":
 			spawns = true
 		case "action":
 			spawns = spawns || e.Op == "fork"
 		case "file":
-			if e.Op == facts.OpWrite || e.Op == facts.OpAppend {
+			switch e.Op {
+			case facts.OpWrite, facts.OpAppend:
 				w.tally.writes++
+			case facts.OpExec:
+				spawns = true
 			}
 		}
 	}

@@ -10,6 +10,9 @@ import (
 func (w *walk) reflected(callee *val, s *site) (*val, bool) {
 	var f *val
 	how := ""
+	if natives[s.name] != nil {
+		return nil, false
+	}
 	switch {
 	case strings.HasPrefix(s.name, "Function.prototype."):
 		f, how = s.this, last(s.name)

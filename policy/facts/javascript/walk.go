@@ -215,7 +215,7 @@ const maxSame = 16
 func (w *walk) emit(s *site) *val {
 	c := facts.Call{Name: s.name, Recv: s.recv, How: callHow(s.how), New: s.new}
 	for _, a := range s.args {
-		c.Args = append(c.Args, a.out())
+		c.Args = append(c.Args, w.argument(a))
 		if f := c.Args[len(c.Args)-1].Fields; f != nil && len(c.Kwargs) == 0 {
 			c.Kwargs = f
 		}
@@ -245,6 +245,18 @@ func (w *walk) emit(s *site) *val {
 	v := of(w.b.Call(c))
 	w.emitted[key.String()] = v
 	return v
+}
+
+// argument is what a call is given. A name that nothing is known of is a variable that someone else sets.
+func (w *walk) argument(a *val) facts.Value {
+	v := a.out()
+	if v.Func == "" || natives[v.Func] != nil {
+		return v
+	}
+	if _, ok := w.b.API(v.Func); ok {
+		return v
+	}
+	return facts.Opaque(v.From...)
 }
 
 // callHow is how a callee was resolved, in the words of [facts.Call].
