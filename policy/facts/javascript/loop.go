@@ -121,30 +121,16 @@ func (w *walk) endless(cond, body id) bool {
 		w.quiet++
 		may, certain := truthy(w.expr(cond))
 		w.quiet--
-		if !may || !certain || len(w.assigned(cond)) > 0 || w.t.kind(w.bare(cond)) == kIdentifier {
-			return false
-		}
-		if k := w.t.kind(w.bare(cond)); k != kTrue && k != kNumber && k != kString && k != kUnary && k != kArray && k != kObject && k != kBinary {
-			return false
-		}
-		if w.t.kind(w.bare(cond)) == kBinary && w.reads(cond) {
+		if !may || !certain || w.reads(cond) {
 			return false
 		}
 	}
 	return !w.leaves(body, false)
 }
 
-// bare is n without the parentheses around it.
-func (w *walk) bare(n id) id {
-	for w.t.kind(n) == kParen && w.t.nodes[n].first != 0 {
-		n = w.t.nodes[n].first
-	}
-	return n
-}
-
 // reads reports whether n uses a variable.
 func (w *walk) reads(n id) bool {
-	if w.t.kind(n) == kIdentifier {
+	if k := w.t.kind(n); k == kIdentifier || k == kThis {
 		return true
 	}
 	for c := w.t.nodes[n].first; c != 0; c = w.t.nodes[c].next {
