@@ -168,7 +168,7 @@ func (w *walk) leaves(n id, inner bool) bool {
 
 // turns runs a loop for as long as its condition is certain, and reports whether it came to its end.
 func (w *walk) turns(cond, step, body id, bodyFirst bool) (bool, flow) {
-	if cond == 0 || w.loops > 1 || !w.steady(cond) {
+	if cond == 0 || w.loops > 1 || w.steps > w.inline || !w.steady(cond) {
 		return false, onward
 	}
 	budget := w.steps + loopSteps
@@ -259,7 +259,7 @@ func (w *walk) forIn(n id) flow {
 	if !of {
 		items, open = w.keysOf(over, n)
 	}
-	if !open && len(items) <= maxTurns && w.loops <= 1 && len(w.assigned(body)) > 0 {
+	if !open && len(items) <= maxTurns && w.loops <= 1 && w.steps < w.inline && len(w.assigned(body)) > 0 {
 		return w.eachTurn(items, left, body, mode)
 	}
 	var v *val
