@@ -79,6 +79,14 @@ func (x *effects) apply(e *Effect) {
 		x.call(e, v)
 	case "import":
 		x.load(v)
+	case "file_or_net":
+		x.fileOrNet(e, v)
+	case "code_text":
+		if v.Type == "str" || len(v.Alts) > 0 {
+			x.code(e, v)
+		}
+	case "shell_join":
+		x.shellJoin(e, v)
 	case "chdir":
 		x.b.Chdir(v)
 	}
@@ -327,4 +335,28 @@ func (x *effects) load(v Value) {
 	for _, m := range v.Alts {
 		x.b.Import(Import{At: At{Pos: x.pos}, Module: m, How: x.by})
 	}
+}
+
+// fileOrNet is for functions that take a path or a URL (pandas.read_csv).
+func (x *effects) fileOrNet(e *Effect, v Value) {
+	if strings.Contains(v.Head(), "://") && !strings.HasPrefix(v.Head(), "file:") {
+		n := *e
+		n.Op = OpDownload
+		x.net(&n, v, true)
+		return
+	}
+	x.file(e, v)
+}
+
+// shellJoin is for a program and a list that a shell gets as one line (spawn
+// with shell: true).
+func (x *effects) shellJoin(e *Effect, v Value) {
+	parts := []Value{v}
+	for _, ref := range e.With {
+		if more, ok := x.args.find(ref); ok && more.Items != nil {
+			parts = append(parts, more.Items...)
+		}
+	}
+	x.b.Action("shell_call", x.by, x.by, x.pos)
+	x.b.Nested(Shell, Join(Text(" "), parts), NestedOpts{Pos: x.pos, Via: []string{x.via}})
 }

@@ -161,8 +161,9 @@ type API struct {
 
 // Effect is one thing that a call or a program does.
 type Effect struct {
-	// Do is file, net, argv, shell, code, env, action, dynamic, apply, import,
-	// chdir, or struct.
+	// Do is file, net, file_or_net, argv, shell, shell_join, code, code_text
+	// (code only where it is text), env, action, dynamic, apply, import, chdir,
+	// or struct.
 	Do string `json:"do"`
 	// Op is the fact's Op or Kind. For files, "open" takes it from Mode.
 	Op string `json:"op,omitempty"`
