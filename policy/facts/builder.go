@@ -97,3 +97,11 @@ func (b *Builder) Node() bool {
 
 // SyntaxErrors adds to the count of syntax errors.
 func (b *Builder) SyntaxErrors(n int) { b.s.doc.Meta.Errors += n }
+
+// Request is one text to be scanned.
+type Request struct {
+	Lang Lang
+	Code []byte
+	// Owner keeps texts of different owners out of one scanner process.
+	Owner string
+}
