@@ -18,6 +18,9 @@ type CommandOpts struct {
 	Background bool
 	In         []string
 	Env        map[string]Value
+	// Out is what the program prints, where the caller could tell; it is what a
+	// redirection of its output writes or sends.
+	Out Value
 }
 
 // NestedOpts says where nested code comes from.

@@ -120,9 +120,7 @@ func (c *command) program(name string, argv []Value, wrappers []string) Value {
 		return Opaque(p.stdin.From...)
 	}
 	x := &effects{b: b, args: cmdArgs{p}, pos: c.o.Pos, by: base, via: base}
-	for i := range prog.Effects {
-		x.apply(&prog.Effects[i])
-	}
+	x.all(prog.Effects)
 	via := append(slices.Clone(wrappers), base)
 	out := c.inner(base, prog, p, argv, via)
 	from := slices.Concat(out.From, prog.From, x.hosts, x.paths)
@@ -347,7 +345,8 @@ func (c *command) interpret(base string, prog Program, p *parsed) {
 		c.b.Nested(prog.Interpreter, v, NestedOpts{Pos: c.o.Pos, Via: []string{base}})
 		return
 	}
-	if prog.Script && len(p.operands) > 0 {
+	fromStdin := prog.Interpreter == Shell && prog.StdinCode && slices.Contains(p.flags, "s") // sh -s -- ARGS
+	if prog.Script && len(p.operands) > 0 && !fromStdin {
 		c.scriptFile(base, prog, p.operands[0])
 		return
 	}
@@ -431,8 +430,12 @@ func (c *command) record(name string, argv []Value, p *parsed, wrappers []string
 
 // redirections records the files of redirections.
 func (c *command) redirections() {
+	data := c.o.Out
+	if data.IsOpaque() && data.From == nil {
+		data = c.o.Stdin
+	}
 	for _, r := range c.o.Redirs {
-		u := Use{Pos: c.o.Pos, What: r.Target, By: r.Op, Data: c.o.Stdin}
+		u := Use{Pos: c.o.Pos, What: r.Target, By: r.Op, Data: data}
 		switch r.Op {
 		case ">", ">|", "&>", ">&":
 			u.Op = OpWrite

@@ -236,6 +236,7 @@ const (
 	DynNative      = "native_code"
 	DynInvisible   = "invisible" // bidi or zero-width characters, confusable identifiers
 	DynUnscanned   = "unscanned" // code in a language without extractor, or a file that was not seen
+	DynOpaque      = "opaque"    // the scanner failed, hung, or lied
 )
 
 // Dynamic is what could not be told, or only by unfolding.
