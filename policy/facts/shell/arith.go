@@ -60,7 +60,7 @@ func (w *walker) number(s string, depth int) (int64, bool) {
 		return 0, false
 	}
 	if syntax.ValidName(s) {
-		v := w.st.vars[s]
+		v := w.st.vars.get(s)
 		if v == nil {
 			return 0, s != "RANDOM" && s != "SECONDS" && s != "LINENO" && s != "BASHPID" && s != "PPID"
 		}

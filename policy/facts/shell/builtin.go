@@ -73,7 +73,7 @@ func (w *walker) cd(c *invocation) text {
 	old := w.cwd()
 	if dir.is("-") {
 		dir = opaque()
-		if v := w.st.vars["OLDPWD"]; v != nil {
+		if v := w.st.vars.get("OLDPWD"); v != nil {
 			dir = v.scalar()
 		}
 	}
@@ -102,8 +102,12 @@ func (w *walker) eval(c *invocation) text {
 		}
 		code = concat(code, f.t)
 	}
+	w.b.Dynamic(dynShellEval, strings.ReplaceAll(code.all()[0], hole, "…"), c.pos, code.from...)
 	return w.evalText("eval", code, c.pos, false)
 }
+
+// dynShellEval is the fact that the tables give to eval.
+const dynShellEval = "shell_eval"
 
 // source walks a file that the script wrote, or a process substitution.
 func (w *walker) source(c *invocation) text {
@@ -140,21 +144,12 @@ func (w *walker) selfWritten(path text, pos facts.Pos) {
 // evalText walks text as code in the current state: every alternative that is
 // known, and what is known of the others.
 func (w *walker) evalText(via string, code text, pos facts.Pos, verbatim bool) text {
-	before := w.st
-	var after *state
-	var out text
-	for _, s := range code.all() {
-		w.enter(before.clone())
-		o := w.evalOne(via, s, code.from, pos, verbatim)
-		if after == nil {
-			after, out = w.st, o
-			continue
-		}
-		after.merge(w.st)
-		out = union(out, o)
+	if alts := code.all(); len(alts) == 1 {
+		return w.evalOne(via, alts[0], code.from, pos, verbatim)
 	}
-	w.enter(after)
-	return out
+	return w.either(len(code.alts), func(i int) text {
+		return w.evalOne(via, code.alts[i], code.from, pos, verbatim)
+	})
 }
 
 func (w *walker) evalOne(via, code string, from []string, pos facts.Pos, verbatim bool) text {
@@ -179,8 +174,8 @@ func (w *walker) evalOne(via, code string, from []string, pos facts.Pos, verbati
 	if !ok {
 		return opaque()
 	}
-	if known(code) {
-		w.b.Dynamic(facts.DynEval, via+" "+code, pos, from...)
+	if via == "eval" && known(code) {
+		w.b.Dynamic(facts.DynEval, code, pos, from...)
 	}
 	b := w.b
 	w.use(child)
@@ -337,7 +332,7 @@ func (w *walker) alias(c *invocation) text {
 			}
 		}
 		if name != "" {
-			w.st.aliases[name] = text{values, f.t.from}
+			w.st.aliases.set(name, &text{values, f.t.from})
 		}
 	}
 	return text{}
@@ -346,7 +341,7 @@ func (w *walker) alias(c *invocation) text {
 func (w *walker) unalias(c *invocation) text {
 	for _, f := range operands(c.args()) {
 		if s, ok := f.t.one(); ok && w.maybe == 0 {
-			delete(w.st.aliases, s)
+			w.st.aliases.drop(s)
 		}
 	}
 	return text{}
@@ -361,10 +356,10 @@ func (w *walker) unset(c *invocation) text {
 		case !ok:
 		case strings.HasPrefix(s, "-"):
 		default:
-			if w.st.vars[s] == nil {
-				delete(w.st.funcs, s)
+			if w.st.vars.get(s) == nil {
+				w.st.funcs.drop(s)
 			}
-			delete(w.st.vars, s)
+			w.st.vars.drop(s)
 		}
 	}
 	return text{}
@@ -416,7 +411,7 @@ func (w *walker) hash(c *invocation) text {
 	args := c.args()
 	if len(args) >= 3 && args[0].t.is("-p") {
 		if name, ok := args[2].t.one(); ok {
-			w.st.aliases[name] = args[1].t
+			w.st.aliases.set(name, &args[1].t)
 		}
 	}
 	return text{}

@@ -49,8 +49,8 @@ func (w *walker) call(c *syntax.CallExpr, rd *redirection, background bool) text
 	}
 	var out text
 	if name, ok := plain(c.Args[0]); ok {
-		if alias, ok := w.st.aliases[name]; ok && !w.aliasing[name] {
-			out = w.aliased(name, alias, c, rd, background)
+		if alias := w.st.aliases.get(name); alias != nil && !w.aliasing[name] {
+			out = w.aliased(name, *alias, c, rd, background)
 		}
 	}
 	env := map[string]text{}
@@ -72,22 +72,30 @@ func (w *walker) eachWay(ways []fields, inv invocation) text {
 		inv.argv = ways[0]
 		return w.run(&inv)
 	}
-	before := w.st
-	var after *state
-	var out text
-	for _, way := range ways {
-		w.enter(before.clone())
+	return w.either(len(ways), func(i int) text {
 		each := inv
-		each.argv = way
-		o := w.run(&each)
-		if after == nil {
-			after, out = w.st, o
-			continue
+		each.argv = ways[i]
+		return w.run(&each)
+	})
+}
+
+// either walks n ways of which one is taken.
+func (w *walker) either(n int, f func(int) text) text {
+	before := w.st
+	states := make([]*state, n)
+	var out text
+	for i := range n {
+		w.enter(before.clone())
+		t := f(i)
+		states[i] = w.st
+		if i == 0 {
+			out = t
+		} else {
+			out = union(out, t)
 		}
-		after.merge(w.st)
-		out = union(out, o)
 	}
-	w.enter(after)
+	before.join(states...)
+	w.enter(before)
 	return out
 }
 
@@ -146,7 +154,7 @@ func (w *walker) run(c *invocation) text {
 		c.argv = slices.Clone(c.argv)
 		c.argv[0].t = text{[]string{name}, c.argv[0].t.from}
 	}
-	if fs := w.st.funcs[name]; len(fs) > 0 && !c.bare {
+	if fs := w.st.funcs.get(name); len(fs) > 0 && !c.bare {
 		return w.callFunctions(fs, c)
 	}
 	if b, ok := builtins[name]; ok {
@@ -162,13 +170,13 @@ func (w *walker) withEnv(c *invocation, b func(*walker, *invocation) text) text 
 	}
 	old := map[string]*variable{}
 	for name, t := range c.env {
-		old[name] = w.st.vars[name]
+		old[name] = w.st.vars.get(name)
 		w.assign(name, t)
 	}
 	out := b(w, c)
 	for name, v := range old {
 		if v == nil {
-			delete(w.st.vars, name)
+			w.st.vars.drop(name)
 		} else {
 			w.put(name, v)
 		}
@@ -409,21 +417,7 @@ func (w *walker) callFunctions(fs []*function, c *invocation) text {
 	if len(fs) == 1 {
 		return w.callFunction(fs[0], args, more, c.background)
 	}
-	before := w.st
-	var after *state
-	var out text
-	for _, f := range fs {
-		w.enter(before.clone())
-		o := w.callFunction(f, args, more, c.background)
-		if after == nil {
-			after, out = w.st, o
-			continue
-		}
-		after.merge(w.st)
-		out = union(out, o)
-	}
-	w.enter(after)
-	return out
+	return w.either(len(fs), func(i int) text { return w.callFunction(fs[i], args, more, c.background) })
 }
 
 // callFunction walks a function's body with its arguments.
@@ -451,9 +445,9 @@ func (w *walker) callFunction(f *function, args []text, more text, background bo
 	w.calls = w.calls[:len(w.calls)-1]
 	for name, v := range top.locals {
 		if v == nil {
-			delete(w.st.vars, name)
+			w.st.vars.drop(name)
 		} else {
-			w.st.vars[name] = v
+			w.st.vars.set(name, v)
 		}
 	}
 	w.st.args, w.st.more, w.st.rest, w.st.dead = saved.args, saved.more, saved.rest, saved.dead
@@ -489,7 +483,7 @@ func (w *walker) declare(c *syntax.FuncDecl) {
 	}
 	for _, n := range names {
 		f := &function{name: clean(n.Value), body: c.Body, b: w.b}
-		w.st.funcs[f.name] = []*function{f}
+		w.st.funcs.set(f.name, []*function{f})
 		w.declared = append(w.declared, f)
 	}
 }

@@ -165,7 +165,7 @@ func (w *walker) binary(c *syntax.BinaryCmd) text {
 		w.status = never
 		return out
 	}
-	w.st.merge(st)
+	w.st.join(w.st, st)
 	w.enter(w.st)
 	w.status = unsure
 	return union(out, concat(out, more))
@@ -184,8 +184,8 @@ func (w *walker) ifClause(c *syntax.IfClause) text {
 	} else {
 		other = w.st
 	}
-	then.merge(other)
-	w.enter(then)
+	w.st.join(then, other)
+	w.enter(w.st)
 	w.status = unsure
 	return concat(out, union(a, b))
 }
@@ -193,8 +193,7 @@ func (w *walker) ifClause(c *syntax.IfClause) text {
 func (w *walker) caseClause(c *syntax.CaseClause) text {
 	subject := w.single(c.Word)
 	s, decided := subject.one()
-	before := w.st
-	var after *state
+	var after []*state
 	var out text
 	exhaustive, ran := false, false
 	for _, item := range c.Items {
@@ -214,21 +213,18 @@ func (w *walker) caseClause(c *syntax.CaseClause) text {
 			continue // walked for its facts; it does not change what follows
 		}
 		ran = ran || hit == succeeds
-		if after == nil {
-			after, out = st, o
-			continue
+		if after = append(after, st); len(after) == 1 {
+			out = o
+		} else {
+			out = union(out, o)
 		}
-		after.merge(st)
-		out = union(out, o)
-	}
-	if after == nil {
-		return text{}
 	}
 	if !exhaustive && !ran {
-		after.merge(before)
+		after = append(after, w.st)
 		out = union(out, text{})
 	}
-	w.enter(after)
+	w.st.join(after...)
+	w.enter(w.st)
 	w.status = unsure
 	return out
 }

@@ -197,7 +197,7 @@ func dropEmpty(way fields) fields {
 
 // separators is IFS.
 func (w *walker) separators() string {
-	v := w.st.vars["IFS"]
+	v := w.st.vars.get("IFS")
 	if v == nil {
 		return " \t\n"
 	}

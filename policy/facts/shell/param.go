@@ -64,17 +64,22 @@ func listOf(items []text, separate bool) piece {
 // namesWith is ${!prefix*}.
 func (w *walker) namesWith(prefix string, separate bool) piece {
 	var out []text
-	for _, name := range slices.Sorted(maps.Keys(w.st.vars)) {
-		if strings.HasPrefix(name, prefix) {
-			out = append(out, lit(name))
+	var names []string
+	for name, v := range w.st.vars.all() {
+		if v != nil && strings.HasPrefix(name, prefix) {
+			names = append(names, name)
 		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		out = append(out, lit(name))
 	}
 	return listOf(out, separate)
 }
 
 // keys are the indices of an array.
 func (w *walker) keys(name string) []text {
-	v := w.st.vars[name]
+	v := w.st.vars.get(name)
 	var out []text
 	if v != nil && v.isTable {
 		for _, k := range slices.Sorted(maps.Keys(v.table)) {
@@ -97,7 +102,7 @@ func (w *walker) listParam(p *syntax.ParamExp, separate, double bool) piece {
 	if positional {
 		items = w.positionals()
 	} else {
-		items = w.st.vars[name].words()
+		items = w.st.vars.get(name).words()
 	}
 	if p.Length {
 		if positional && w.st.more {
@@ -159,7 +164,7 @@ func (w *walker) lookupIndexed(p *syntax.ParamExp, name string) (text, bool) {
 	if p.Index == nil {
 		return w.lookup(name, w.pos(p))
 	}
-	v := w.st.vars[name]
+	v := w.st.vars.get(name)
 	if v == nil {
 		w.arith(p.Index)
 		return unassigned, false
@@ -204,7 +209,7 @@ func anyOf(list []text) text {
 
 // lookup finds a parameter by name and whether it is set.
 func (w *walker) lookup(name string, pos facts.Pos) (text, bool) {
-	if v := w.st.vars[name]; v != nil {
+	if v := w.st.vars.get(name); v != nil {
 		if v.ref {
 			if target, ok := v.val.one(); ok && target != name {
 				return w.lookup(target, pos)
@@ -271,8 +276,8 @@ func (w *walker) indirect(t text) (text, bool) {
 	for i, name := range t.all() {
 		v := opaque()
 		base, index, _ := strings.Cut(name, "[")
-		if n, err := strconv.Atoi(strings.TrimSuffix(index, "]")); err == nil && w.st.vars[base] != nil {
-			if words := w.st.vars[base].words(); n >= 0 && n < len(words) {
+		if n, err := strconv.Atoi(strings.TrimSuffix(index, "]")); err == nil && w.st.vars.get(base) != nil {
+			if words := w.st.vars.get(base).words(); n >= 0 && n < len(words) {
 				v = words[n]
 			}
 		} else if name == "@" || name == "*" || syntax.ValidName(name) || digits(name, len(name), 10) == len(name) && name != "" {
