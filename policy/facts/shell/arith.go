@@ -56,7 +56,7 @@ func (w *walker) number(s string, depth int) (int64, bool) {
 	if n, ok := parseInt(s); ok {
 		return n, true
 	}
-	if depth > maxArith {
+	if w.charge(1); depth > maxArith || w.exhausted {
 		return 0, false
 	}
 	if syntax.ValidName(s) {

@@ -179,7 +179,7 @@ func (w *walker) arrayElem(v *variable, e *syntax.ArrayElem) {
 			return
 		}
 		for _, f := range longest(w.fields([]*syntax.Word{e.Value})) {
-			if len(v.list) < maxWords {
+			if len(v.list) < maxIndex {
 				v.list = append(v.list, f.t)
 			}
 		}
@@ -188,7 +188,7 @@ func (w *walker) arrayElem(v *variable, e *syntax.ArrayElem) {
 	t := w.single(e.Value)
 	if v.isTable {
 		if word, ok := e.Index.(*syntax.Word); ok {
-			if key, ok := w.single(word).one(); ok && len(v.table) < maxWords {
+			if key, ok := w.single(word).one(); ok && len(v.table) < maxIndex {
 				v.table[key] = t
 			}
 		}
@@ -235,7 +235,7 @@ func (w *walker) assignIndex(name string, index syntax.ArithmExpr, t text, appen
 			return
 		}
 		key, ok := w.single(word).one()
-		if !ok || len(v.table) >= maxWords {
+		if !ok || len(v.table) >= maxIndex {
 			key = "?"
 		}
 		if appending {

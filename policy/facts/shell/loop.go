@@ -286,9 +286,9 @@ func (w *walker) infinite(loop syntax.Node, cond, body []*syntax.Stmt) {
 	if f.leaves {
 		return
 	}
-	w.b.Struct(facts.StructInfiniteLoop, f.String(), w.pos(loop))
+	w.shape(facts.StructInfiniteLoop, f.String(), w.pos(loop))
 	if f.writes {
-		w.b.Struct(facts.StructLoopWrite, f.String(), w.pos(loop))
+		w.shape(facts.StructLoopWrite, f.String(), w.pos(loop))
 	}
 }
 
