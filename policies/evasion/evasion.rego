@@ -124,7 +124,7 @@ findings contains {"id": "SBX-EV-0007", "at": f.at, "msg": sprintf("encoded text
 	some f in input.files[op][class]
 	some from in f.from
 	from in {"encoded", "decoded"}
-	regex.match(`\\.(py|sh|js|pl|rb|php|so|exe|bin|bash)$`, f.path)
+	regex.match(`\.(py|sh|js|pl|rb|php|so|exe|bin|bash)$`, f.path)
 }
 
 # METADATA
