@@ -7,5 +7,5 @@ import "embed"
 
 // FS has all rules and data. Paths are relative to this folder.
 //
-//go:embed *
+//go:embed blacklist.yaml data */*.rego
 var FS embed.FS

@@ -29,7 +29,7 @@ func parseArgv(prog Program, argv []Value) *parsed {
 		if len(w) < 2 || w[0] != '-' {
 			p.operands = append(p.operands, argv[i])
 			p.index = append(p.index, i)
-			if prog.Wrapper && len(p.operands) > prog.Skip && (!prog.Assign || !strings.Contains(w, "=")) {
+			if prog.endsAt(len(p.operands), w) {
 				p.rest(argv, i+1)
 				return p
 			}
@@ -42,6 +42,23 @@ func parseArgv(prog Program, argv []Value) *parsed {
 		i = p.flag(w, argv, i)
 	}
 	return p
+}
+
+// endsAt reports whether the program's own flags end at operand n, w: what
+// follows belongs to the command or the script that it starts.
+func (prog *Program) endsAt(n int, w string) bool {
+	if prog.Wrapper && n > prog.Skip && (!prog.Assign || !strings.Contains(w, "=")) {
+		return true
+	}
+	if prog.Applet || prog.Script || prog.CodeArg && prog.Join {
+		return true
+	}
+	for _, r := range prog.Runs {
+		if r.Rest && n >= r.Operand {
+			return true
+		}
+	}
+	return false
 }
 
 // rest takes all words from i on as operands.

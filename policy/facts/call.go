@@ -60,6 +60,9 @@ func (b *Builder) Call(c Call) Value {
 	if !ok {
 		return out
 	}
+	if len(api.Effects) > 0 && c.How != "" && c.How != "alias" && c.How != "value" {
+		b.hiddenName(c.Name, DynHidden, c.Pos)
+	}
 	if api.Returns != "" {
 		out.Type = api.Returns
 	}
@@ -67,9 +70,7 @@ func (b *Builder) Call(c Call) Value {
 		out.Recv = c.Recv
 	}
 	x := &effects{b: b, args: callArgs{c}, pos: c.Pos, by: c.Name, via: c.Name}
-	for i := range api.Effects {
-		x.apply(&api.Effects[i])
-	}
+	x.all(api.Effects)
 	from := make([]string, 0, 4)
 	for _, f := range api.From {
 		switch f {

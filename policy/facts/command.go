@@ -116,13 +116,14 @@ func (c *command) program(name string, argv []Value, wrappers []string) Value {
 	if strings.Contains(name, "/") {
 		c.executed(name, argv)
 	}
+	if known && b.lang == Shell {
+		b.hiddenName(base, DynHiddenCommand, c.o.Pos)
+	}
 	if !known {
 		return Opaque(p.stdin.From...)
 	}
 	x := &effects{b: b, args: cmdArgs{p}, pos: c.o.Pos, by: base, via: base}
-	for i := range prog.Effects {
-		x.apply(&prog.Effects[i])
-	}
+	x.all(prog.Effects)
 	via := append(slices.Clone(wrappers), base)
 	out := c.inner(base, prog, p, argv, via)
 	from := slices.Concat(out.From, prog.From, x.hosts, x.paths)

@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -23,6 +24,21 @@ type effects struct {
 	paths []string
 	// depth of apply within apply
 	applied int
+}
+
+// all applies effects: files first, so that what is sent can say where it
+// comes from.
+func (x *effects) all(list []Effect) {
+	for i := range list {
+		if list[i].Do == "file" {
+			x.apply(&list[i])
+		}
+	}
+	for i := range list {
+		if list[i].Do != "file" {
+			x.apply(&list[i])
+		}
+	}
 }
 
 func (x *effects) holds(when []string) bool {
@@ -52,7 +68,7 @@ func (x *effects) apply(e *Effect) {
 		return
 	}
 	v, ok := x.first(e.Arg)
-	if !ok && len(e.Arg) > 0 {
+	if !ok && len(e.Arg) > 0 && (e.Do != "action" || e.Arg[0] != "*") {
 		return
 	}
 	switch e.Do {
@@ -204,8 +220,11 @@ func (x *effects) net(e *Effect, v Value, ok bool) {
 			u.Data = Value{Alts: d.Alts, Open: d.Open, From: clip(append(u.Data.From, origins(d, 3)...))}
 		}
 	}
+	if e.Op == OpUpload || e.Op == OpSendUDP {
+		u.Data.From = clip(append(u.Data.From, x.paths...))
+	}
 	x.b.Net(u)
-	for _, a := range v.Alts {
+	for _, a := range slices.Concat(v.Alts, itemTexts(v)) {
 		if h := ParseTarget(a).Host; h != "" {
 			x.hosts = append(x.hosts, "net:"+h)
 		}
@@ -213,6 +232,14 @@ func (x *effects) net(e *Effect, v Value, ok bool) {
 	if len(x.hosts) == 0 {
 		x.hosts = append(x.hosts, "net")
 	}
+}
+
+func itemTexts(v Value) []string {
+	var out []string
+	for _, it := range v.Items {
+		out = append(out, it.Alts...)
+	}
+	return out
 }
 
 // origins are where a value and all its parts come from.
@@ -273,7 +300,10 @@ func (x *effects) code(e *Effect, v Value) {
 		v = v.Recv[0]
 	}
 	if v.Type == "callable" {
-		return
+		if len(v.From) == 0 {
+			return
+		}
+		v = Opaque(v.From...) // an attribute of something that came from elsewhere
 	}
 	if e.Op != "" {
 		x.b.Dynamic(e.Op, detail(e, v, x.by), x.pos, v.From...)

@@ -201,6 +201,14 @@ func (t *Tables) embedded(rest string) string {
 
 // Net records the use of a destination: one fact for each alternative.
 func (b *Builder) Net(u Use) {
+	if len(u.What.Items) > 0 && len(u.What.Alts) == 0 {
+		for _, it := range u.What.Items {
+			one := u
+			one.What = it
+			b.Net(one)
+		}
+		return
+	}
 	n := Net{Op: u.Op, Method: u.Method, Scheme: u.Scheme, By: u.By, Carries: u.Data.From}
 	if p, ok := u.Port.One(); ok {
 		n.Port, _ = strconv.Atoi(p)

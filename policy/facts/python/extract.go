@@ -1,0 +1,69 @@
+package python
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+)
+
+// extractor is the [facts.Extractor] of Python. It holds nothing of a scan.
+type extractor struct {
+	*language
+	handlers    map[string]handler
+	statements  map[string]statementFunc
+	expressions map[string]expressionFunc
+}
+
+var _ facts.Extractor = (*extractor)(nil)
+
+// New gives the extractor of Python. It is safe for concurrent use.
+func New() facts.Extractor {
+	return &extractor{
+		language: newLanguage(), handlers: newHandlers(), statements: newStatements(), expressions: newExpressions(),
+	}
+}
+
+// errUnparsable: the parser found no end in time.
+var errUnparsable = errors.New("the parser gave up after " + parseTime.String())
+
+// Extract implements [facts.Extractor].
+func (x *extractor) Extract(_ context.Context, src []byte, b *facts.Builder) error {
+	t := x.parse(string(src))
+	if t == nil || t.root == nil {
+		return errUnparsable
+	}
+	b.SyntaxErrors(t.errors)
+	if t.cut {
+		b.Limit(fmt.Sprintf("syntax tree of more than %d nodes", maxNodes), facts.Pos{})
+	}
+	newInterp(x, t, b).run()
+	if t.errors > 0 && t.lost() {
+		return errors.New("not Python: most of it is not understood")
+	}
+	return nil
+}
+
+// lost reports that errors cover most of the text.
+func (t *tree) lost() bool {
+	bad, end := 0, uint32(0)
+	var walk func(n *node)
+	walk = func(n *node) {
+		for c := n.first; c != nil; c = c.next {
+			if c.kind == "ERROR" {
+				if c.end > end {
+					bad += int(c.end - max(c.start, end))
+					end = c.end
+				}
+			} else if c.size > 1 {
+				walk(c)
+			}
+		}
+	}
+	if t.root.kind == "ERROR" {
+		return true
+	}
+	walk(t.root)
+	return bad*2 > len(t.src)
+}
