@@ -179,9 +179,11 @@ func (w *walker) arrayElem(v *variable, e *syntax.ArrayElem) {
 			return
 		}
 		for _, f := range longest(w.fields([]*syntax.Word{e.Value})) {
-			if len(v.list) < maxIndex {
-				v.list = append(v.list, f.t)
+			if len(v.list) >= maxIndex {
+				w.overflow("elements of an array", w.pos(e))
+				return
 			}
+			v.list = append(v.list, f.t)
 		}
 		return
 	}

@@ -91,7 +91,9 @@ func (w *walker) exec(c *invocation) text {
 	args := c.args()
 	if len(args) == 0 {
 		w.report(c)
-		w.redirectShell(c.rd)
+		if len(c.rd.list) > 0 {
+			w.redirectShell(c.rd)
+		}
 		return text{}
 	}
 	for len(args) > 0 {

@@ -53,9 +53,12 @@ func (w *walker) call(c *syntax.CallExpr, rd *redirection, background bool) text
 			out = w.aliased(name, *alias, c, rd, background)
 		}
 	}
-	env := map[string]text{}
+	var env map[string]text
 	for _, a := range c.Assigns {
 		if a.Name != nil && a.Value != nil {
+			if env == nil {
+				env = map[string]text{}
+			}
 			env[a.Name.Value] = w.single(a.Value)
 		} else {
 			w.assignment(a, declaration{})

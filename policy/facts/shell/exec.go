@@ -53,7 +53,7 @@ func (w *walker) negate() {
 // redirected applies the redirections around a command.
 func (w *walker) redirected(s *syntax.Stmt, background bool) text {
 	if len(s.Redirs) == 0 {
-		return w.command(s.Cmd, &redirection{}, background)
+		return w.command(s.Cmd, &w.plainRedirection, background)
 	}
 	in := w.in
 	rd := w.redirect(s.Redirs)

@@ -30,10 +30,17 @@ const maxWords = 20000
 
 // fields expands words into arguments, in all the ways that alternatives give.
 func (w *walker) fields(words []*syntax.Word) []fields {
-	out := []fields{nil}
+	out := []fields{make(fields, 0, len(words))}
 	for _, word := range words {
 		if w.exhausted {
 			return []fields{{{t: opaque()}}}
+		}
+		if s, ok := plain(word); ok && strings.IndexByte(s, '{') < 0 {
+			f := field{t: lit(s), glob: hasMeta(s)}
+			for i := range out {
+				out[i] = append(out[i], f)
+			}
+			continue
 		}
 		for _, part := range w.braces(word) {
 			ways := w.wordFields(part)

@@ -77,7 +77,7 @@ func (w *walker) report(c *invocation) facts.Value {
 		argv[i] = f.t.value()
 	}
 	o := facts.CommandOpts{
-		Pos: c.pos, Redirs: c.rd.list, Background: c.background, In: slices.Clone(w.inside),
+		Pos: c.pos, Redirs: c.rd.list, Background: c.background, In: w.inside,
 		PipeFrom: w.in.from, PipeTo: w.in.to,
 	}
 	if w.in.kind != "" {

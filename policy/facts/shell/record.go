@@ -42,6 +42,14 @@ func (w *walker) joined(names, from []string, pos facts.Pos) {
 	}
 }
 
+// overflow records, once, that a bound was hit.
+func (w *walker) overflow(what string, pos facts.Pos) {
+	if !w.reported["limit "+what] {
+		w.reported["limit "+what] = true
+		w.b.Limit(what, pos)
+	}
+}
+
 // maxSteps bounds the statements that one text is worth, however often its
 // functions are called; about a quarter of a second. Code in code has less.
 const maxSteps = 60_000

@@ -37,7 +37,7 @@ type walker struct {
 	in     *stream
 	fds    map[string]text // files that exec opened, by descriptor
 	calls  []frame
-	inside []string // if, while, function:NAME, outermost first
+	inside []string // never changed in place: if, while, function:NAME, outermost first
 	status tri
 	last   text // the last argument of the last command, $_
 
@@ -48,18 +48,19 @@ type walker struct {
 	aliasing map[string]bool
 	renamed  map[string]string // copies of programs, by path
 
-	forks      int // pipelines and background jobs around this place
-	maybe      int // branches around this place
-	repeat     int // loops and calls around this place: facts may come twice
-	unrolled   int
-	steps      int
-	exhausted  bool
-	told       bool
-	capture    int // whether what commands print is of use
-	files      int // temporary files made
-	arithDepth int
-	substs     int
-	stages     []bool // for each pipeline around: a stage called a running function
+	forks            int // pipelines and background jobs around this place
+	maybe            int // branches around this place
+	repeat           int // loops and calls around this place: facts may come twice
+	unrolled         int
+	plainRedirection redirection // none
+	steps            int
+	exhausted        bool
+	told             bool
+	capture          int // whether what commands print is of use
+	files            int // temporary files made
+	arithDepth       int
+	substs           int
+	stages           []bool // for each pipeline around: a stage called a running function
 }
 
 // pending is code that runs later.
