@@ -349,7 +349,7 @@ func (it *interp) assignItem(n *node, v *val, s *scope) {
 			}
 		case o.kind == kRef && (o.text == "os.environ" || o.text == "os.environb"):
 			it.env("write", key, v, n)
-		case o.kind == kSpace && o.x.self == nil && o.text == "":
+		case o.kind == kSpace && o.x == nil && o.text == "":
 			if name, ok := key.oneText(); ok {
 				it.set(it.module, name, v)
 			}

@@ -29,6 +29,7 @@ type interp struct {
 	loops   int // loops around the place whose rounds are not known
 	unroll  int // rounds of the loops around it that are followed one by one
 	steps   int
+	copied  int // bytes, see maxCopied
 	limit   int
 	over    bool
 	deep    bool

@@ -202,6 +202,10 @@ func TestNames(t *testing.T) {
 		{"dynamic import", "import sys\n__import__(sys.argv[1])", []string{"dyn dyn_import"}},
 		{"attribute of self", "class A:\n    def do(self, name):\n        getattr(self, 'cmd_' + name)()", []string{"!dyn"}},
 		{"attribute of unknown", "def f(o, n):\n    return getattr(o, n)", []string{"!dyn"}},
+		{"module of a class", "import sys\ndef f(cls):\n    return sys.modules[cls.__module__].__dict__", []string{"!dyn"}},
+		{"unknown loaded module", "import sys\nsys.modules[input()].system('id')", []string{"dyn dyn_call"}},
+		{"unknown global", "globals()[input()]('id')", []string{"dyn dyn_call"}},
+		{"traceback", "import sys\ntb = sys.exc_info()[2]\nprint(tb.tb_frame.f_lineno)", []string{"!dyn"}},
 		{"eval unknown", "eval(input())", []string{"dyn opaque_code"}},
 	})
 }

@@ -5,6 +5,7 @@ import "C"
 
 import (
 	"strings"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -46,7 +47,10 @@ type language struct {
 	kinds, fields []string
 }
 
+var ownAllocator = sync.OnceFunc(func() { C.own_allocator() })
+
 func newLanguage() *language {
+	ownAllocator()
 	l := sitter.NewLanguage(grammar.Language())
 	g := &language{Language: l}
 	for i := range l.NodeKindCount() {
@@ -68,16 +72,15 @@ func (g *language) parse(src string) *tree {
 		return nil
 	}
 	text := []byte(src)
-	end := time.Now().Add(parseTime)
-	// A fresh closure that holds nothing but the deadline: the binding keeps
-	// the options for ever.
-	opts := sitter.ParseOptions{ProgressCallback: func(sitter.ParseState) bool { return time.Now().After(end) }}
+	// Not a progress callback: that crosses into Go every hundred operations,
+	// and the binding keeps its options for ever.
+	p.SetTimeoutMicros(uint64(parseTime.Microseconds())) //nolint:staticcheck // see above; the version is pinned
 	t := p.ParseWithOptions(func(i int, _ sitter.Point) []byte {
 		if i >= len(text) {
 			return nil
 		}
 		return text[i:]
-	}, nil, &opts)
+	}, nil, nil)
 	if t == nil {
 		return nil
 	}
