@@ -39,7 +39,12 @@ func (it *interp) attribute(v *val, name string, n *node, s *scope) *val {
 	case kFunc:
 		switch name {
 		case "__name__", "__qualname__":
+			if v.x.fn.lambda {
+				return unknown
+			}
 			return str(v.x.fn.name)
+		case "__globals__":
+			return &val{kind: kSpace}
 		case "__call__", "__wrapped__", "__func__":
 			return v
 		}
@@ -188,7 +193,7 @@ func (it *interp) gadget(v *val, name string, n *node) *val {
 		}
 		return &val{kind: kWrap, x: &extra{self: ref("getattr", "attr"), items: []*val{v}}}
 	case innards[name]:
-		if v.kind == kInst || v.kind == kClass {
+		if v.kind == kInst || v.kind == kClass || v.kind == kFunc {
 			return nil
 		}
 		if strings.HasSuffix(name, "_frame") {

@@ -21,6 +21,8 @@ type function struct {
 	active int
 	memo   map[string]*val
 	opaque *val // what it gives for arguments that are not known
+	// version is the interpreter's, when memo and opaque were made.
+	version int
 }
 
 type param struct {
@@ -251,24 +253,33 @@ func (it *interp) follow(f *function, a *arguments, self *val, n *node) *val {
 		}
 		return derived(a.all()...)
 	}
+	f.refresh(it.version)
 	key, plain := a.key()
-	if plain && self == nil {
+	plain = plain && (self == nil || self.kind == kInst && self == self.x.cls.self)
+	if plain {
 		if v, ok := f.memo[key]; ok {
 			return v
 		}
 	}
-	if f.runs >= maxRuns {
+	if f.body == nil || f.runs >= max(minRuns, runNodes/int(f.body.size)) {
 		return it.callUnknown(f)
 	}
 	vars := f.bind(a, self)
 	v := it.enterFunction(f, vars, n)
-	if plain && self == nil && it.quiet == 0 {
+	if f.refresh(it.version); plain && it.quiet == 0 {
 		if f.memo == nil {
 			f.memo = map[string]*val{}
 		}
 		f.memo[key] = v
 	}
 	return v
+}
+
+// refresh forgets results that were made when other names were bound.
+func (f *function) refresh(version int) {
+	if f.version != version {
+		f.version, f.memo, f.opaque = version, nil, nil
+	}
 }
 
 // key names the arguments, where all are plain constants or unknown.
@@ -278,7 +289,7 @@ func (a *arguments) key() (string, bool) {
 	}
 	var b strings.Builder
 	put := func(v *val) bool {
-		if v == unknown {
+		if v.kind == kUnknown && v.x == nil && (len(v.from) == 0 || len(v.from) == 1 && v.from[0] == "param") {
 			b.WriteString("?;")
 			return true
 		}
@@ -308,6 +319,7 @@ func (a *arguments) key() (string, bool) {
 // callUnknown follows a function once with arguments of which nothing but the
 // defaults is known.
 func (it *interp) callUnknown(f *function) *val {
+	f.refresh(it.version)
 	if f.opaque != nil {
 		return f.opaque
 	}
@@ -334,8 +346,9 @@ func (it *interp) callUnknown(f *function) *val {
 		}
 		vars[p.name] = v
 	}
-	f.opaque = it.enterFunction(f, vars, f.body)
-	return f.opaque
+	v := it.enterFunction(f, vars, f.body)
+	f.version, f.opaque = it.version, v
+	return v
 }
 
 // enterFunction runs the body in a scope of its own.

@@ -5,10 +5,11 @@ import (
 )
 
 const (
-	maxEvalDepth = 400 // nesting of expressions and blocks
-	maxCalls     = 8   // functions of the program within each other
-	maxRuns      = 12  // runs of one function with different arguments
-	maxUnroll    = 256 // rounds of a loop over constants
+	maxEvalDepth = 400  // nesting of expressions and blocks
+	maxCalls     = 8    // functions of the program within each other
+	minRuns      = 8    // runs of one function with different arguments
+	runNodes     = 6000 // more runs, while they cost no more than this
+	maxUnroll    = 256  // rounds of a loop over constants
 	unrollNodes  = 6000
 	stepsPerNode = 40
 	minSteps     = 60_000
@@ -38,6 +39,9 @@ type interp struct {
 	journal []write
 	marks   []int
 	pending []*function
+	// version counts changes to what functions can see beside their arguments.
+	version int
+	missed  map[string]bool // names looked up before they were bound
 	classes []*class
 
 	shape   shape

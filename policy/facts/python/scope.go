@@ -36,6 +36,9 @@ func (it *interp) set(s *scope, name string, v *val) {
 			}
 		}
 	}
+	if old := s.vars[name]; s.fn == nil && (old != nil && !same(old, v) && v.kind != kUnknown || it.missed[name]) {
+		it.version++ // a function that was followed before may see this
+	}
 	if len(it.marks) > 0 {
 		it.journal = append(it.journal, write{s, name, s.vars[name]})
 	}

@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	parseTime = 200 * time.Millisecond
-	maxNodes  = 400_000
+	parseTime  = 200 * time.Millisecond
+	parseAgain = 400 * time.Millisecond
+	maxNodes   = 400_000
 )
 
 // node is one node of a syntax tree, in Go's memory: the tree is copied once
@@ -64,8 +65,16 @@ func newLanguage() *language {
 }
 
 // parse gives nil when the parser gave up at its deadline: some texts keep its
-// error recovery busy for minutes.
+// error recovery busy for minutes. The clock is a wall's, so a machine that is
+// busy with other things gets a second, longer try.
 func (g *language) parse(src string) *tree {
+	if t := g.parseWithin(src, parseTime); t != nil {
+		return t
+	}
+	return g.parseWithin(src, parseAgain)
+}
+
+func (g *language) parseWithin(src string, limit time.Duration) *tree {
 	p := sitter.NewParser()
 	defer p.Close()
 	if err := p.SetLanguage(g.Language); err != nil {
@@ -74,7 +83,7 @@ func (g *language) parse(src string) *tree {
 	text := []byte(src)
 	// Not a progress callback: that crosses into Go every hundred operations,
 	// and the binding keeps its options for ever.
-	p.SetTimeoutMicros(uint64(parseTime.Microseconds())) //nolint:staticcheck // see above; the version is pinned
+	p.SetTimeoutMicros(uint64(limit.Microseconds())) //nolint:staticcheck // see above; the version is pinned
 	t := p.ParseWithOptions(func(i int, _ sitter.Point) []byte {
 		if i >= len(text) {
 			return nil
