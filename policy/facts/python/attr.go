@@ -102,6 +102,9 @@ func (it *interp) attributeOfRef(v *val, name string, n *node) *val {
 	case "__call__", "__func__", "__wrapped__":
 		return v
 	case "__name__", "__qualname__", "__module__":
+		if v.text[0] == '?' {
+			return unknown
+		}
 		return str(v.text[strings.LastIndexByte(v.text, '.')+1:])
 	case "__dict__":
 		return &val{kind: kSpace, x: &extra{self: v}}

@@ -199,6 +199,9 @@ func (it *interp) report(name string, a *arguments, self *val, n *node) *val {
 	if !known && builtins[name] {
 		return derived(a.all()...)
 	}
+	if known {
+		it.reported++
+	}
 	if it.quiet > 0 {
 		return it.typed(name, a, self, facts.Value{})
 	}

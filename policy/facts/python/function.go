@@ -23,6 +23,7 @@ type function struct {
 	opaque *val // what it gives for arguments that are not known
 	// version is the interpreter's, when memo and opaque were made.
 	version int
+	matters bool // it, or what it calls, does something that the tables know
 }
 
 type param struct {
@@ -253,7 +254,7 @@ func (it *interp) follow(f *function, a *arguments, self *val, n *node) *val {
 		}
 		return derived(a.all()...)
 	}
-	f.refresh(it.version)
+	it.refresh(f)
 	key, plain := a.key()
 	plain = plain && (self == nil || self.kind == kInst && self == self.x.cls.self)
 	if plain {
@@ -266,7 +267,7 @@ func (it *interp) follow(f *function, a *arguments, self *val, n *node) *val {
 	}
 	vars := f.bind(a, self)
 	v := it.enterFunction(f, vars, n)
-	if f.refresh(it.version); plain && it.quiet == 0 {
+	if it.refresh(f); plain && it.quiet == 0 {
 		if f.memo == nil {
 			f.memo = map[string]*val{}
 		}
@@ -275,11 +276,14 @@ func (it *interp) follow(f *function, a *arguments, self *val, n *node) *val {
 	return v
 }
 
-// refresh forgets results that were made when other names were bound.
-func (f *function) refresh(version int) {
-	if f.version != version {
-		f.version, f.memo, f.opaque = version, nil, nil
+// refresh forgets results that were made when other names were bound. A
+// function that did nothing in many runs, and is called from others, is left
+// at that: else libraries that keep registers cost more than they are worth.
+func (it *interp) refresh(f *function) {
+	if f.version == it.version || f.runs > idleRuns && !f.matters && len(it.calls) > 0 {
+		return
 	}
+	f.version, f.memo, f.opaque = it.version, nil, nil
 }
 
 // key names the arguments, where all are plain constants or unknown.
@@ -319,7 +323,7 @@ func (a *arguments) key() (string, bool) {
 // callUnknown follows a function once with arguments of which nothing but the
 // defaults is known.
 func (it *interp) callUnknown(f *function) *val {
-	f.refresh(it.version)
+	it.refresh(f)
 	if f.opaque != nil {
 		return f.opaque
 	}
@@ -359,6 +363,7 @@ func (it *interp) enterFunction(f *function, vars map[string]*val, n *node) *val
 	defer it.leave()
 	f.runs++
 	f.active++
+	reported := it.reported
 	it.calls = append(it.calls, f)
 	before, at := it.t, it.at
 	if f.t != it.t {
@@ -369,6 +374,7 @@ func (it *interp) enterFunction(f *function, vars map[string]*val, n *node) *val
 	}
 	defer func() {
 		it.t, it.at = before, at
+		f.matters = f.matters || it.reported > reported
 		f.active--
 		it.calls = it.calls[:len(it.calls)-1]
 	}()
