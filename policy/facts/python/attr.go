@@ -39,7 +39,12 @@ func (it *interp) attribute(v *val, name string, n *node, s *scope) *val {
 	case kFunc:
 		switch name {
 		case "__name__", "__qualname__":
+			if v.x.fn.lambda {
+				return unknown
+			}
 			return str(v.x.fn.name)
+		case "__globals__":
+			return &val{kind: kSpace}
 		case "__call__", "__wrapped__", "__func__":
 			return v
 		}
@@ -97,6 +102,9 @@ func (it *interp) attributeOfRef(v *val, name string, n *node) *val {
 	case "__call__", "__func__", "__wrapped__":
 		return v
 	case "__name__", "__qualname__", "__module__":
+		if v.text[0] == '?' {
+			return unknown
+		}
 		return str(v.text[strings.LastIndexByte(v.text, '.')+1:])
 	case "__dict__":
 		return &val{kind: kSpace, x: &extra{self: v}}
@@ -188,15 +196,17 @@ func (it *interp) gadget(v *val, name string, n *node) *val {
 		}
 		return &val{kind: kWrap, x: &extra{self: ref("getattr", "attr"), items: []*val{v}}}
 	case innards[name]:
-		if v.kind == kInst || v.kind == kClass {
+		if v.kind == kInst || v.kind == kClass || v.kind == kFunc {
 			return nil
-		}
-		it.dynamic(facts.DynReflection, name, n)
-		if name == "__builtins__" {
-			return ref("builtins", "attr")
 		}
 		if strings.HasSuffix(name, "_frame") {
 			return unknown
+		}
+		if name == "__builtins__" || v.isConst() {
+			it.dynamic(facts.DynReflection, name, n)
+		}
+		if name == "__builtins__" {
+			return ref("builtins", "attr")
 		}
 		return &val{kind: kSpace, text: "?"}
 	}
@@ -268,8 +278,7 @@ func (it *interp) itemOfRef(v, key *val, n *node) *val {
 			if key.kind == kStr {
 				return it.eachText(key, func(s string) *val { return ref(canonical(s), "subscript") })
 			}
-			it.dynamic(facts.DynImport, "sys.modules", n, key.origins(0)...)
-			return unknown
+			return fromSomewhere // one that is loaded already
 		}
 		if name == "__main__" {
 			return &val{kind: kSpace}
@@ -347,6 +356,10 @@ func indexed(v, key *val) *val {
 	return out
 }
 
+// fromSomewhere is what a name that is not known stands for in a namespace:
+// calling it is worth a fact.
+var fromSomewhere = &val{from: []string{"namespace"}}
+
 // lookup is a name in a namespace taken as a dictionary.
 func (it *interp) lookup(v, key *val, n *node, s *scope) *val {
 	var self *val
@@ -359,12 +372,10 @@ func (it *interp) lookup(v, key *val, n *node, s *scope) *val {
 	}
 	if len(names) == 0 {
 		switch {
-		case self == nil && v.text == "?":
-			it.dynamic(facts.DynAttr, "namespace", n, key.origins(0)...)
 		case self != nil && self.kind == kRef && it.dangerous(self.text):
 			it.dynamic(facts.DynAttr, self.text, n, key.origins(0)...)
 		case self == nil:
-			return &val{from: []string{"namespace"}}
+			return fromSomewhere
 		}
 		return unknown
 	}
@@ -375,7 +386,11 @@ func (it *interp) lookup(v, key *val, n *node, s *scope) *val {
 		case self != nil:
 			out = join(out, withHow(it.attribute(self, name, n, s), "subscript"))
 		case v.text == "?":
-			out = join(out, it.anyName(name))
+			got := it.anyName(name)
+			if got.kind == kRef {
+				it.dynamic(facts.DynReflection, "namespace of a function or frame: "+name, n)
+			}
+			out = join(out, got)
 		default:
 			out = join(out, withHow(it.name(name, s), "subscript"))
 		}

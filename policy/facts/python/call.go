@@ -86,10 +86,8 @@ func (it *interp) call(f *val, a *arguments, n *node, s *scope) *val {
 			return it.report(f.text+".__call__", a, f, n)
 		}
 	}
-	for _, from := range f.from {
-		if from == "namespace" {
-			it.dynamic(facts.DynCall, "name looked up in a namespace", n, f.from...)
-		}
+	if slices.Contains(f.from, "namespace") {
+		it.dynamic(facts.DynCall, "name looked up in a namespace", n, f.from...)
 	}
 	it.handOver("", a, n)
 	return derived(append(a.all(), f)...)
@@ -152,7 +150,7 @@ func (it *interp) attributeNamed(v, name *val, n *node, s *scope) *val {
 // known can be anything.
 func (it *interp) opaqueAttribute(v, name *val, n *node) {
 	for _, b := range v.branches() {
-		if b.kind == kRef && (b.x == nil || b.x.self == nil) && it.dangerous(b.text) {
+		if b.kind == kRef && (b.x == nil || b.x.self == nil && b.x.how != "type") && it.dangerous(b.text) {
 			it.dynamic(facts.DynAttr, b.text, n, name.origins(0)...)
 		}
 	}
@@ -183,6 +181,9 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 		}
 	}
 	if name[0] == '?' || name[0] == '.' {
+		if slices.Contains(f.from, "namespace") && it.x.runners(it.b.Tables())[name[1:]] {
+			it.dynamic(facts.DynCall, "method "+name[2:]+" of something looked up in a namespace", n, f.from...)
+		}
 		it.handOver("", a, n)
 		return derived(append(a.all(), f)...)
 	}
@@ -197,6 +198,9 @@ func (it *interp) report(name string, a *arguments, self *val, n *node) *val {
 	_, known := it.b.API(name)
 	if !known && builtins[name] {
 		return derived(a.all()...)
+	}
+	if known {
+		it.reported++
 	}
 	if it.quiet > 0 {
 		return it.typed(name, a, self, facts.Value{})

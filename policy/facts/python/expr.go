@@ -99,6 +99,12 @@ func (it *interp) name(name string, s *scope) *val {
 			return ref(full, "from")
 		}
 	}
+	if len(it.calls) > 0 && !it.missed[name] {
+		if it.missed == nil {
+			it.missed = map[string]bool{}
+		}
+		it.missed[name] = true
+	}
 	if builtins[name] {
 		return ref(name, "")
 	}
@@ -302,11 +308,21 @@ func (it *interp) assignAttribute(n *node, v *val, s *scope) {
 	for _, o := range obj.branches() {
 		switch o.kind {
 		case kInst, kClass:
-			o.x.cls.attrs[name] = prefer(o.x.cls.attrs[name], v)
+			it.assignMember(o.x.cls, name, v)
 		case kRef, kObj:
 			it.patch(o, name, v, n)
 		}
 	}
+}
+
+// assignMember sets an attribute that all instances share.
+func (it *interp) assignMember(c *class, name string, v *val) {
+	old := c.member(name, 0)
+	now := prefer(c.attrs[name], v)
+	if old != nil && !same(old, now) && v.kind != kUnknown {
+		it.version++
+	}
+	c.attrs[name] = now
 }
 
 // patch is an assignment to an attribute of something outside. The tables may
@@ -335,6 +351,9 @@ func (it *interp) assignItem(n *node, v *val, s *scope) {
 	for _, o := range obj.branches() {
 		switch {
 		case o.kind == kDict:
+			if old := o.x.dict[dictKey(key)]; old != nil && !same(old, v) && v.kind != kUnknown {
+				it.version++
+			}
 			o.put(key, v)
 		case o.kind == kList:
 			i, ok := key.int()
@@ -343,13 +362,14 @@ func (it *interp) assignItem(n *node, v *val, s *scope) {
 			}
 			if ok && i >= 0 && int(i) < len(o.x.items) {
 				o.x.items[i] = v
+				it.version++
 			} else {
 				o.open = true
 				o.from = mix(o.from, v.origins(0))
 			}
 		case o.kind == kRef && (o.text == "os.environ" || o.text == "os.environb"):
 			it.env("write", key, v, n)
-		case o.kind == kSpace && o.x.self == nil && o.text == "":
+		case o.kind == kSpace && o.x == nil && o.text == "":
 			if name, ok := key.oneText(); ok {
 				it.set(it.module, name, v)
 			}

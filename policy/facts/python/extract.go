@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync/atomic"
 
 	"github.com/caisson-dev/caisson/policy/facts"
 )
@@ -14,6 +16,33 @@ type extractor struct {
 	handlers    map[string]handler
 	statements  map[string]statementFunc
 	expressions map[string]expressionFunc
+	sinks       atomic.Pointer[sinks]
+}
+
+// sinks are the last parts of the names of functions that run code or
+// commands, with a dot before them, by the tables they were read from.
+type sinks struct {
+	tables *facts.Tables
+	names  map[string]bool
+}
+
+// runners gives these names for a scan's tables, which are mostly those of the
+// scan before.
+func (x *extractor) runners(t *facts.Tables) map[string]bool {
+	if s := x.sinks.Load(); s != nil && s.tables == t {
+		return s.names
+	}
+	names := map[string]bool{}
+	for name, api := range t.APIs[facts.Python] {
+		for i := range api.Effects {
+			switch api.Effects[i].Do {
+			case "code", "shell", "argv":
+				names["."+name[strings.LastIndexByte(name, '.')+1:]] = true
+			}
+		}
+	}
+	x.sinks.Store(&sinks{t, names})
+	return names
 }
 
 var _ facts.Extractor = (*extractor)(nil)
@@ -26,7 +55,7 @@ func New() facts.Extractor {
 }
 
 // errUnparsable: the parser found no end in time.
-var errUnparsable = errors.New("the parser gave up after " + parseTime.String())
+var errUnparsable = errors.New("the parser gave up after " + (parseTime + parseAgain).String())
 
 // Extract implements [facts.Extractor].
 func (x *extractor) Extract(_ context.Context, src []byte, b *facts.Builder) error {

@@ -22,6 +22,7 @@ typedef struct {
 	uint32_t row, column;
 } TSPoint;
 
+extern void ts_set_allocator(void *(*)(size_t), void *(*)(size_t, size_t), void *(*)(void *, size_t), void (*)(void *));
 extern uint16_t ts_node_symbol(TSNode);
 extern uint32_t ts_node_start_byte(TSNode);
 extern uint32_t ts_node_end_byte(TSNode);
@@ -83,3 +84,5 @@ uint32_t flatten(const void *node, flat_node *out, uint32_t max) {
 	ts_tree_cursor_delete(&c);
 	return n;
 }
+
+void own_allocator(void) { ts_set_allocator(NULL, NULL, NULL, NULL); }

@@ -71,7 +71,7 @@ func (it *interp) field(f string, a *arguments, auto *int, n *node) *val {
 	if i := strings.IndexAny(f, ".["); i >= 0 {
 		name, rest = f[:i], f[i:]
 	}
-	for _, inner := range []string{"__globals__", "__class__", "__builtins__", "__init__"} {
+	for _, inner := range []string{"__globals__", "__builtins__", "__subclasses__"} {
 		if strings.Contains(rest, inner) {
 			it.dynamic(facts.DynReflection, "format field "+inner, n)
 			break

@@ -416,6 +416,9 @@ func (c *invocation) listMethod(name string) *val {
 	if !v.isSeq() {
 		return derived(append(c.all(), v)...)
 	}
+	if len(c.it.calls) == 0 && name != "copy" {
+		c.it.version++
+	}
 	switch name {
 	case "append", "add":
 		if len(c.pos) > 0 && len(v.x.items) < 8192 {

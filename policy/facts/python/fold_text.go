@@ -74,17 +74,19 @@ func (it *interp) interpolation(n *node, s *scope) *val {
 
 // strings is "a" "b".
 func (it *interp) strings(n *node, s *scope) *val {
-	var acc *val
-	n.each(func(c *node) {
-		v := it.eval(c, s)
-		if acc == nil {
-			acc = v
-		} else {
-			acc = concat(acc, v)
-		}
-	})
-	if acc == nil {
+	var parts []*val
+	n.each(func(c *node) { parts = append(parts, it.eval(c, s)) })
+	if len(parts) == 0 {
 		return str("")
+	}
+	if text, ok := joinPlain(str(""), parts); ok {
+		c := *parts[0]
+		c.text = text
+		return &c
+	}
+	acc := parts[0]
+	for _, p := range parts[1:] {
+		acc = it.concat(acc, p)
 	}
 	return acc
 }
@@ -253,11 +255,10 @@ func toBytes(c *invocation) *val {
 	case v.kind == kBytes:
 		return v
 	case v.kind == kInt:
-		if n, ok := v.int(); ok && n >= 0 && n < facts.MaxFolded {
-			return bytes_(strings.Repeat("\x00", int(n)))
+		if n, ok := v.int(); ok && n >= 0 {
+			return bytes_(strings.Repeat("\x00", int(min(n, facts.MaxFolded))))
 		}
-		n, _ := v.int()
-		return &val{from: v.from, x: &extra{size: int(min(max(n, 0), 1<<31-1))}}
+		return derived(v)
 	}
 	if out, ok := bytesOf(v, c.it, c.n); ok {
 		return out

@@ -21,6 +21,9 @@ type function struct {
 	active int
 	memo   map[string]*val
 	opaque *val // what it gives for arguments that are not known
+	// version is the interpreter's, when memo and opaque were made.
+	version int
+	matters bool // it, or what it calls, does something that the tables know
 }
 
 type param struct {
@@ -251,24 +254,36 @@ func (it *interp) follow(f *function, a *arguments, self *val, n *node) *val {
 		}
 		return derived(a.all()...)
 	}
+	it.refresh(f)
 	key, plain := a.key()
-	if plain && self == nil {
+	plain = plain && (self == nil || self.kind == kInst && self == self.x.cls.self)
+	if plain {
 		if v, ok := f.memo[key]; ok {
 			return v
 		}
 	}
-	if f.runs >= maxRuns {
+	if f.body == nil || f.runs >= max(minRuns, runNodes/int(f.body.size)) {
 		return it.callUnknown(f)
 	}
 	vars := f.bind(a, self)
 	v := it.enterFunction(f, vars, n)
-	if plain && self == nil && it.quiet == 0 {
+	if it.refresh(f); plain && it.quiet == 0 {
 		if f.memo == nil {
 			f.memo = map[string]*val{}
 		}
 		f.memo[key] = v
 	}
 	return v
+}
+
+// refresh forgets results that were made when other names were bound. A
+// function that did nothing in many runs, and is called from others, is left
+// at that: else libraries that keep registers cost more than they are worth.
+func (it *interp) refresh(f *function) {
+	if f.version == it.version || f.runs > idleRuns && !f.matters && len(it.calls) > 0 {
+		return
+	}
+	f.version, f.memo, f.opaque = it.version, nil, nil
 }
 
 // key names the arguments, where all are plain constants or unknown.
@@ -278,7 +293,7 @@ func (a *arguments) key() (string, bool) {
 	}
 	var b strings.Builder
 	put := func(v *val) bool {
-		if v == unknown {
+		if v.kind == kUnknown && v.x == nil && (len(v.from) == 0 || len(v.from) == 1 && v.from[0] == "param") {
 			b.WriteString("?;")
 			return true
 		}
@@ -308,6 +323,7 @@ func (a *arguments) key() (string, bool) {
 // callUnknown follows a function once with arguments of which nothing but the
 // defaults is known.
 func (it *interp) callUnknown(f *function) *val {
+	it.refresh(f)
 	if f.opaque != nil {
 		return f.opaque
 	}
@@ -334,8 +350,9 @@ func (it *interp) callUnknown(f *function) *val {
 		}
 		vars[p.name] = v
 	}
-	f.opaque = it.enterFunction(f, vars, f.body)
-	return f.opaque
+	v := it.enterFunction(f, vars, f.body)
+	f.version, f.opaque = it.version, v
+	return v
 }
 
 // enterFunction runs the body in a scope of its own.
@@ -346,6 +363,7 @@ func (it *interp) enterFunction(f *function, vars map[string]*val, n *node) *val
 	defer it.leave()
 	f.runs++
 	f.active++
+	reported := it.reported
 	it.calls = append(it.calls, f)
 	before, at := it.t, it.at
 	if f.t != it.t {
@@ -356,6 +374,7 @@ func (it *interp) enterFunction(f *function, vars map[string]*val, n *node) *val
 	}
 	defer func() {
 		it.t, it.at = before, at
+		f.matters = f.matters || it.reported > reported
 		f.active--
 		it.calls = it.calls[:len(it.calls)-1]
 	}()

@@ -96,7 +96,7 @@ func (c *invocation) setattr() *val {
 		case !ok:
 			c.it.opaqueAttribute(o, name, c.n)
 		case o.kind == kInst || o.kind == kClass:
-			o.x.cls.attrs[s] = prefer(o.x.cls.attrs[s], v)
+			c.it.assignMember(o.x.cls, s, v)
 		case o.kind == kRef || o.kind == kObj:
 			c.it.patch(o, s, v, c.n)
 		}
@@ -181,6 +181,7 @@ func (c *invocation) dictUpdate() *val {
 	if c.self == nil || c.self.kind != kDict {
 		return nil
 	}
+	c.it.version++
 	for _, v := range c.pos {
 		c.self.merge(v)
 	}

@@ -5,13 +5,15 @@ import (
 )
 
 const (
-	maxEvalDepth = 400 // nesting of expressions and blocks
-	maxCalls     = 8   // functions of the program within each other
-	maxRuns      = 12  // runs of one function with different arguments
-	maxUnroll    = 256 // rounds of a loop over constants
+	maxEvalDepth = 400  // nesting of expressions and blocks
+	maxCalls     = 8    // functions of the program within each other
+	minRuns      = 8    // runs of one function with different arguments
+	idleRuns     = 40   // see refresh
+	runNodes     = 6000 // more runs, while they cost no more than this
+	maxUnroll    = 256  // rounds of a loop over constants
 	unrollNodes  = 6000
-	stepsPerNode = 40
-	minSteps     = 60_000
+	stepsPerNode = 60
+	minSteps     = 100_000
 )
 
 // interp walks one text as the program would run: it takes every branch, binds
@@ -29,6 +31,7 @@ type interp struct {
 	loops   int // loops around the place whose rounds are not known
 	unroll  int // rounds of the loops around it that are followed one by one
 	steps   int
+	copied  int // bytes, see maxCopied
 	limit   int
 	over    bool
 	deep    bool
@@ -37,7 +40,11 @@ type interp struct {
 	journal []write
 	marks   []int
 	pending []*function
-	classes []*class
+	// version counts changes to what functions can see beside their arguments.
+	version  int
+	reported int             // calls that the tables know, and what could not be told
+	missed   map[string]bool // names looked up before they were bound
+	classes  []*class
 
 	shape   shape
 	patched map[string]*val // attributes of modules that the program replaced
@@ -121,6 +128,7 @@ func (it *interp) pos(n *node) facts.Pos {
 
 // dynamic reports what could not be told.
 func (it *interp) dynamic(kind, detail string, n *node, from ...string) {
+	it.reported++
 	if it.quiet == 0 {
 		it.b.Dynamic(kind, detail, it.pos(n), from...)
 	}

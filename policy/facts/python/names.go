@@ -104,8 +104,7 @@ var sameName = map[string]string{
 // known, can be anything; tables may add to them.
 var dangerousModules = map[string]bool{
 	"os": true, "subprocess": true, "sys": true, "builtins": true, "shutil": true, "ctypes": true, "importlib": true,
-	"pty": true, "socket": true, "runpy": true, "code": true, "codeop": true, "pickle": true, "marshal": true,
-	"multiprocessing": true, "signal": true, "pathlib": true, "requests": true,
+	"pty": true, "socket": true, "runpy": true, "pickle": true, "marshal": true, "requests": true,
 }
 
 // builtins are the names that need no import.

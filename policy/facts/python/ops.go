@@ -54,7 +54,7 @@ func (it *interp) operate(op string, a, b *val, n *node) *val {
 			return &val{kind: a.kind, open: a.open || b.open, x: &extra{items: items}}
 		}
 		if isTextual(a) || isTextual(b) {
-			return concat(a, b)
+			return it.concat(a, b)
 		}
 	case "*":
 		if v := times(a, b); v != nil {
@@ -94,6 +94,19 @@ func (it *interp) operate(op string, a, b *val, n *node) *val {
 
 func isTextual(v *val) bool {
 	return v.isText() || v.kind == kUnknown && v.x != nil && (v.x.pre != "" || v.x.suf != "")
+}
+
+// maxCopied bounds the bytes that folding a text by pieces copies.
+const maxCopied = 32 << 20
+
+// concat is the function of that name, within a bound on its work.
+func (it *interp) concat(a, b *val) *val {
+	it.copied += len(a.text) + len(b.text)
+	if it.copied > maxCopied {
+		it.over = true
+		return derived(a, b)
+	}
+	return concat(a, b)
 }
 
 // concat joins two texts; what is known at the ends survives.
@@ -181,8 +194,7 @@ func times(a, b *val) *val {
 			return derived(a)
 		}
 		if int64(len(s))*n > facts.MaxFolded {
-			size := int64(len(s)) * min(n, math.MaxInt32)
-			return &val{from: a.from, x: &extra{size: int(min(size, math.MaxInt32))}}
+			n = facts.MaxFolded / int64(max(len(s), 1)) // as good as more, and known to be large
 		}
 		return text(a.kind, strings.Repeat(s, int(n))).with(a.from)
 	case a.isSeq():

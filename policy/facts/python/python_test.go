@@ -202,6 +202,24 @@ func TestNames(t *testing.T) {
 		{"dynamic import", "import sys\n__import__(sys.argv[1])", []string{"dyn dyn_import"}},
 		{"attribute of self", "class A:\n    def do(self, name):\n        getattr(self, 'cmd_' + name)()", []string{"!dyn"}},
 		{"attribute of unknown", "def f(o, n):\n    return getattr(o, n)", []string{"!dyn"}},
+		{"global changed later", "import os\nc = 'ls'\ndef f():\n    os.system(c)\nf()\nc = 'rm -rf /'\nf()", []string{rm}},
+		{"global changed much later", "import os\nc = 'ls'\ndef f(x):\n    os.system(c)\n" + strings.Repeat("f(object())\n", 300) + "c = 'rm -rf /'\nf(1)", []string{rm}},
+		{"global bound late", "import os\ndef f():\n    os.system(c)\ntry:\n    f()\nexcept NameError:\n    c = 'rm -rf /'\nf()", []string{rm}},
+		{"attribute changed later", "import os\nclass A:\n    c = 'ls'\n    def go(self):\n        os.system(self.c)\na = A()\na.go()\na.c = 'rm -rf /'\na.go()", []string{rm}},
+		{"item changed later", "import os\nd = {'c': 'ls'}\ndef f():\n    os.system(d['c'])\nf()\nd['c'] = 'rm -rf /'\nf()", []string{rm}},
+		{"many commands", "import os\ndef sh(c):\n    os.system(c)\n" + strings.Repeat("sh('ls')\n", 3) + manyCommands(40), []string{"sh make target 39", "!dyn"}},
+		{"module of a class", "import sys\ndef f(cls):\n    return sys.modules[cls.__module__].__dict__", []string{"!dyn"}},
+		{"unknown loaded module", "import sys\nsys.modules[input()].system('id')", []string{"dyn dyn_call"}},
+		{"unknown global", "globals()[input()]('id')", []string{"dyn dyn_call"}},
+		{"traceback", "import sys\ntb = sys.exc_info()[2]\nprint(tb.tb_frame.f_lineno)", []string{"!dyn"}},
 		{"eval unknown", "eval(input())", []string{"dyn opaque_code"}},
 	})
+}
+
+func manyCommands(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "sh('make target %d')\n", i)
+	}
+	return b.String()
 }

@@ -1,7 +1,5 @@
 package python
 
-import "maps"
-
 // scope holds the names of a module, a class body or one call of a function.
 type scope struct {
 	vars    map[string]*val
@@ -35,6 +33,10 @@ func (it *interp) set(s *scope, name string, v *val) {
 				break
 			}
 		}
+	}
+	if old := s.vars[name]; s.fn == nil && (old != nil && !same(old, v) && v.kind != kUnknown || it.missed[name]) {
+		it.version++ // a function that was followed before may see this
+		delete(it.missed, name)
 	}
 	if len(it.marks) > 0 {
 		it.journal = append(it.journal, write{s, name, s.vars[name]})
@@ -138,7 +140,3 @@ func (it *interp) find(s *scope, name string) (*val, bool) {
 	}
 	return nil, false
 }
-
-// copyVars is used by code that runs beside the program (eval with its own
-// names).
-func (s *scope) copyVars() map[string]*val { return maps.Clone(s.vars) }

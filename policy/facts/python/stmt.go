@@ -315,7 +315,7 @@ func (it *interp) repeat(s *scope, body func()) {
 		body()
 		for _, w := range it.journal[mark:] {
 			now := w.s.vars[w.name]
-			if w.old != nil && now != nil && !same(w.old, now) && now.kind != kUnknown {
+			if w.old != nil && now != nil && !same(w.old, now) && now.kind > kFloat {
 				changed = true
 			}
 		}

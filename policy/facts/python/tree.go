@@ -5,6 +5,7 @@ import "C"
 
 import (
 	"strings"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -13,8 +14,9 @@ import (
 )
 
 const (
-	parseTime = 200 * time.Millisecond
-	maxNodes  = 400_000
+	parseTime  = 200 * time.Millisecond
+	parseAgain = 400 * time.Millisecond
+	maxNodes   = 400_000
 )
 
 // node is one node of a syntax tree, in Go's memory: the tree is copied once
@@ -46,7 +48,10 @@ type language struct {
 	kinds, fields []string
 }
 
+var ownAllocator = sync.OnceFunc(func() { C.own_allocator() })
+
 func newLanguage() *language {
+	ownAllocator()
 	l := sitter.NewLanguage(grammar.Language())
 	g := &language{Language: l}
 	for i := range l.NodeKindCount() {
@@ -60,24 +65,31 @@ func newLanguage() *language {
 }
 
 // parse gives nil when the parser gave up at its deadline: some texts keep its
-// error recovery busy for minutes.
+// error recovery busy for minutes. The clock is a wall's, so a machine that is
+// busy with other things gets a second, longer try.
 func (g *language) parse(src string) *tree {
+	if t := g.parseWithin(src, parseTime); t != nil {
+		return t
+	}
+	return g.parseWithin(src, parseAgain)
+}
+
+func (g *language) parseWithin(src string, limit time.Duration) *tree {
 	p := sitter.NewParser()
 	defer p.Close()
 	if err := p.SetLanguage(g.Language); err != nil {
 		return nil
 	}
 	text := []byte(src)
-	end := time.Now().Add(parseTime)
-	// A fresh closure that holds nothing but the deadline: the binding keeps
-	// the options for ever.
-	opts := sitter.ParseOptions{ProgressCallback: func(sitter.ParseState) bool { return time.Now().After(end) }}
+	// Not a progress callback: that crosses into Go every hundred operations,
+	// and the binding keeps its options for ever.
+	p.SetTimeoutMicros(uint64(limit.Microseconds())) //nolint:staticcheck // see above; the version is pinned
 	t := p.ParseWithOptions(func(i int, _ sitter.Point) []byte {
 		if i >= len(text) {
 			return nil
 		}
 		return text[i:]
-	}, nil, &opts)
+	}, nil, nil)
 	if t == nil {
 		return nil
 	}
