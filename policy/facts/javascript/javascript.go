@@ -36,7 +36,8 @@ var (
 	_ facts.Extractor = (*Extractor)(nil)
 
 	errTime = errors.New("not parsed in time")
-	errDeep = errors.New("nested too deeply")
+	errDeep   = errors.New("nested too deeply")
+	errSyntax = errors.New("no statement can be read")
 )
 
 // New gives the extractor of JavaScript. Its grammar reads JSX too.
@@ -64,6 +65,7 @@ func (x *Extractor) Extract(ctx context.Context, src []byte, b *facts.Builder) e
 	if t == nil {
 		return errTime
 	}
+	b.Node()
 	b.SyntaxErrors(t.errors)
 	if t.tooDeep {
 		b.Dynamic(facts.DynTooDeep, errDeep.Error(), facts.Pos{})
@@ -73,6 +75,9 @@ func (x *Extractor) Extract(ctx context.Context, src []byte, b *facts.Builder) e
 	}
 	w := newWalk(b, g, t)
 	w.program()
+	if t.broken() {
+		return errSyntax
+	}
 	return ctx.Err()
 }
 

@@ -186,6 +186,11 @@ func (w *walk) memberRef(v *val, key, how string, n id, depth int) *val {
 		return w.got(m, v, n)
 	}
 	switch o.role {
+	case proxy:
+		if m, ok := w.proxied(v, "get", []*val{text(key), v}, n); ok {
+			return m
+		}
+		return w.member(o.items[0], key, how, n)
 	case array:
 		if m := arrayMember(v, key); m != nil {
 			return m
@@ -357,6 +362,11 @@ func (w *walk) unknownMember(v, key *val, n id) *val {
 			out = union(out, w.unknownMember(a, key, n))
 		}
 		return out
+	case v.ref != nil && v.ref.role == proxy:
+		if m, ok := w.proxied(v, "get", []*val{key, v}, n); ok {
+			return m
+		}
+		return w.unknownMember(v.ref.items[0], key, n)
 	case v.ref != nil:
 		return anyMember(v)
 	case v.name == envName:

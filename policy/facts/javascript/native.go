@@ -16,6 +16,7 @@ var natives map[string]native
 func init() {
 	natives = map[string]native{
 		"require": nativeRequire, "import": nativeImport, "module._load": nativeLoad,
+		"module.register": nativeImport, "worker_threads.Worker": nativeWorker, "Worker": nativeWorker,
 		"process.getBuiltinModule": nativeLoad, "process.mainModule.require": nativeLoad, "module.createRequire": nativeCreateRequire,
 		"module.createRequireFromPath": nativeCreateRequire, "require.resolve": nativeKeep,
 		"eval": nativeEval, "Function": nativeFunction, "setTimeout": nativeTimer, "setInterval": nativeTimer,
@@ -89,6 +90,14 @@ func nativeLoad(w *walk, s *site) (*val, bool) {
 	return w.importModule(s.arg(0), "require", "", nil, s.n), true
 }
 
+// nativeWorker starts a program that may stand in its address.
+func nativeWorker(w *walk, s *site) (*val, bool) {
+	if url, ok := s.arg(0).one(); ok && strings.HasPrefix(url, "data:") {
+		w.dataModule(url, s.n)
+	}
+	return nil, false
+}
+
 func nativeCreateRequire(*walk, *site) (*val, bool) { return named("require", "alias"), true }
 
 func nativeFirst(_ *walk, s *site) (*val, bool) { return settled(s.arg(0)), true }
@@ -139,9 +148,23 @@ func nativeTimer(w *walk, s *site) (*val, bool) {
 	return &val{Value: facts.Value{Type: s.name}}, true
 }
 
+// nativeProxy keeps what a proxy stands for, with the functions that answer for it.
 func nativeProxy(w *walk, s *site) (*val, bool) {
-	w.handOver(s, nil)
-	return s.arg(0), true
+	h := s.arg(1)
+	if h.ref == nil || h.ref.props["get"] == nil && h.ref.props["apply"] == nil && h.ref.props["construct"] == nil {
+		w.handOver(s, nil)
+		return s.arg(0), true
+	}
+	return &val{ref: &object{role: proxy, items: []*val{s.arg(0), h}}}, true
+}
+
+// proxied asks the function of a proxy that is called how, if it has one.
+func (w *walk) proxied(v *val, how string, args []*val, n id) (*val, bool) {
+	f := v.ref.items[1].ref.props[how]
+	if f == nil {
+		return nil, false
+	}
+	return w.back(f, append([]*val{v.ref.items[0]}, args...), n), true
 }
 
 // nativePromise runs the function that a promise is made of.

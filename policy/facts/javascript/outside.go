@@ -140,6 +140,9 @@ func (w *walk) pipes(s *site) {
 		return false
 	}
 	joined := false
+	if last(s.name) == "pipe" || last(s.name) == "pipeline" {
+		w.flows(s)
+	}
 	switch {
 	case last(s.name) == "pipe" && process(s.name):
 		joined = remote(s.arg(0))
@@ -159,6 +162,33 @@ func (w *walk) pipes(s *site) {
 	if joined {
 		w.structure(facts.StructRecvExec, "a connection is joined to a process", s.n)
 	}
+}
+
+// flows follows what is piped: into a request it is sent, into a file it is written.
+func (w *walk) flows(s *site) {
+	ends := s.args
+	if s.this != nil && last(s.name) == "pipe" {
+		ends = append([]*val{s.this}, s.args...)
+	}
+	var from []string
+	for i, to := range ends {
+		if i > 0 && to.foreign() && len(from) > 0 {
+			data := opaque(from)
+			if name := to.Type + ".write"; w.known(name) {
+				w.emit(&site{n: s.n, name: name, args: []*val{data}, recv: recvOf(to), how: "value"})
+			}
+			if to.Type == "fs.createWriteStream" && len(to.Recv) > 0 && w.quiet == 0 {
+				w.b.File(facts.Use{Pos: w.pos(s.n), Op: facts.OpWrite, What: to.Recv[0], By: s.name, Data: data.Value})
+			}
+		}
+		from = merge(from, to.origins())
+	}
+}
+
+// known reports that the tables say something of a name.
+func (w *walk) known(name string) bool {
+	_, ok := w.b.API(name)
+	return ok
 }
 
 func networked(name string) bool {

@@ -148,6 +148,18 @@ func (f *flattener) node(fields bool) (node, bool) {
 	return n, true
 }
 
+// broken reports that there is nothing at the top but errors.
+func (t *tree) broken() bool {
+	errors := 0
+	for c := t.nodes[0].first; c != 0; c = t.nodes[c].next {
+		if t.nodes[c].kind != kError {
+			return false
+		}
+		errors++
+	}
+	return errors > 0
+}
+
 // text is the source of a node.
 func (t *tree) text(n id) string {
 	nd := &t.nodes[n]

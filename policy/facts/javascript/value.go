@@ -40,6 +40,7 @@ const (
 	resolver // what settles a promise
 	regex
 	promise
+	proxy // items: what it stands for, and what gives its members and results in place of that
 )
 
 // object is an object of the program.

@@ -220,6 +220,9 @@ func (w *walk) emit(s *site) *val {
 			c.Kwargs = f
 		}
 	}
+	if text, ok := c.Args, s.tag && strings.HasPrefix(s.name, "execa"); ok {
+		c.Args = []facts.Value{words(text[0])}
+	}
 	if w.quiet > 0 {
 		return of(facts.Value{Type: s.name, From: s.origins()})
 	}
@@ -245,6 +248,19 @@ func (w *walk) emit(s *site) *val {
 	v := of(w.b.Call(c))
 	w.emitted[key.String()] = v
 	return v
+}
+
+// words are the parts of a command line that no shell reads.
+func words(v facts.Value) facts.Value {
+	line, ok := v.One()
+	if !ok {
+		return facts.List(v)
+	}
+	var out []facts.Value
+	for _, f := range strings.Fields(line) {
+		out = append(out, facts.Text(f))
+	}
+	return facts.List(out...)
 }
 
 // argument is what a call is given. A name that nothing is known of is a variable that someone else sets.
