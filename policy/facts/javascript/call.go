@@ -215,7 +215,7 @@ func (w *walk) applyRef(callee *val, s *site) *val {
 		return w.apply(o.items[0], s)
 	case resolver:
 		if o.base != nil && o.base.ref != nil {
-			o.base.ref.made = union(o.base.ref.made, settled(s.arg(0)))
+			w.resolve(o.base.ref, settled(s.arg(0)))
 		}
 		return undefined
 	}
@@ -279,7 +279,7 @@ func (w *walk) applyName(callee *val, s *site) *val {
 			return opaque(s.origins())
 		}
 	}
-	if pureName(s.name) {
+	if pureName(s.name) && !w.known(s.name) {
 		w.handOver(s, s.origins())
 		return opaque(s.origins())
 	}

@@ -72,6 +72,11 @@ func (w *walk) member(v *val, key, how string, n id) *val {
 		if m := w.memberRef(v, key, how, n, 8); m != nil {
 			return m
 		}
+		for _, proto := range []string{"Object", "Array", "Function"} {
+			if m := w.extra[proto+".prototype."+key]; m != nil {
+				return m
+			}
+		}
 		if v.ref.open || v.ref.from != nil {
 			return opaque(v.ref.from)
 		}
@@ -79,6 +84,9 @@ func (w *walk) member(v *val, key, how string, n id) *val {
 	case v.name != "":
 		return w.foreignMember(v, key, how, n)
 	case v.foreign():
+		if o := w.extraOf[v]; o != nil && o.props[key] != nil {
+			return o.props[key]
+		}
 		if key == "constructor" {
 			return named(v.Type, how)
 		}
@@ -141,6 +149,9 @@ func (w *walk) memberText(v *val, key, proto string) *val {
 		return named(proto, "constructor")
 	case "__proto__":
 		return named(proto+".prototype", "")
+	}
+	if m := w.extra[proto+".prototype."+key]; m != nil {
+		return m
 	}
 	if i, ok := index(key); ok {
 		if r, ok := charAt(v, i); ok {
@@ -335,6 +346,9 @@ func (w *walk) foreignMember(v *val, key, how string, n id) *val {
 		return v
 	case name == "":
 		return opaque(v.From)
+	}
+	if m := w.extra[name]; m != nil {
+		return m
 	}
 	if key == "constructor" {
 		how = "constructor"

@@ -44,7 +44,8 @@ func init() {
 		"Reflect.getOwnPropertyDescriptor": nativeDescriptor, "path.join": nativePathJoin, "path.resolve": nativePathResolve,
 		"path.normalize": nativePathJoin, "path.dirname": nativePathDir, "path.basename": nativePathBase, "path.extname": nativePathExt,
 		"os.homedir": nativeHome, "os.tmpdir": nativeTmp, "process.cwd": nativeCwd, "url.fileURLToPath": nativeFilePath,
-		"url.pathToFileURL": nativeFirst, "URL": nativeURL, "RegExp": nativeRegExp, "Map": nativeMap, "Set": nativeMap,
+		"url.pathToFileURL": nativeFirst, "URL": nativeURL, "RegExp": nativeRegExp, "Map": nativeMap, "Set": nativeMap, "WeakMap": nativeMap, "WeakSet": nativeMap,
+		"Error": nativeError, "TypeError": nativeError, "RangeError": nativeError,
 		"Math.floor": nativeMath(math.Floor), "Math.ceil": nativeMath(math.Ceil), "Math.round": nativeMath(func(f float64) float64 { return math.Floor(f + 0.5) }),
 		"Math.abs": nativeMath(math.Abs), "Math.trunc": nativeMath(math.Trunc), "Math.sqrt": nativeMath(math.Sqrt),
 		"console.log": nativePrint, "console.info": nativePrint, "console.error": nativePrint, "console.dir": nativePrint,
@@ -70,7 +71,7 @@ var pureRoots = map[string]bool{
 	"clearImmediate": true, "setTimeout": true, "setInterval": true, "setImmediate": true, "queueMicrotask": true,
 	"describe": true, "it": true, "test": true, "expect": true, "TextDecoder": true, "TextEncoder": true, "import": true,
 	"URLSearchParams": true, "structuredClone": true, "atob": true, "btoa": true, "decodeURIComponent": true, "decodeURI": true,
-	"unescape": true, "Buffer": true, "module": true, "AbortController": true, "Event": true, "CustomEvent": true,
+	"unescape": true, "Buffer": true, "AbortController": true, "Event": true, "CustomEvent": true,
 }
 
 func nativeRequire(w *walk, s *site) (*val, bool) {
@@ -142,8 +143,13 @@ func nativeTimer(w *walk, s *site) (*val, bool) {
 			rest = rest[1:]
 		}
 		w.apply(a, &site{n: s.n, args: rest, how: "value"})
+	case a.ref != nil && a.ref.role == bound:
+		w.apply(a, &site{n: s.n})
 	default:
 		w.handOver(s, nil)
+		if fn := a.ref; fn != nil && fn.fn != nil && len(s.args) > 2 {
+			fn.fn.given = s.args[2:]
+		}
 	}
 	return &val{Value: facts.Value{Type: s.name}}, true
 }
@@ -254,6 +260,11 @@ func (w *walk) thenable(obj *val, key string, s *site) (*val, bool) {
 	if obj.ref != nil && (obj.ref.props[key] != nil || obj.ref.role == instance) || len(s.args) == 0 {
 		return nil, false
 	}
+	if p := obj.ref; p != nil && p.role == promise && p.made == nil && len(p.waits) < maxAlts && key == "then" {
+		next := &val{ref: &object{role: promise}}
+		p.waits = append(p.waits, wait{s.arg(0), next, s.n})
+		return next, true
+	}
 	v := settled(obj)
 	switch key {
 	case "then":
@@ -270,6 +281,16 @@ func (w *walk) thenable(obj *val, key string, s *site) (*val, bool) {
 	}
 	w.back(s.arg(0), nil, s.n)
 	return obj, true
+}
+
+// resolve gives a promise its value, and calls what waits for it.
+func (w *walk) resolve(p *object, v *val) {
+	p.made = union(p.made, v)
+	waits := p.waits
+	p.waits = nil
+	for _, next := range waits {
+		w.resolve(next.promise.ref, settled(w.back(next.f, []*val{v}, next.n)))
+	}
 }
 
 // back calls a function that the program handed over.

@@ -56,6 +56,13 @@ type object struct {
 	fn    *function       // closure; constructor of a class
 	decl  *declaration    // class
 	from  []string
+	waits []wait // for a promise
+}
+
+// wait is a function that is called when a promise has its value, and the promise of what it gives.
+type wait struct {
+	f, promise *val
+	n          id
 }
 
 const (

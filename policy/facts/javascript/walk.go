@@ -35,6 +35,11 @@ type walk struct {
 	times     map[place]int
 	trees     map[string]*tree
 	exports   *val
+	withs     []*val // objects of with statements around the current place
+	thrown    *val   // by what ran so far within a try statement
+	// extra are members that the program gave to what is not its own: by name, or by the object.
+	extra   map[string]*val
+	extraOf map[*val]*object
 
 	index     *val
 	indexAt   id
@@ -71,6 +76,9 @@ func newWalk(b *facts.Builder, g *grammar, t *tree) *walk {
 	w.serial = map[*object]int{}
 	w.varNames, w.assigns = map[place][]string{}, map[place][]string{}
 	w.emitted, w.trees = map[string]*val{}, map[string]*tree{}
+	w.extra, w.extraOf = map[string]*val{}, map[*val]*object{}
+	w.exports = &val{ref: &object{role: plain, open: true}}
+	w.extra["module.exports"] = w.exports
 	return w
 }
 
