@@ -81,6 +81,10 @@ func (w *walk) unknownMethod(obj *val, key string, s *site) (*val, bool) {
 		w.handOver(s, from)
 		return opaque(from), true
 	}
+	if key == "pipe" {
+		s.name = "pipe"
+		w.pipes(s)
+	}
 	item := opaque(obj.From)
 	for _, f := range s.args {
 		f.all(func(f *val) {

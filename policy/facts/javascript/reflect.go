@@ -2,8 +2,6 @@ package javascript
 
 import (
 	"strings"
-
-	"github.com/caisson-dev/caisson/policy/facts"
 )
 
 // reflected calls a function through another: call, apply, bind and Reflect.
