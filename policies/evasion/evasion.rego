@@ -124,7 +124,7 @@ findings contains {"id": "SBX-EV-0007", "at": f.at, "msg": sprintf("encoded text
 	some f in input.files[op][class]
 	some from in f.from
 	from in {"encoded", "decoded"}
-	regex.match(`\\.(py|sh|js|pl|rb|php|so|exe|bin|bash)$`, f.path)
+	regex.match(`\.(py|sh|js|pl|rb|php|so|exe|bin|bash)$`, f.path)
 }
 
 # METADATA
@@ -162,13 +162,14 @@ findings contains {"id": "SBX-EV-0008", "at": e.at, "msg": sprintf("%s is set", 
 #   remediation: "Leave logs and histories alone."
 #   match:
 #     - {"language": "bash", "code": "rm ~/.bash_history"}
+#     - {"language": "bash", "code": "history -c"}
 #     - {"language": "bash", "code": "echo > /var/log/auth.log"}
 #   not_match:
 #     - {"language": "bash", "code": "rm app.log"}
-findings contains {"id": "SBX-EV-0009", "at": a.at, "msg": "the shell's history is cleared"} if {
-	some a in input.actions.history
-	some arg in a.args
-	arg in {"-c", "-cw", "-w"}
+findings contains {"id": "SBX-EV-0009", "at": c.at, "msg": "the shell's history is cleared"} if {
+	some c in input.commands.history
+	some flag in {"c", "w", "d"}
+	flag in c.flags
 }
 
 findings contains {"id": "SBX-EV-0009", "at": f.at, "msg": sprintf("%s is altered by %s", [f.path, f.by])} if {
@@ -207,4 +208,56 @@ findings contains {"id": "SBX-EV-0010", "at": a.at, "msg": sprintf("%s", [concat
 findings contains {"id": "SBX-EV-0011", "at": d.at, "msg": sprintf("%s", [d.detail])} if {
 	some kind in ["shell_eval"]
 	some d in input.dynamic[kind]
+}
+
+# METADATA
+# title: Puts the name of what it uses together
+# custom:
+#   id: SBX-EV-0012
+#   severity: high
+#   category: evasion
+#   cwe: ["CWE-470"]
+#   attack: ["T1027"]
+#   remediation: "Call functions by their name."
+#   match:
+#     - {"language": "python", "code": "import os\ngetattr(os,'sys'+'tem')('ls')"}
+#     - {"language": "javascript", "code": "const m=`child_${'process'}`; require(m).exec('x')"}
+#   not_match:
+#     - {"language": "python", "code": "import os\ngetattr(os,'system')('ls')"}
+findings contains {"id": "SBX-EV-0012", "at": d.at, "msg": sprintf("the name %s does not stand in the text", [d.detail])} if {
+	some d in input.dynamic.hidden_name
+}
+
+# METADATA
+# title: Puts the name of a program together
+# custom:
+#   id: SBX-EV-0013
+#   severity: medium
+#   category: evasion
+#   cwe: ["CWE-78"]
+#   attack: ["T1027"]
+#   remediation: "Name programs as they are."
+#   match:
+#     - {"language": "bash", "code": "c''url --version"}
+#   not_match:
+#     - {"language": "bash", "code": "curl --version"}
+findings contains {"id": "SBX-EV-0013", "at": d.at, "msg": sprintf("the name %s does not stand in the text", [d.detail])} if {
+	some d in input.dynamic.hidden_command
+}
+
+# METADATA
+# title: Encrypts data
+# custom:
+#   id: SBX-EV-0014
+#   severity: low
+#   category: destructive
+#   cwe: ["CWE-506"]
+#   attack: ["T1486"]
+#   remediation: "Keep the key with the caller, and the plain file beside."
+#   match:
+#     - {"language": "bash", "code": "openssl enc -aes-256-cbc -in a -out b"}
+#   not_match:
+#     - {"language": "bash", "code": "openssl version"}
+findings contains {"id": "SBX-EV-0014", "at": a.at, "msg": a.detail} if {
+	some a in input.actions.crypto
 }

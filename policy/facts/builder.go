@@ -50,6 +50,7 @@ type Builder struct {
 	origin   Pos
 	verbatim bool
 	cwd      string
+	src      string // the text itself
 }
 
 // scan is what all Builders of one call of [Scan] share. It lives as long as

@@ -116,6 +116,9 @@ func (c *command) program(name string, argv []Value, wrappers []string) Value {
 	if strings.Contains(name, "/") {
 		c.executed(name, argv)
 	}
+	if known && b.lang == Shell {
+		b.hiddenName(base, DynHiddenCommand, c.o.Pos)
+	}
 	if !known {
 		return Opaque(p.stdin.From...)
 	}
@@ -330,6 +333,9 @@ func (c *command) interpret(base string, prog Program, p *parsed) {
 		if v, ok := p.values[f]; ok {
 			found = true
 			for _, it := range asItems(v) {
+				if c.b.s.langs[prog.Interpreter] == nil {
+					c.unread(prog, it)
+				}
 				c.b.Nested(prog.Interpreter, it, NestedOpts{Pos: c.o.Pos, Via: []string{base + " " + f}})
 			}
 		}
@@ -350,6 +356,9 @@ func (c *command) interpret(base string, prog Program, p *parsed) {
 		c.scriptFile(base, prog, p.operands[0])
 		return
 	}
+	if prog.StdinCode && !p.hasStdin && len(p.operands) == 0 && onlyOf(p.flags, "i", "s", "l", "x", "u", "p") {
+		c.b.Dynamic(DynOpaqueCode, base+" reads what stands on standard input", c.o.Pos, "stdin")
+	}
 	if !prog.StdinCode || !p.hasStdin {
 		return
 	}
@@ -358,6 +367,27 @@ func (c *command) interpret(base string, prog Program, p *parsed) {
 		o.Pos, o.Verbatim = c.o.StdinPos, true
 	}
 	c.b.Nested(prog.Interpreter, p.stdin, o)
+}
+
+// unread is code in a language without extractor.
+func (c *command) unread(prog Program, code Value) {
+	for _, s := range append(slices.Clone(code.Alts), code.Head()) {
+		for _, w := range prog.Words {
+			if strings.Contains(s, w) {
+				c.b.Dynamic(DynOpaqueCode, string(prog.Interpreter)+": "+short(s), c.o.Pos, code.From...)
+				return
+			}
+		}
+	}
+}
+
+func onlyOf(flags []string, these ...string) bool {
+	for _, f := range flags {
+		if !slices.Contains(these, f) {
+			return false
+		}
+	}
+	return true
 }
 
 func (c *command) scriptFile(base string, prog Program, file Value) {

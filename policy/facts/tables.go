@@ -104,6 +104,9 @@ type Program struct {
 	// Interpreter is the language that its code is written in; one without
 	// extractor (perl) gives a dynamic fact.
 	Interpreter Lang `json:"interpreter,omitempty"`
+	// Words: where Interpreter has no extractor, code that holds one of these
+	// is opaque rather than unscanned; "" is in every text.
+	Words []string `json:"words,omitempty"`
 	// CodeFlags are flags whose value is code in Interpreter ("-c", "-e").
 	CodeFlags []string `json:"code_flags,omitempty"`
 	// CodeArg: the first operand is code (awk, eval, trap).

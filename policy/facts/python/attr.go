@@ -183,7 +183,7 @@ func (it *interp) gadget(v *val, name string, n *node) *val {
 		it.dynamic(facts.DynReflection, name, n)
 		return &val{kind: kRef, text: "?." + name, x: &extra{self: unknown}}
 	case name == "__getattribute__" || name == "__getattr__":
-		if v.kind == kInst || v.kind == kClass || v.kind == kUnknown {
+		if v.kind == kInst || v.kind == kClass || v.kind == kUnknown || v.kind == kRef && (v.text == "object" || v.text == "type") {
 			return nil
 		}
 		return &val{kind: kWrap, x: &extra{self: ref("getattr", "attr"), items: []*val{v}}}

@@ -200,6 +200,9 @@ func (t text) trimNewlines() text {
 
 // value is t as rules see it.
 func (t text) value() facts.Value {
+	if len(t.alts) == 1 && known(t.alts[0]) {
+		return facts.Value{Type: "str", Alts: t.alts[:1:1], From: t.from[:min(len(t.from), 8):min(len(t.from), 8)]}
+	}
 	var alts []string
 	open := false
 	for _, s := range t.all() {
