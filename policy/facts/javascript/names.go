@@ -28,7 +28,7 @@ var moduleAliases = map[string]string{
 	"isomorphic-ws": "WebSocket", "buffer": "globalThis", "process": "process", "timers": "globalThis",
 	"dns/promises": "dns", "path/posix": "path", "path/win32": "path", "globalthis": "globalThis",
 	"console": "console", "axios/index": "axios", "readline/promises": "readline", "isolated-vm": "vm", "vm2": "vm",
-	"timers/promises": "timers",
+	"timers/promises": "timers", "bun": "Bun", "stream/promises": "stream",
 }
 
 // nameAliases are members that are another thing by its own name.

@@ -16,6 +16,7 @@ var natives map[string]native
 func init() {
 	natives = map[string]native{
 		"require": nativeRequire, "import": nativeImport, "module._load": nativeLoad,
+		"module.register": nativeImport, "worker_threads.Worker": nativeWorker, "Worker": nativeWorker,
 		"process.getBuiltinModule": nativeLoad, "process.mainModule.require": nativeLoad, "module.createRequire": nativeCreateRequire,
 		"module.createRequireFromPath": nativeCreateRequire, "require.resolve": nativeKeep,
 		"eval": nativeEval, "Function": nativeFunction, "setTimeout": nativeTimer, "setInterval": nativeTimer,
@@ -43,7 +44,8 @@ func init() {
 		"Reflect.getOwnPropertyDescriptor": nativeDescriptor, "path.join": nativePathJoin, "path.resolve": nativePathResolve,
 		"path.normalize": nativePathJoin, "path.dirname": nativePathDir, "path.basename": nativePathBase, "path.extname": nativePathExt,
 		"os.homedir": nativeHome, "os.tmpdir": nativeTmp, "process.cwd": nativeCwd, "url.fileURLToPath": nativeFilePath,
-		"url.pathToFileURL": nativeFirst, "URL": nativeURL, "RegExp": nativeRegExp, "Map": nativeMap, "Set": nativeMap,
+		"url.pathToFileURL": nativeFirst, "URL": nativeURL, "RegExp": nativeRegExp, "Map": nativeMap, "Set": nativeMap, "WeakMap": nativeMap, "WeakSet": nativeMap,
+		"Error": nativeError, "TypeError": nativeError, "RangeError": nativeError,
 		"Math.floor": nativeMath(math.Floor), "Math.ceil": nativeMath(math.Ceil), "Math.round": nativeMath(func(f float64) float64 { return math.Floor(f + 0.5) }),
 		"Math.abs": nativeMath(math.Abs), "Math.trunc": nativeMath(math.Trunc), "Math.sqrt": nativeMath(math.Sqrt),
 		"console.log": nativePrint, "console.info": nativePrint, "console.error": nativePrint, "console.dir": nativePrint,
@@ -69,7 +71,7 @@ var pureRoots = map[string]bool{
 	"clearImmediate": true, "setTimeout": true, "setInterval": true, "setImmediate": true, "queueMicrotask": true,
 	"describe": true, "it": true, "test": true, "expect": true, "TextDecoder": true, "TextEncoder": true, "import": true,
 	"URLSearchParams": true, "structuredClone": true, "atob": true, "btoa": true, "decodeURIComponent": true, "decodeURI": true,
-	"unescape": true, "Buffer": true, "module": true, "AbortController": true, "Event": true, "CustomEvent": true,
+	"unescape": true, "Buffer": true, "AbortController": true, "Event": true, "CustomEvent": true,
 }
 
 func nativeRequire(w *walk, s *site) (*val, bool) {
@@ -87,6 +89,14 @@ func nativeImport(w *walk, s *site) (*val, bool) {
 func nativeLoad(w *walk, s *site) (*val, bool) {
 	w.emit(s)
 	return w.importModule(s.arg(0), "require", "", nil, s.n), true
+}
+
+// nativeWorker starts a program that may stand in its address.
+func nativeWorker(w *walk, s *site) (*val, bool) {
+	if url, ok := s.arg(0).one(); ok && strings.HasPrefix(url, "data:") {
+		w.dataModule(url, s.n)
+	}
+	return nil, false
 }
 
 func nativeCreateRequire(*walk, *site) (*val, bool) { return named("require", "alias"), true }
@@ -133,15 +143,34 @@ func nativeTimer(w *walk, s *site) (*val, bool) {
 			rest = rest[1:]
 		}
 		w.apply(a, &site{n: s.n, args: rest, how: "value"})
+	case a.ref != nil && a.ref.role == bound:
+		w.apply(a, &site{n: s.n})
 	default:
 		w.handOver(s, nil)
+		if fn := a.ref; fn != nil && fn.fn != nil && len(s.args) > 2 {
+			fn.fn.given = s.args[2:]
+		}
 	}
 	return &val{Value: facts.Value{Type: s.name}}, true
 }
 
+// nativeProxy keeps what a proxy stands for, with the functions that answer for it.
 func nativeProxy(w *walk, s *site) (*val, bool) {
-	w.handOver(s, nil)
-	return s.arg(0), true
+	h := s.arg(1)
+	if h.ref == nil || h.ref.props["get"] == nil && h.ref.props["apply"] == nil && h.ref.props["construct"] == nil {
+		w.handOver(s, nil)
+		return s.arg(0), true
+	}
+	return &val{ref: &object{role: proxy, items: []*val{s.arg(0), h}}}, true
+}
+
+// proxied asks the function of a proxy that is called how, if it has one.
+func (w *walk) proxied(v *val, how string, args []*val, n id) (*val, bool) {
+	f := v.ref.items[1].ref.props[how]
+	if f == nil {
+		return nil, false
+	}
+	return w.back(f, append([]*val{v.ref.items[0]}, args...), n), true
 }
 
 // nativePromise runs the function that a promise is made of.
@@ -231,6 +260,11 @@ func (w *walk) thenable(obj *val, key string, s *site) (*val, bool) {
 	if obj.ref != nil && (obj.ref.props[key] != nil || obj.ref.role == instance) || len(s.args) == 0 {
 		return nil, false
 	}
+	if p := obj.ref; p != nil && p.role == promise && p.made == nil && len(p.waits) < maxAlts && key == "then" {
+		next := &val{ref: &object{role: promise}}
+		p.waits = append(p.waits, wait{s.arg(0), next, s.n})
+		return next, true
+	}
 	v := settled(obj)
 	switch key {
 	case "then":
@@ -247,6 +281,16 @@ func (w *walk) thenable(obj *val, key string, s *site) (*val, bool) {
 	}
 	w.back(s.arg(0), nil, s.n)
 	return obj, true
+}
+
+// resolve gives a promise its value, and calls what waits for it.
+func (w *walk) resolve(p *object, v *val) {
+	p.made = union(p.made, v)
+	waits := p.waits
+	p.waits = nil
+	for _, next := range waits {
+		w.resolve(next.promise.ref, settled(w.back(next.f, []*val{v}, next.n)))
+	}
 }
 
 // back calls a function that the program handed over.

@@ -222,7 +222,7 @@ func nativeMap(w *walk, s *site) (*val, bool) {
 	items, _ := elements(s.arg(0))
 	for i, it := range items {
 		pair, _ := elements(it)
-		if s.name == "Map" && len(pair) > 1 {
+		if strings.HasSuffix(s.name, "Map") && len(pair) > 1 {
 			if k, ok := pair[0].keyText(); ok {
 				o.set(k, pair[1])
 				continue
@@ -231,8 +231,34 @@ func nativeMap(w *walk, s *site) (*val, bool) {
 		}
 		o.set("@"+strconv.Itoa(i), it)
 	}
-	o.made = yes // marks a collection
+	o.made = yes // marks a collection: no is one with keys
+	if strings.HasSuffix(s.name, "Map") {
+		o.made = no
+	}
 	return &val{ref: o}, true
+}
+
+// nativeError is an object that things can be put on.
+func nativeError(w *walk, s *site) (*val, bool) {
+	o := &object{role: plain, open: true, from: s.origins()}
+	o.set("message", s.arg(0))
+	return &val{ref: o}, true
+}
+
+// collection reports that o is a Map or a Set.
+func (o *object) collection() bool { return o.role == plain && (o.made == yes || o.made == no) }
+
+// members are the items of a collection, as a loop over it gets them.
+func (o *object) members() []*val {
+	out := make([]*val, 0, len(o.keys))
+	for _, k := range o.keys {
+		v := o.props[k]
+		if o.made == no {
+			v = list([]*val{text(k), v})
+		}
+		out = append(out, v)
+	}
+	return out
 }
 
 // nativePathJoin joins parts of a path.

@@ -22,9 +22,6 @@ func (w *walk) global(name string) *val {
 	case "__filename":
 		return w.here("file")
 	case "exports":
-		if w.exports == nil {
-			w.exports = &val{ref: &object{role: plain, open: true}}
-		}
 		return w.exports
 	case "arguments":
 		if w.act != nil && w.act.args != nil {
@@ -64,13 +61,27 @@ func (w *walk) setForeign(o *val, key string, known bool, v *val, n id) {
 		strings.HasPrefix(o.name, "module._extensions"), o.name == "module.prototype":
 		w.dynamic(facts.DynReflection, "the module loader is replaced: "+o.name+"."+key, n)
 	}
-	from := o.From
-	if o.foreign() {
-		from = merge(from, []string{})
-	}
-	w.giveFunction(v, from, 1)
+	w.giveFunction(v, o.From, 1)
+	w.keepExtra(o, key, known, v)
 	if o.name == "" && callsBackLater(key) && v.name != "" && !pureName(v.name) {
 		w.apply(v, &site{n: n, args: []*val{opaque(o.From)}, open: true, how: "value"})
+	}
+}
+
+// keepExtra remembers a member that the program gives to what is not its own.
+func (w *walk) keepExtra(o *val, key string, ok bool, v *val) {
+	if !ok || len(w.extra)+len(w.extraOf) > maxProps || v.ref == nil && v.name == "" && v.alts == nil && !v.Known() {
+		return
+	}
+	if o.foreign() {
+		if w.extraOf[o] == nil {
+			w.extraOf[o] = &object{role: plain}
+		}
+		w.extraOf[o].set(key, v)
+		return
+	}
+	if name, _ := canonical(o.name, key); name != "" && natives[name] == nil && !w.known(name) {
+		w.extra[name] = union(w.extra[name], v)
 	}
 }
 
@@ -140,6 +151,9 @@ func (w *walk) pipes(s *site) {
 		return false
 	}
 	joined := false
+	if last(s.name) == "pipe" || last(s.name) == "pipeline" {
+		w.flows(s)
+	}
 	switch {
 	case last(s.name) == "pipe" && process(s.name):
 		joined = remote(s.arg(0))
@@ -159,6 +173,33 @@ func (w *walk) pipes(s *site) {
 	if joined {
 		w.structure(facts.StructRecvExec, "a connection is joined to a process", s.n)
 	}
+}
+
+// flows follows what is piped: into a request it is sent, into a file it is written.
+func (w *walk) flows(s *site) {
+	ends := s.args
+	if s.this != nil && last(s.name) == "pipe" {
+		ends = append([]*val{s.this}, s.args...)
+	}
+	var from []string
+	for i, to := range ends {
+		if i > 0 && to.foreign() && len(from) > 0 {
+			data := opaque(from)
+			if name := to.Type + ".write"; w.known(name) {
+				w.emit(&site{n: s.n, name: name, args: []*val{data}, recv: recvOf(to), how: "value"})
+			}
+			if to.Type == "fs.createWriteStream" && len(to.Recv) > 0 && w.quiet == 0 {
+				w.b.File(facts.Use{Pos: w.pos(s.n), Op: facts.OpWrite, What: to.Recv[0], By: s.name, Data: data.Value})
+			}
+		}
+		from = merge(from, to.origins())
+	}
+}
+
+// known reports that the tables say something of a name.
+func (w *walk) known(name string) bool {
+	_, ok := w.b.API(name)
+	return ok
 }
 
 func networked(name string) bool {

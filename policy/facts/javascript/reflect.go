@@ -2,8 +2,6 @@ package javascript
 
 import (
 	"strings"
-
-	"github.com/caisson-dev/caisson/policy/facts"
 )
 
 // reflected calls a function through another: call, apply, bind and Reflect.
@@ -53,62 +51,6 @@ func tellsNew(args []*val) bool {
 	return false
 }
 
-// importModule gives a module, by the names that spec may have.
-func (w *walk) importModule(spec *val, how, alias string, names []string, n id) *val {
-	var out *val
-	if spec.simple() {
-		for _, m := range spec.Alts {
-			w.importFact(facts.Import{Module: strings.TrimPrefix(m, "node:"), Names: names, Alias: alias, How: how}, n)
-			if strings.HasSuffix(m, ".node") {
-				w.dynamic(facts.DynNative, m, n)
-			}
-			if strings.HasPrefix(m, "data:") {
-				w.dataModule(m, n)
-			}
-			out = union(out, w.moduleValue(m))
-		}
-		if spec.Known() {
-			return out
-		}
-	}
-	head := spec.Head()
-	if strings.HasPrefix(head, "./") || strings.HasPrefix(head, "../") || strings.HasPrefix(head, "/") {
-		w.importFact(facts.Import{Module: head + "*", Names: names, Alias: alias, How: how}, n)
-	} else if !strings.HasSuffix(spec.Tail(), ".json") { // data holds no code
-		w.dynamic(facts.DynImport, head, n, spec.origins()...)
-	}
-	return union(out, opaque(spec.From))
-}
-
-func (w *walk) importFact(f facts.Import, n id) {
-	if w.quiet == 0 && w.once("import "+f.Module, n) {
-		f.Pos = w.pos(n)
-		w.b.Import(f)
-	}
-}
-
-func (w *walk) moduleValue(spec string) *val {
-	name := moduleName(spec)
-	if name == globalName {
-		return named(globalName, "alias")
-	}
-	return &val{name: name, how: "alias"}
-}
-
-// dataModule scans the code in the URL of a module.
-func (w *walk) dataModule(url string, n id) {
-	head, body, _ := strings.Cut(url, ",")
-	v := text(body)
-	if strings.HasSuffix(head, "base64") {
-		v = decodeBase64(v)
-	} else {
-		v = mapText(v, percent)
-	}
-	if w.quiet == 0 {
-		w.b.Nested(facts.JavaScript, v.out(), facts.NestedOpts{Pos: w.pos(n), Via: []string{"import"}})
-	}
-}
-
 // compile makes a function of code that the program made a text of. nil says that it cannot.
 func (w *walk) compile(code string, params []string, sc *scope, n id) *function {
 	key := code + "\x00" + strings.Join(params, ",")
@@ -121,7 +63,7 @@ func (w *walk) compile(code string, params []string, sc *scope, n id) *function 
 		if len(params) > 0 {
 			src = "(" + strings.Join(params, ",") + ")=>{" + code + "\n}"
 		}
-		if t = parse(w.g, []byte(src), parseTime/4); t == nil {
+		if t = parse(w.g, []byte(src), parseTime/4, parseTime); t == nil {
 			return nil
 		}
 		p := w.pos(n)

@@ -58,7 +58,7 @@ func lines(d *facts.Document) []string {
 		add("call %s", f.Name)
 	}
 	for _, f := range d.Files {
-		add("file %s %s", f.Op, f.Path)
+		add("file %s %s%s", f.Op, f.Path, carried(f.From))
 	}
 	for _, f := range d.Net {
 		add("net %s %s%s", f.Op, f.Host, carried(f.Carries))
@@ -74,6 +74,9 @@ func lines(d *facts.Document) []string {
 	}
 	for _, f := range d.Dynamic {
 		add("dynamic %s", f.Kind)
+		if len(f.From) > 0 {
+			add("dynamic %s%s", f.Kind, carried(f.From))
+		}
 	}
 	for _, f := range d.Structs {
 		add("struct %s", f.Kind)

@@ -50,15 +50,17 @@ func (w *walk) stmt(n id) flow {
 		w.giveBack(w.first(n))
 		return w.sure(returned)
 	case kThrow:
-		w.first(n)
+		w.thrown = union(w.thrown, w.first(n))
 		return w.sure(returned)
 	case kBreak:
 		return w.sure(broke)
 	case kContinue:
 		return w.sure(continued)
 	case kWith:
-		w.expr(w.t.child(n, fObject))
-		return w.stmt(w.t.child(n, fBody))
+		w.withs = append(w.withs, w.expr(w.t.child(n, fObject)))
+		f := w.stmt(w.t.child(n, fBody))
+		w.withs = w.withs[:len(w.withs)-1]
+		return f
 	case kImportStatement:
 		w.importStmt(n)
 	case kExport:
@@ -257,13 +259,20 @@ func (w *walk) ifStmt(n id) flow {
 }
 
 func (w *walk) try(n id) flow {
+	outside := w.thrown
+	w.thrown = nil
 	f := w.stmt(w.t.child(n, fBody))
+	thrown := unknown
+	if w.thrown != nil {
+		thrown = union(w.thrown, unknown)
+	}
+	w.thrown = outside
 	if h := w.t.child(n, fHandler); h != 0 {
 		outer := w.sc
 		w.sc = &scope{up: outer}
 		w.cond++
 		if p := w.t.child(h, fParameter); p != 0 {
-			w.assign(p, unknown, declareBlock)
+			w.assign(p, thrown, declareBlock)
 		}
 		w.stmt(w.t.child(h, fBody))
 		w.cond--
@@ -318,87 +327,4 @@ func (w *walk) enum(n id) {
 		})
 	}
 	w.declareAt(w.t.child(n, fName), &val{ref: o})
-}
-
-// exportStmt runs what is exported, and records what is exported from elsewhere.
-func (w *walk) exportStmt(n id) {
-	if src := w.t.child(n, fSource); src != 0 {
-		w.importModule(text(w.stringText(src)), "from", "", nil, src)
-		return
-	}
-	w.t.each(n, func(c id) {
-		switch w.t.nodes[c].field {
-		case fDeclaration:
-			w.stmt(c)
-		case fValue:
-			w.expr(c)
-		default:
-			if k := w.t.kind(c); k != kOther && k != kToken {
-				w.stmt(c)
-			}
-		}
-	})
-}
-
-func (w *walk) importStmt(n id) {
-	if req := w.t.kid(n, kImportRequire); req != 0 {
-		src := w.t.child(req, fSource)
-		if src == 0 {
-			src = w.t.kid(req, kString)
-		}
-		name := w.t.kid(req, kIdentifier)
-		m := w.importModule(text(w.stringText(src)), "require", w.t.text(name), nil, n)
-		w.declareAt(name, m)
-		return
-	}
-	src := w.t.child(n, fSource)
-	if src == 0 {
-		return
-	}
-	var names []string
-	alias := ""
-	type local struct {
-		at   id
-		name string // "" is the module itself
-	}
-	var locals []local
-	if clause := w.t.kid(n, kImportClause); clause != 0 {
-		w.t.each(clause, func(c id) {
-			switch w.t.kind(c) {
-			case kIdentifier:
-				alias = w.t.text(c)
-				locals = append(locals, local{c, ""})
-			case kNamespaceImport:
-				if name := w.t.kid(c, kIdentifier); name != 0 {
-					alias = w.t.text(name)
-					locals = append(locals, local{name, ""})
-				}
-			case kNamedImports:
-				w.t.each(c, func(s id) {
-					if w.t.kind(s) != kImportSpecifier {
-						return
-					}
-					name := w.t.child(s, fName)
-					key, ok := w.key(name)
-					if !ok {
-						return
-					}
-					names = append(names, key)
-					at := name
-					if a := w.t.child(s, fAlias); a != 0 {
-						at = a
-					}
-					locals = append(locals, local{at, key})
-				})
-			}
-		})
-	}
-	m := w.importModule(text(w.stringText(src)), "import", alias, names, n)
-	for _, l := range locals {
-		if l.name == "" || l.name == "default" {
-			w.declareAt(l.at, m)
-			continue
-		}
-		w.declareAt(l.at, w.member(m, l.name, "", l.at))
-	}
 }

@@ -1,6 +1,7 @@
 package javascript
 
 import (
+	"runtime"
 	"sort"
 	"time"
 
@@ -41,14 +42,20 @@ const (
 	maxNodes   = 600_000
 )
 
-// parse gives nil where src cannot be parsed in time.
-func parse(g *grammar, src []byte, limit time.Duration) *tree {
+// patience is how much longer than its limit a parse may take where the machine is busy with other things.
+const patience = 5
+
+// parse gives nil where src cannot be parsed in time. The limit is processor time, so that a busy machine does not
+// change what is found; wall is what may pass at most.
+func parse(g *grammar, src []byte, limit, wall time.Duration) *tree {
+	runtime.LockOSThread() // the parser calls back on this thread
+	defer runtime.UnlockOSThread()
 	p := ts.NewParser()
 	defer p.Close()
 	if p.SetLanguage(g.language) != nil {
 		return nil
 	}
-	deadline := time.Now().Add(limit)
+	start, used := time.Now(), threadTime()
 	// The binding copies what each read returns, so reads are bounded. It also keeps the options for the life of the
 	// process: they hold nothing but a time.
 	read := func(at int, _ ts.Point) []byte {
@@ -58,7 +65,10 @@ func parse(g *grammar, src []byte, limit time.Duration) *tree {
 		return src[at:min(at+parseChunk, len(src))]
 	}
 	parsed := p.ParseWithOptions(read, nil, &ts.ParseOptions{
-		ProgressCallback: func(ts.ParseState) bool { return time.Now().After(deadline) },
+		ProgressCallback: func(ts.ParseState) bool {
+			took := time.Since(start)
+			return took > limit && (took > wall || threadTime()-used > limit)
+		},
 	})
 	if parsed == nil {
 		return nil
@@ -146,6 +156,18 @@ func (f *flattener) node(fields bool) (node, bool) {
 		n.field = f.fields[fid]
 	}
 	return n, true
+}
+
+// broken reports that there is nothing at the top but errors.
+func (t *tree) broken() bool {
+	errors := 0
+	for c := t.nodes[0].first; c != 0; c = t.nodes[c].next {
+		if t.nodes[c].kind != kError {
+			return false
+		}
+		errors++
+	}
+	return errors > 0
 }
 
 // text is the source of a node.

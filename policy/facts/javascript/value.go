@@ -40,6 +40,7 @@ const (
 	resolver // what settles a promise
 	regex
 	promise
+	proxy // items: what it stands for, and what gives its members and results in place of that
 )
 
 // object is an object of the program.
@@ -55,6 +56,13 @@ type object struct {
 	fn    *function       // closure; constructor of a class
 	decl  *declaration    // class
 	from  []string
+	waits []wait // for a promise
+}
+
+// wait is a function that is called when a promise has its value, and the promise of what it gives.
+type wait struct {
+	f, promise *val
+	n          id
 }
 
 const (

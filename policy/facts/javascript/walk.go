@@ -35,6 +35,11 @@ type walk struct {
 	times     map[place]int
 	trees     map[string]*tree
 	exports   *val
+	withs     []*val // objects of with statements around the current place
+	thrown    *val   // by what ran so far within a try statement
+	// extra are members that the program gave to what is not its own: by name, or by the object.
+	extra   map[string]*val
+	extraOf map[*val]*object
 
 	index     *val
 	indexAt   id
@@ -71,6 +76,9 @@ func newWalk(b *facts.Builder, g *grammar, t *tree) *walk {
 	w.serial = map[*object]int{}
 	w.varNames, w.assigns = map[place][]string{}, map[place][]string{}
 	w.emitted, w.trees = map[string]*val{}, map[string]*tree{}
+	w.extra, w.extraOf = map[string]*val{}, map[*val]*object{}
+	w.exports = &val{ref: &object{role: plain, open: true}}
+	w.extra["module.exports"] = w.exports
 	return w
 }
 
@@ -220,6 +228,9 @@ func (w *walk) emit(s *site) *val {
 			c.Kwargs = f
 		}
 	}
+	if text, ok := c.Args, s.tag && strings.HasPrefix(s.name, "execa"); ok {
+		c.Args = []facts.Value{words(text[0])}
+	}
 	if w.quiet > 0 {
 		return of(facts.Value{Type: s.name, From: s.origins()})
 	}
@@ -245,6 +256,19 @@ func (w *walk) emit(s *site) *val {
 	v := of(w.b.Call(c))
 	w.emitted[key.String()] = v
 	return v
+}
+
+// words are the parts of a command line that no shell reads.
+func words(v facts.Value) facts.Value {
+	line, ok := v.One()
+	if !ok {
+		return facts.List(v)
+	}
+	var out []facts.Value
+	for _, f := range strings.Fields(line) {
+		out = append(out, facts.Text(f))
+	}
+	return facts.List(out...)
 }
 
 // argument is what a call is given. A name that nothing is known of is a variable that someone else sets.
