@@ -11,30 +11,10 @@ import (
 )
 
 // Rule is one rule as its annotation describes it.
-type Rule struct {
-	ID          string        `json:"id"`
-	Title       string        `json:"title"`
-	Description string        `json:"description,omitempty"`
-	Severity    sandbox.Level `json:"severity"`
-	Category    string        `json:"category"`
-	CWE         []string      `json:"cwe,omitempty"`
-	Attack      []string      `json:"attack,omitempty"`
-	Remediation string        `json:"remediation"`
-	// Match and NotMatch are examples; a test runs them.
-	Match    []Example `json:"match,omitempty"`
-	NotMatch []Example `json:"not_match,omitempty"`
-	// Deny: no approval lifts it (the blacklist).
-	Deny bool `json:"deny,omitempty"`
-	// File and Line say where the rule stands.
-	File string `json:"file,omitempty"`
-	Line int    `json:"line,omitempty"`
-}
+type Rule = sandbox.Rule
 
 // Example is a program that a rule does or does not speak of.
-type Example struct {
-	Language string `json:"language"`
-	Code     string `json:"code"`
-}
+type Example = sandbox.RuleExample
 
 // catalogue reads the annotations of all rules named findings, and the
 // blacklist's entries.
