@@ -7,16 +7,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caisson-dev/caisson/policy/facts"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
 // maxFindings is how many findings a decision carries; the strictest are kept.
 const maxFindings = 200
 
-// finding makes Go's of what a rule said: {id, at, msg}, and severity where it
+// finding makes Go's of what a rule said: {id, at, msg}, where at is the
+// number of a place, and severity where it
 // is more than the rule's own. A user's rule says title, category and
 // remediation too, since no catalogue has them.
-func (s *snapshot) finding(e any) (sandbox.Finding, error) {
+func (s *snapshot) finding(e any, places []*facts.At) (sandbox.Finding, error) {
 	m, ok := e.(map[string]any)
 	if !ok {
 		return sandbox.Finding{}, fmt.Errorf("a finding is not an object: %T", e)
@@ -30,13 +32,11 @@ func (s *snapshot) finding(e any) (sandbox.Finding, error) {
 		}
 		f.Severity = l
 	}
-	if at, ok := m["at"].(map[string]any); ok {
-		f.Line, f.Column = integer(at["line"]), integer(at["col"])
-		f.EndLine, f.EndColumn = integer(at["end_line"]), integer(at["end_col"])
-		if via, ok := at["via"].([]any); ok {
-			for _, v := range via {
-				f.Via = append(f.Via, text(v, 80))
-			}
+	if n := integer(m["at"]); m["at"] != nil && n >= 0 && n < len(places) {
+		at := places[n]
+		f.Line, f.Column, f.EndLine, f.EndColumn = at.Line, at.Col, at.EndLine, at.EndCol
+		for _, v := range at.Via {
+			f.Via = append(f.Via, text(v, 80))
 		}
 	}
 	if bundle, ok := m["user"].(string); ok {

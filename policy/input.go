@@ -79,15 +79,21 @@ func (g *groups) term() *ast.Term {
 	return ast.ObjectTerm(pairs...)
 }
 
-// at is where a fact was found, as one object that findings carry on.
-func at(a facts.At) pair {
-	return field("at", ast.ObjectTerm(
-		field("lang", str(string(a.Lang))), field("line", num(a.Line)), field("col", num(a.Col)),
-		field("end_line", num(a.EndLine)), field("end_col", num(a.EndCol)), field("depth", num(a.Depth)), field("via", strs(a.Via))))
+// inputBuilder makes the document that rules see as input. A fact's place is
+// a number there ("at"), which findings hand back; places has what it means.
+type inputBuilder struct {
+	// uses says which parts any rule looks at.
+	uses   func(part string) bool
+	places []*facts.At
 }
 
-// buildInput makes the document that rules see as input.
-func buildInput(d *facts.Document, ctx map[string]any, now time.Time) (ast.Value, error) {
+// at is a fact's place: its number, and its line for rules that compare.
+func (b *inputBuilder) at(a *facts.At) (place, line pair) {
+	b.places = append(b.places, a)
+	return field("at", num(len(b.places)-1)), field("line", num(a.Line))
+}
+
+func (b *inputBuilder) build(d *facts.Document, ctx map[string]any, now time.Time) (ast.Value, error) {
 	extra := ast.ObjectTerm()
 	if len(ctx) > 0 {
 		v, err := ast.InterfaceToValue(ctx)
@@ -96,13 +102,24 @@ func buildInput(d *facts.Document, ctx map[string]any, now time.Time) (ast.Value
 		}
 		extra = ast.NewTerm(v)
 	}
-	obj := ast.NewObject(
-		field("meta", metaTerm(&d.Meta)), field("ctx", extra), field("now", str(now.UTC().Format(time.RFC3339))),
-		field("files", fileTerms(d.Files)), field("net", netTerms(d.Net)), field("commands", commandTerms(d.Commands)),
-		field("calls", callTerms(d.Calls)), field("imports", importTerms(d.Imports)), field("env", envTerms(d.Env)),
-		field("actions", actionTerms(d.Actions)), field("dynamic", dynamicTerms(d.Dynamic)), field("strings", stringTerms(d.Strings)),
-		field("structs", structTerms(d.Structs)), field("pipelines", pipelineTerms(d.Pipes)))
-	return obj, nil
+	pairs := []pair{field("meta", metaTerm(&d.Meta)), field("ctx", extra), field("now", str(now.UTC().Format(time.RFC3339)))}
+	add := func(part string, make func() *ast.Term) {
+		if b.uses(part) {
+			pairs = append(pairs, field(part, make()))
+		}
+	}
+	add("files", func() *ast.Term { return b.files(d.Files) })
+	add("net", func() *ast.Term { return b.net(d.Net) })
+	add("commands", func() *ast.Term { return b.commands(d.Commands) })
+	add("calls", func() *ast.Term { return b.calls(d.Calls) })
+	add("imports", func() *ast.Term { return b.imports(d.Imports) })
+	add("env", func() *ast.Term { return b.env(d.Env) })
+	add("actions", func() *ast.Term { return b.actions(d.Actions) })
+	add("dynamic", func() *ast.Term { return b.dynamic(d.Dynamic) })
+	add("strings", func() *ast.Term { return b.strings(d.Strings) })
+	add("structs", func() *ast.Term { return b.structs(d.Structs) })
+	add("pipelines", func() *ast.Term { return b.pipelines(d.Pipes) })
+	return ast.NewObject(pairs...), nil
 }
 
 func metaTerm(m *facts.Meta) *ast.Term {
@@ -110,33 +127,36 @@ func metaTerm(m *facts.Meta) *ast.Term {
 		field("errors", num(m.Errors)), field("truncated", boolean(m.Truncated)))
 }
 
-func fileTerms(fs []facts.File) *ast.Term {
+func (b *inputBuilder) files(fs []facts.File) *ast.Term {
 	var g groups
 	for i := range fs {
 		f := &fs[i]
-		g.add(f.Op, f.Class, ast.ObjectTerm(at(f.At), field("op", str(f.Op)), field("path", str(f.Path)), field("class", str(f.Class)),
+		place, line := b.at(&f.At)
+		g.add(f.Op, f.Class, ast.ObjectTerm(place, line, field("op", str(f.Op)), field("path", str(f.Path)), field("class", str(f.Class)),
 			field("traversal", boolean(f.Traversal)), field("folded", boolean(f.Folded)), field("recursive", boolean(f.Recursive)),
 			field("mode", str(f.Mode)), field("by", str(f.By)), field("from", strs(f.From))))
 	}
 	return g.term()
 }
 
-func netTerms(ns []facts.Net) *ast.Term {
+func (b *inputBuilder) net(ns []facts.Net) *ast.Term {
 	var g groups
 	for i := range ns {
 		n := &ns[i]
-		g.add(n.Class, n.Op, ast.ObjectTerm(at(n.At), field("op", str(n.Op)), field("method", str(n.Method)), field("url", str(n.URL)),
+		place, line := b.at(&n.At)
+		g.add(n.Class, n.Op, ast.ObjectTerm(place, line, field("op", str(n.Op)), field("method", str(n.Method)), field("url", str(n.URL)),
 			field("scheme", str(n.Scheme)), field("host", str(n.Host)), field("port", num(n.Port)), field("class", str(n.Class)),
 			field("folded", boolean(n.Folded)), field("by", str(n.By)), field("carries", strs(n.Carries)), field("size", num(n.Size))))
 	}
 	return g.term()
 }
 
-func commandTerms(cs []facts.Command) *ast.Term {
+func (b *inputBuilder) commands(cs []facts.Command) *ast.Term {
 	var g group
 	for i := range cs {
 		c := &cs[i]
-		pairs := []pair{at(c.At), field("name", str(c.Name)), field("path", str(c.Path)), field("argv", strs(c.Argv)), field("flags", strs(c.Flags)),
+		place, line := b.at(&c.At)
+		pairs := []pair{place, line, field("name", str(c.Name)), field("path", str(c.Path)), field("argv", strs(c.Argv)), field("flags", strs(c.Flags)),
 			field("operands", strs(c.Operands)), field("stdin", str(c.Stdin)), field("pipe_from", strs(c.PipeFrom)), field("pipe_to", strs(c.PipeTo)),
 			field("background", boolean(c.Background)), field("wrappers", strs(c.Wrappers)), field("in", strs(c.In))}
 		env := ast.NewObject()
@@ -166,10 +186,11 @@ func valueTerm(v facts.Value) *ast.Term {
 		field("prefix", str(v.Prefix)), field("func", str(v.Func)), field("from", strs(v.From)), field("items", ast.ArrayTerm(items...)))
 }
 
-func callTerms(cs []facts.Call) *ast.Term {
+func (b *inputBuilder) calls(cs []facts.Call) *ast.Term {
 	var g group
 	for i := range cs {
 		c := &cs[i]
+		place, line := b.at(&c.At)
 		args := make([]*ast.Term, len(c.Args))
 		for j, a := range c.Args {
 			args[j] = valueTerm(a)
@@ -178,74 +199,81 @@ func callTerms(cs []facts.Call) *ast.Term {
 		for k, v := range c.Kwargs {
 			kw.Insert(str(k), valueTerm(v))
 		}
-		g.add(c.Name, ast.ObjectTerm(at(c.At), field("name", str(c.Name)), field("args", ast.ArrayTerm(args...)),
+		g.add(c.Name, ast.ObjectTerm(place, line, field("name", str(c.Name)), field("args", ast.ArrayTerm(args...)),
 			field("kwargs", ast.NewTerm(kw)), field("how", str(c.How))))
 	}
 	return g.term()
 }
 
-func importTerms(is []facts.Import) *ast.Term {
+func (b *inputBuilder) imports(is []facts.Import) *ast.Term {
 	var g group
 	for i := range is {
 		m := &is[i]
-		g.add(m.Module, ast.ObjectTerm(at(m.At), field("module", str(m.Module)), field("names", strs(m.Names)), field("how", str(m.How))))
+		place, line := b.at(&m.At)
+		g.add(m.Module, ast.ObjectTerm(place, line, field("module", str(m.Module)), field("names", strs(m.Names)), field("how", str(m.How))))
 	}
 	return g.term()
 }
 
-func envTerms(es []facts.Env) *ast.Term {
+func (b *inputBuilder) env(es []facts.Env) *ast.Term {
 	var g groups
 	for i := range es {
 		e := &es[i]
+		place, line := b.at(&e.At)
 		class := e.Class
 		if class == "" {
 			class = "plain"
 		}
-		g.add(e.Op, class, ast.ObjectTerm(at(e.At), field("op", str(e.Op)), field("name", str(e.Name)), field("value", str(e.Value)), field("class", str(class))))
+		g.add(e.Op, class, ast.ObjectTerm(place, line, field("op", str(e.Op)), field("name", str(e.Name)), field("value", str(e.Value)), field("class", str(class))))
 	}
 	return g.term()
 }
 
-func actionTerms(as []facts.Action) *ast.Term {
+func (b *inputBuilder) actions(as []facts.Action) *ast.Term {
 	var g group
 	for i := range as {
 		a := &as[i]
-		g.add(a.Op, ast.ObjectTerm(at(a.At), field("op", str(a.Op)), field("detail", str(a.Detail)), field("by", str(a.By)), field("args", strs(a.Args))))
+		place, line := b.at(&a.At)
+		g.add(a.Op, ast.ObjectTerm(place, line, field("op", str(a.Op)), field("detail", str(a.Detail)), field("by", str(a.By)), field("args", strs(a.Args))))
 	}
 	return g.term()
 }
 
-func dynamicTerms(ds []facts.Dynamic) *ast.Term {
+func (b *inputBuilder) dynamic(ds []facts.Dynamic) *ast.Term {
 	var g group
 	for i := range ds {
 		d := &ds[i]
-		g.add(d.Kind, ast.ObjectTerm(at(d.At), field("kind", str(d.Kind)), field("detail", str(d.Detail)), field("from", strs(d.From))))
+		place, line := b.at(&d.At)
+		g.add(d.Kind, ast.ObjectTerm(place, line, field("kind", str(d.Kind)), field("detail", str(d.Detail)), field("from", strs(d.From))))
 	}
 	return g.term()
 }
 
-func stringTerms(ss []facts.String) *ast.Term {
+func (b *inputBuilder) strings(ss []facts.String) *ast.Term {
 	var g group
 	for i := range ss {
 		s := &ss[i]
-		g.add(s.Kind, ast.ObjectTerm(at(s.At), field("kind", str(s.Kind)), field("text", str(s.Text)), field("len", num(s.Len)), field("class", str(s.Class))))
+		place, line := b.at(&s.At)
+		g.add(s.Kind, ast.ObjectTerm(place, line, field("kind", str(s.Kind)), field("text", str(s.Text)), field("len", num(s.Len)), field("class", str(s.Class))))
 	}
 	return g.term()
 }
 
-func structTerms(ss []facts.Struct) *ast.Term {
+func (b *inputBuilder) structs(ss []facts.Struct) *ast.Term {
 	var g group
 	for i := range ss {
 		s := &ss[i]
-		g.add(s.Kind, ast.ObjectTerm(at(s.At), field("kind", str(s.Kind)), field("detail", str(s.Detail))))
+		place, line := b.at(&s.At)
+		g.add(s.Kind, ast.ObjectTerm(place, line, field("kind", str(s.Kind)), field("detail", str(s.Detail))))
 	}
 	return g.term()
 }
 
-func pipelineTerms(ps []facts.Pipeline) *ast.Term {
+func (b *inputBuilder) pipelines(ps []facts.Pipeline) *ast.Term {
 	out := make([]*ast.Term, len(ps))
 	for i := range ps {
-		out[i] = ast.ObjectTerm(at(ps[i].At), field("names", strs(ps[i].Names)), field("from", strs(ps[i].From)))
+		place, line := b.at(&ps[i].At)
+		out[i] = ast.ObjectTerm(place, line, field("names", strs(ps[i].Names)), field("from", strs(ps[i].From)))
 	}
 	return ast.ArrayTerm(out...)
 }

@@ -84,7 +84,7 @@ func (p *Policy) Judge(ctx context.Context, r Request) sandbox.Decision {
 	}
 	scanCtx, cancel := context.WithTimeout(ctx, p.c.ScanTimeout)
 	defer cancel()
-	doc, err := p.c.Scanner.Scan(scanCtx, facts.Request{Lang: key.lang, Code: r.Code, Owner: r.Owner})
+	doc, err := p.c.Scanner.Scan(scanCtx, facts.Request{Lang: key.lang, Code: r.Code, Owner: r.Owner, Calls: s.uses("calls")})
 	failed := err != nil || doc == nil
 	if failed {
 		doc = opaqueDocument(r, hex.EncodeToString(sum[:]), err)
@@ -130,7 +130,8 @@ func opaqueDocument(r Request, digest string, err error) *facts.Document {
 // decide evaluates the rules; sure is false where that failed.
 func (s *snapshot) decide(ctx context.Context, c Config, doc *facts.Document, r Request) (d sandbox.Decision, sure bool) {
 	now := c.Now()
-	input, err := buildInput(doc, r.Context, now)
+	in := &inputBuilder{uses: s.uses}
+	input, err := in.build(doc, r.Context, now)
 	if err != nil {
 		return refusal(s.revision, "build input: "+err.Error()), false
 	}
@@ -149,7 +150,7 @@ func (s *snapshot) decide(ctx context.Context, c Config, doc *facts.Document, r 
 	}
 	found := make([]sandbox.Finding, 0, len(raw))
 	for _, e := range raw {
-		f, err := s.finding(e)
+		f, err := s.finding(e, in.places)
 		if err != nil {
 			return refusal(s.revision, err.Error()), false
 		}

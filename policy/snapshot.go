@@ -32,6 +32,30 @@ type snapshot struct {
 	rules    map[string]Rule
 	settings settings
 	waivers  []Waiver
+	// parts of the input that some rule looks at; "" is all of them.
+	parts map[string]bool
+}
+
+// uses reports whether a rule looks at a part of the input.
+func (s *snapshot) uses(part string) bool { return s.parts[part] || s.parts[""] }
+
+// partsOf finds the parts of the input that modules refer to.
+func partsOf(modules map[string]*ast.Module) map[string]bool {
+	parts := map[string]bool{}
+	for _, m := range modules {
+		ast.WalkRefs(m, func(r ast.Ref) bool {
+			if !r.HasPrefix(ast.InputRootRef) {
+				return false
+			}
+			part := ast.String("")
+			if len(r) > 1 {
+				part, _ = r[1].Value.(ast.String)
+			}
+			parts[string(part)] = true
+			return false
+		})
+	}
+	return parts
 }
 
 // settings are data/settings.yaml, as far as Go reads them.
@@ -88,6 +112,7 @@ func loadSnapshot(ctx context.Context, c Config) (*snapshot, error) {
 			return nil, sandbox.Errorf(sandbox.Invalid, "user rules %s: more than %d files", name, maxUserFiles)
 		}
 	}
+	s.parts = partsOf(modules)
 	comp := ast.NewCompiler().WithCapabilities(caps).WithStrict(true)
 	if comp.Compile(modules); comp.Failed() {
 		return nil, sandbox.Errorf(sandbox.Invalid, "compile rules: %w", comp.Errors)

@@ -56,7 +56,9 @@ func serve(in io.Reader, out io.Writer) error {
 			return err
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(ask.Millis)*time.Millisecond)
-		doc := facts.Scan(ctx, hello.Tables, langs, hello.Limits, ask.Lang, ask.Code)
+		lim := hello.Limits
+		lim.NoCalls = lim.NoCalls || !ask.Calls
+		doc := facts.Scan(ctx, hello.Tables, langs, lim, ask.Lang, ask.Code)
 		cancel()
 		if err := scanner.WriteFrame(out, scanner.Answer{ID: ask.ID, Document: doc}); err != nil {
 			return err

@@ -54,7 +54,7 @@ findings contains {"id": "SBX-BL-0007", "at": c.at, "msg": sprintf("%s reads its
 	some op in {"connect", "send_udp"}
 	some class
 	some n in input.net[class][op]
-	n.at.line == c.at.line
+	n.line == c.line
 	startswith(n.by, ">")
 }
 

@@ -21,6 +21,9 @@ type Limits struct {
 	Nested  int // texts scanned in all; 200
 	Bracket int // depth of brackets; 200
 	Nodes   int // syntax nodes over all texts; 2,000,000
+	// NoCalls leaves the list of calls out of the document, which is most of
+	// it; what the calls do is there all the same.
+	NoCalls bool
 }
 
 // Dispatcher knows the extractor of each language.
@@ -105,4 +108,6 @@ type Request struct {
 	Code []byte
 	// Owner keeps texts of different owners out of one scanner process.
 	Owner string
+	// Calls asks for the list of calls too.
+	Calls bool
 }

@@ -51,10 +51,12 @@ func (b *Builder) Call(c Call) Value {
 		return Value{}
 	}
 	api, ok := b.API(c.Name)
-	kept := c
-	kept.At = b.at(c.Pos)
-	kept.Args, kept.Kwargs, kept.Recv = trimAll(c.Args), trimMap(c.Kwargs), trimAll(c.Recv)
-	b.s.doc.Calls = append(b.s.doc.Calls, kept)
+	if !b.s.lim.NoCalls {
+		kept := c
+		kept.At = b.at(c.Pos)
+		kept.Args, kept.Kwargs, kept.Recv = trimAll(c.Args), trimMap(c.Kwargs), trimAll(c.Recv)
+		b.s.doc.Calls = append(b.s.doc.Calls, kept)
+	}
 
 	out := Value{Type: c.Name, Recv: c.Args, Fields: c.Kwargs}
 	if !ok {

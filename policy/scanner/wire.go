@@ -72,6 +72,8 @@ type Ask struct {
 	Code []byte     `json:"code"`
 	// Millis is how long the scan may take.
 	Millis int64 `json:"millis"`
+	// Calls asks for the list of calls.
+	Calls bool `json:"calls,omitempty"`
 }
 
 // Answer is what was found in one text.
