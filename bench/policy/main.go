@@ -10,6 +10,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -108,25 +109,16 @@ func fail(err error) {
 
 // open makes a policy with its scanners, both at once as caisson does.
 func open() (*policy.Policy, func(), error) {
-	tb, err := tables.Load(policies.FS)
-	if err != nil {
-		return nil, nil, err
-	}
-	pool, err := scanner.New(scanner.Config{Tables: tb})
-	if err != nil {
-		return nil, nil, err
-	}
-	warm := make(chan error, 1)
-	go func() {
-		_, err := pool.Warm(context.Background())
-		warm <- err
-	}()
+	pool := scanner.Start(context.Background(), func() (scanner.Config, error) {
+		tb, err := tables.Load(policies.FS)
+		return scanner.Config{Tables: tb}, err
+	})
 	p, err := policy.Load(context.Background(), policy.Config{Rules: policies.FS, Scanner: pool, CacheSize: -1})
-	if w := <-warm; err == nil {
-		err = w
+	if err == nil {
+		_, err = pool.Ready(context.Background())
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, errors.Join(err, pool.Close())
 	}
 	return p, func() { _ = pool.Close() }, nil
 }

@@ -7,9 +7,11 @@ package tables
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 
@@ -37,11 +39,18 @@ func Load(fsys fs.FS) (*facts.Tables, error) {
 	if err != nil {
 		return nil, sandbox.Errorf(sandbox.Internal, "list api tables: %w", err)
 	}
-	for _, name := range names {
-		var s section
-		if err := decode(fsys, name, &s); err != nil {
-			return nil, err
-		}
+	sections := make([]section, len(names))
+	errs := make([]error, len(names))
+	var wg sync.WaitGroup
+	for i, name := range names {
+		wg.Go(func() { errs[i] = decode(fsys, name, &sections[i]) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		s := &sections[i]
 		if t.APIs[s.Lang] != nil {
 			return nil, sandbox.Errorf(sandbox.Invalid, "%s: language %q has a table already", name, s.Lang)
 		}
