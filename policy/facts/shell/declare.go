@@ -43,13 +43,13 @@ func (w *walker) declClause(c *syntax.DeclClause, rd *redirection) text {
 func (w *walker) nakedArg(a *syntax.Assign, d *declaration, functions *bool) {
 	for _, way := range w.fields([]*syntax.Word{a.Value}) {
 		for _, f := range way {
-			w.declared1(f.t, d, functions)
+			w.declareWord(f.t, d, functions)
 		}
 	}
 }
 
-// declared1 is one expanded word of a declaration.
-func (w *walker) declared1(t text, d *declaration, functions *bool) {
+// declareWord handles one expanded word of a declaration.
+func (w *walker) declareWord(t text, d *declaration, functions *bool) {
 	for _, s := range t.all() {
 		if strings.HasPrefix(s, "-") || strings.HasPrefix(s, "+") {
 			d.option(s, functions)
@@ -114,7 +114,7 @@ func (w *walker) declareCommand(c *invocation) text {
 	d := declaration{exported: name == "export", local: len(w.calls) > 0 && name != "export" && name != "readonly"}
 	functions := false
 	for _, f := range c.args() {
-		w.declared1(f.t, &d, &functions)
+		w.declareWord(f.t, &d, &functions)
 	}
 	w.status = succeeds
 	return text{}
