@@ -12,7 +12,7 @@ import (
 // Scanner turns source text into facts. An error means that there are none,
 // for whatever reason; the caller then treats the text as opaque.
 type Scanner interface {
-	Scan(ctx context.Context, r Request) (*facts.Document, error)
+	Scan(ctx context.Context, r facts.Request) (*facts.Document, error)
 }
 
 // Request is one text to be judged.

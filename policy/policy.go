@@ -84,7 +84,7 @@ func (p *Policy) Judge(ctx context.Context, r Request) sandbox.Decision {
 	}
 	scanCtx, cancel := context.WithTimeout(ctx, p.c.ScanTimeout)
 	defer cancel()
-	doc, err := p.c.Scanner.Scan(scanCtx, r)
+	doc, err := p.c.Scanner.Scan(scanCtx, facts.Request{Lang: key.lang, Code: r.Code, Owner: r.Owner})
 	failed := err != nil || doc == nil
 	if failed {
 		doc = opaqueDocument(r, hex.EncodeToString(sum[:]), err)

@@ -16,9 +16,9 @@ import (
 )
 
 // scanner is a func as a Scanner.
-type scanner func(ctx context.Context, r policy.Request) (*facts.Document, error)
+type scanner func(ctx context.Context, r facts.Request) (*facts.Document, error)
 
-func (f scanner) Scan(ctx context.Context, r policy.Request) (*facts.Document, error) {
+func (f scanner) Scan(ctx context.Context, r facts.Request) (*facts.Document, error) {
 	return f(ctx, r)
 }
 
@@ -95,10 +95,10 @@ func TestDoubtDenies(t *testing.T) {
 
 func TestScannerFailuresAreOpaque(t *testing.T) {
 	for name, s := range map[string]scanner{
-		"error": func(context.Context, policy.Request) (*facts.Document, error) { return nil, errors.New("crashed") },
-		"nil":   func(context.Context, policy.Request) (*facts.Document, error) { return nil, nil },
-		"lie":   func(context.Context, policy.Request) (*facts.Document, error) { return &facts.Document{}, nil },
-		"hang": func(ctx context.Context, _ policy.Request) (*facts.Document, error) {
+		"error": func(context.Context, facts.Request) (*facts.Document, error) { return nil, errors.New("crashed") },
+		"nil":   func(context.Context, facts.Request) (*facts.Document, error) { return nil, nil },
+		"lie":   func(context.Context, facts.Request) (*facts.Document, error) { return &facts.Document{}, nil },
+		"hang": func(ctx context.Context, _ facts.Request) (*facts.Document, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		},
@@ -201,7 +201,7 @@ func TestCatalogueIsComplete(t *testing.T) {
 
 func TestCache(t *testing.T) {
 	calls := 0
-	s := scanner(func(context.Context, policy.Request) (*facts.Document, error) {
+	s := scanner(func(context.Context, facts.Request) (*facts.Document, error) {
 		calls++
 		d := netDoc()
 		d.Meta.SHA256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" // of "abc"

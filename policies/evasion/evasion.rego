@@ -124,7 +124,7 @@ findings contains {"id": "SBX-EV-0007", "at": f.at, "msg": sprintf("encoded text
 	some f in input.files[op][class]
 	some from in f.from
 	from in {"encoded", "decoded"}
-	regex.match(`\\.(py|sh|js|pl|rb|php|so|exe|bin|bash)$`, f.path)
+	regex.match(`\.(py|sh|js|pl|rb|php|so|exe|bin|bash)$`, f.path)
 }
 
 # METADATA
@@ -207,4 +207,39 @@ findings contains {"id": "SBX-EV-0010", "at": a.at, "msg": sprintf("%s", [concat
 findings contains {"id": "SBX-EV-0011", "at": d.at, "msg": sprintf("%s", [d.detail])} if {
 	some kind in ["shell_eval"]
 	some d in input.dynamic[kind]
+}
+
+# METADATA
+# title: Puts the name of what it uses together
+# custom:
+#   id: SBX-EV-0012
+#   severity: high
+#   category: evasion
+#   cwe: ["CWE-470"]
+#   attack: ["T1027"]
+#   remediation: "Call functions by their name."
+#   match:
+#     - {"language": "python", "code": "import os\ngetattr(os,'sys'+'tem')('ls')"}
+#     - {"language": "javascript", "code": "const m=`child_${'process'}`; require(m).exec('x')"}
+#   not_match:
+#     - {"language": "python", "code": "import os\ngetattr(os,'system')('ls')"}
+findings contains {"id": "SBX-EV-0012", "at": d.at, "msg": sprintf("the name %s does not stand in the text", [d.detail])} if {
+	some d in input.dynamic.hidden_name
+}
+
+# METADATA
+# title: Puts the name of a program together
+# custom:
+#   id: SBX-EV-0013
+#   severity: medium
+#   category: evasion
+#   cwe: ["CWE-78"]
+#   attack: ["T1027"]
+#   remediation: "Name programs as they are."
+#   match:
+#     - {"language": "bash", "code": "c''url --version"}
+#   not_match:
+#     - {"language": "bash", "code": "curl --version"}
+findings contains {"id": "SBX-EV-0013", "at": d.at, "msg": sprintf("the name %s does not stand in the text", [d.detail])} if {
+	some d in input.dynamic.hidden_command
 }

@@ -302,5 +302,5 @@ findings contains {"id": "SBX-FS-0014", "at": f.at, "msg": sprintf("%s by %s", [
 findings contains {"id": "SBX-FS-0014", "at": n.at, "msg": sprintf("%s by %s", [n.url, n.by])} if {
 	some op
 	some n in input.net.unix[op]
-	regex.match(`(docker|containerd|podman|crio)\\.sock`, n.url)
+	regex.match(`(docker|containerd|podman|crio)\.sock`, n.url)
 }

@@ -50,6 +50,7 @@ type Builder struct {
 	origin   Pos
 	verbatim bool
 	cwd      string
+	src      string // the text itself
 }
 
 // scan is what all Builders of one call of [Scan] share. It lives as long as
@@ -97,3 +98,11 @@ func (b *Builder) Node() bool {
 
 // SyntaxErrors adds to the count of syntax errors.
 func (b *Builder) SyntaxErrors(n int) { b.s.doc.Meta.Errors += n }
+
+// Request is one text to be scanned.
+type Request struct {
+	Lang Lang
+	Code []byte
+	// Owner keeps texts of different owners out of one scanner process.
+	Owner string
+}

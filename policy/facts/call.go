@@ -60,6 +60,9 @@ func (b *Builder) Call(c Call) Value {
 	if !ok {
 		return out
 	}
+	if len(api.Effects) > 0 && c.How != "" && c.How != "alias" && c.How != "value" {
+		b.hiddenName(c.Name, DynHidden, c.Pos)
+	}
 	if api.Returns != "" {
 		out.Type = api.Returns
 	}

@@ -116,6 +116,9 @@ func (c *command) program(name string, argv []Value, wrappers []string) Value {
 	if strings.Contains(name, "/") {
 		c.executed(name, argv)
 	}
+	if known && b.lang == Shell {
+		b.hiddenName(base, DynHiddenCommand, c.o.Pos)
+	}
 	if !known {
 		return Opaque(p.stdin.From...)
 	}

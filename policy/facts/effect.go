@@ -68,7 +68,7 @@ func (x *effects) apply(e *Effect) {
 		return
 	}
 	v, ok := x.first(e.Arg)
-	if !ok && len(e.Arg) > 0 {
+	if !ok && len(e.Arg) > 0 && (e.Do != "action" || e.Arg[0] != "*") {
 		return
 	}
 	switch e.Do {
@@ -300,7 +300,10 @@ func (x *effects) code(e *Effect, v Value) {
 		v = v.Recv[0]
 	}
 	if v.Type == "callable" {
-		return
+		if len(v.From) == 0 {
+			return
+		}
+		v = Opaque(v.From...) // an attribute of something that came from elsewhere
 	}
 	if e.Op != "" {
 		x.b.Dynamic(e.Op, detail(e, v, x.by), x.pos, v.From...)

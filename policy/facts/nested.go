@@ -39,6 +39,7 @@ func (b *Builder) extract(ctx context.Context, src []byte) {
 		b.Dynamic(DynTooDeep, fmt.Sprintf("brackets nested %d deep", depth), Pos{})
 		return
 	}
+	b.src = string(src)
 	b.hidden(src)
 	before := b.s.doc.Meta.Nodes
 	err := b.guarded(ctx, x, src)
@@ -75,35 +76,6 @@ func bracketDepth(src []byte) int {
 		}
 	}
 	return most
-}
-
-// hidden looks for characters that make text look other than it is.
-func (b *Builder) hidden(src []byte) {
-	if i := bytes.IndexByte(src, 0); i >= 0 {
-		b.Dynamic(DynInvisible, "NUL byte", posAt(src, i))
-	}
-	for i, r := range string(src) {
-		switch {
-		case r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069:
-			b.Dynamic(DynInvisible, fmt.Sprintf("U+%04X changes the direction of text", r), posAt(src, i))
-			return
-		case r == 0x200B || r == 0x2060 || r == 0xFEFF && i > 0 || r == 0x00AD:
-			if i > 0 && wordByte(src[i-1]) {
-				b.Dynamic(DynInvisible, fmt.Sprintf("U+%04X within a word", r), posAt(src, i))
-				return
-			}
-		}
-	}
-}
-
-func wordByte(c byte) bool {
-	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-}
-
-func posAt(src []byte, off int) Pos {
-	line := 1 + bytes.Count(src[:off], []byte{'\n'})
-	col := off - bytes.LastIndexByte(src[:off], '\n')
-	return Pos{Line: line, Col: col, EndLine: line, EndCol: col + 1}
 }
 
 // Nested scans code, which is text in the given language, as part of this

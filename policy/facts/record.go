@@ -29,6 +29,13 @@ func (b *Builder) at(p Pos) At {
 // Import records a module that becomes reachable; only Pos of f.At is read.
 // A module that runs code by being imported (Tables.Modules) is one fact more.
 func (b *Builder) Import(f Import) {
+	lang := b.lang
+	if lang == TypeScript {
+		lang = JavaScript
+	}
+	if b.s.tables.Modules[lang][f.Module] != "" {
+		b.hiddenName(f.Module, DynHidden, f.Pos)
+	}
 	if b.room() {
 		f.At = b.at(f.Pos)
 		b.s.doc.Imports = append(b.s.doc.Imports, f)

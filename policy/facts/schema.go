@@ -220,23 +220,25 @@ type Action struct {
 
 // Kinds of Dynamic.
 const (
-	DynEval        = "eval"           // code text that was folded and scanned
-	DynOpaqueCode  = "opaque_code"    // code text that could not be folded
-	DynPartialCode = "partial_code"   // a command line that is known in part, its program among that
-	DynImport      = "dyn_import"     // module name not folded
-	DynAttr        = "dyn_attr"       // attribute of a dangerous module, or a subscript of builtins, not folded
-	DynCall        = "dyn_call"       // callee reached through a container or a namespace dictionary, not folded
-	DynCommand     = "opaque_command" // program name not folded
-	DynGlob        = "glob_command"   // program named by a pattern
-	DynUnparsable  = "unparsable"     // not a program of this language
-	DynTooDeep     = "too_deep"       // nesting of code in code, or of brackets
-	DynLimit       = "limit"          // a bound was hit; more may be there
-	DynEncoded     = "encoded_payload"
-	DynReflection  = "reflection" // __subclasses__, constructor.constructor, process.binding
-	DynNative      = "native_code"
-	DynInvisible   = "invisible" // bidi or zero-width characters, confusable identifiers
-	DynUnscanned   = "unscanned" // code in a language without extractor, or a file that was not seen
-	DynOpaque      = "opaque"    // the scanner failed, hung, or lied
+	DynEval          = "eval"           // code text that was folded and scanned
+	DynOpaqueCode    = "opaque_code"    // code text that could not be folded
+	DynPartialCode   = "partial_code"   // a command line that is known in part, its program among that
+	DynImport        = "dyn_import"     // module name not folded
+	DynAttr          = "dyn_attr"       // attribute of a dangerous module, or a subscript of builtins, not folded
+	DynCall          = "dyn_call"       // callee reached through a container or a namespace dictionary, not folded
+	DynCommand       = "opaque_command" // program name not folded
+	DynGlob          = "glob_command"   // program named by a pattern
+	DynUnparsable    = "unparsable"     // not a program of this language
+	DynTooDeep       = "too_deep"       // nesting of code in code, or of brackets
+	DynLimit         = "limit"          // a bound was hit; more may be there
+	DynEncoded       = "encoded_payload"
+	DynReflection    = "reflection" // __subclasses__, constructor.constructor, process.binding
+	DynNative        = "native_code"
+	DynHidden        = "hidden_name"    // a module or function whose name does not stand in the text
+	DynHiddenCommand = "hidden_command" // the same of a program
+	DynInvisible     = "invisible"      // bidi or zero-width characters, confusable identifiers
+	DynUnscanned     = "unscanned"      // code in a language without extractor, or a file that was not seen
+	DynOpaque        = "opaque"         // the scanner failed, hung, or lied
 )
 
 // Dynamic is what could not be told, or only by unfolding.

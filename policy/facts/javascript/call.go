@@ -55,10 +55,7 @@ func (w *walk) call(n id) *val {
 		obj := w.expr(w.t.child(fn, fObject))
 		key, ok := w.memberKey(fn)
 		if !ok {
-			callee := w.unknownMember(obj, w.indexValue(fn), fn)
-			w.arguments(argNode, s)
-			s.this = obj
-			return w.apply(callee, s)
+			return w.callAny(obj, w.indexValue(fn), fn, argNode, s)
 		}
 		how := ""
 		if k == kSubscript {
@@ -81,6 +78,26 @@ func (w *walk) call(n id) *val {
 		s.this = named(globalName, "")
 	}
 	return w.apply(callee, s)
+}
+
+// callAny calls a member of obj whose name is one of several, or not known.
+func (w *walk) callAny(obj, index *val, fn, argNode id, s *site) *val {
+	names := index.keyTexts()
+	var rest *val
+	if len(names) == 0 || !index.Known() {
+		rest = w.unknownMember(obj, index, fn)
+	}
+	w.arguments(argNode, s)
+	var out *val
+	for _, k := range names {
+		c := *s
+		out = union(out, w.callMethod(obj, k, "subscript", fn, &c))
+	}
+	if rest != nil {
+		s.this = obj
+		out = union(out, w.apply(rest, s))
+	}
+	return out
 }
 
 // arguments evaluates what a call is given.

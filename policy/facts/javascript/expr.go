@@ -26,11 +26,9 @@ func (w *walk) expr(n id) *val {
 		}
 		return unknown
 	case kRegex:
-		src, flags := w.t.kid(n, kRegexPattern), w.t.kid(n, kRegexFlags)
-		r := &object{role: regex, items: []*val{text(w.t.text(src)), text("")}}
-		if flags != 0 {
-			r.items[1] = text(w.t.text(flags))
-		}
+		src := strings.TrimPrefix(w.t.text(n), "/")
+		end := max(strings.LastIndexByte(src, '/'), 0)
+		r := &object{role: regex, items: []*val{text(src[:end]), text(strings.TrimPrefix(src[end:], "/"))}}
 		return &val{ref: r}
 	case kTrue:
 		return yes

@@ -28,8 +28,6 @@ const (
 	kSubstitution
 	kNumber
 	kRegex
-	kRegexPattern
-	kRegexFlags
 	kTrue
 	kFalse
 	kNull
@@ -128,7 +126,7 @@ var kindNames = map[string]kind{
 	"private_property_identifier": kPrivate, "shorthand_property_identifier": kShorthand,
 	"shorthand_property_identifier_pattern": kShorthandPattern, "string": kString, "string_fragment": kFragment,
 	"escape_sequence": kEscape, "template_string": kTemplate, "template_substitution": kSubstitution,
-	"number": kNumber, "regex": kRegex, "regex_pattern": kRegexPattern, "regex_flags": kRegexFlags,
+	"number": kNumber, "regex": kRegex,
 	"true": kTrue, "false": kFalse, "null": kNull, "undefined": kUndefined, "this": kThis, "super": kSuper,
 	"import": kImport, "meta_property": kMeta,
 
@@ -171,8 +169,16 @@ var kindNames = map[string]kind{
 // leafKinds have no children that the walk needs.
 var leafKinds = [256]bool{
 	kToken: true, kIdentifier: true, kProperty: true, kPrivate: true, kShorthand: true, kShorthandPattern: true,
-	kFragment: true, kEscape: true, kNumber: true, kRegexPattern: true, kRegexFlags: true, kTrue: true, kFalse: true,
+	kString: true, kFragment: true, kEscape: true, kNumber: true, kRegex: true, kTrue: true, kFalse: true,
 	kNull: true, kUndefined: true, kThis: true, kSuper: true, kImport: true,
+}
+
+// noFields are kinds whose children need no field to be told apart.
+var noFields = [256]bool{
+	kProgram: true, kBlock: true, kArguments: true, kArray: true, kObject: true, kTemplate: true, kSubstitution: true,
+	kExpression: true, kParen: true, kSpread: true, kAwait: true, kReturn: true, kParams: true, kObjectPattern: true,
+	kArrayPattern: true, kDeclaration: true, kNamedImports: true, kImportClause: true, kComputed: true, kElse: true,
+	kClassBody: true, kSwitchBody: true, kSequence: true,
 }
 
 // field names the role of a node in its parent.

@@ -121,30 +121,16 @@ func (w *walk) endless(cond, body id) bool {
 		w.quiet++
 		may, certain := truthy(w.expr(cond))
 		w.quiet--
-		if !may || !certain || len(w.assigned(cond)) > 0 || w.t.kind(w.bare(cond)) == kIdentifier {
-			return false
-		}
-		if k := w.t.kind(w.bare(cond)); k != kTrue && k != kNumber && k != kString && k != kUnary && k != kArray && k != kObject && k != kBinary {
-			return false
-		}
-		if w.t.kind(w.bare(cond)) == kBinary && w.reads(cond) {
+		if !may || !certain || w.reads(cond) {
 			return false
 		}
 	}
 	return !w.leaves(body, false)
 }
 
-// bare is n without the parentheses around it.
-func (w *walk) bare(n id) id {
-	for w.t.kind(n) == kParen && w.t.nodes[n].first != 0 {
-		n = w.t.nodes[n].first
-	}
-	return n
-}
-
 // reads reports whether n uses a variable.
 func (w *walk) reads(n id) bool {
-	if w.t.kind(n) == kIdentifier {
+	if k := w.t.kind(n); k == kIdentifier || k == kThis {
 		return true
 	}
 	for c := w.t.nodes[n].first; c != 0; c = w.t.nodes[c].next {
@@ -182,7 +168,7 @@ func (w *walk) leaves(n id, inner bool) bool {
 
 // turns runs a loop for as long as its condition is certain, and reports whether it came to its end.
 func (w *walk) turns(cond, step, body id, bodyFirst bool) (bool, flow) {
-	if cond == 0 || w.loops > 1 || !w.steady(cond) {
+	if cond == 0 || w.loops > 1 || w.steps > w.inline || !w.steady(cond) {
 		return false, onward
 	}
 	budget := w.steps + loopSteps
@@ -273,7 +259,7 @@ func (w *walk) forIn(n id) flow {
 	if !of {
 		items, open = w.keysOf(over, n)
 	}
-	if !open && len(items) <= maxTurns && w.loops <= 1 && len(w.assigned(body)) > 0 {
+	if !open && len(items) <= maxTurns && w.loops <= 1 && w.steps < w.inline && len(w.assigned(body)) > 0 {
 		return w.eachTurn(items, left, body, mode)
 	}
 	var v *val

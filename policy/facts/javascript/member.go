@@ -15,10 +15,26 @@ func (w *walk) memberOf(n id) (obj, v *val) {
 	if w.t.kind(n) == kSubscript {
 		how = "subscript"
 	}
-	if !ok {
-		return obj, w.unknownMember(obj, w.indexValue(n), n)
+	if ok {
+		return obj, w.member(obj, key, how, n)
 	}
-	return obj, w.member(obj, key, how, n)
+	index := w.indexValue(n)
+	var out *val
+	for _, k := range index.keyTexts() {
+		out = union(out, w.member(obj, k, how, n))
+	}
+	if out == nil || !index.Known() {
+		out = union(out, w.unknownMember(obj, index, n))
+	}
+	return obj, out
+}
+
+// keyTexts are the names of a member that v may be, where there are several.
+func (v *val) keyTexts() []string {
+	if !v.simple() {
+		return nil
+	}
+	return v.Alts
 }
 
 // memberKey is the name of the member that n takes.

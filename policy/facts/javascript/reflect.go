@@ -74,7 +74,7 @@ func (w *walk) importModule(spec *val, how, alias string, names []string, n id) 
 	head := spec.Head()
 	if strings.HasPrefix(head, "./") || strings.HasPrefix(head, "../") || strings.HasPrefix(head, "/") {
 		w.importFact(facts.Import{Module: head + "*", Names: names, Alias: alias, How: how}, n)
-	} else {
+	} else if !strings.HasSuffix(spec.Tail(), ".json") { // data holds no code
 		w.dynamic(facts.DynImport, head, n, spec.origins()...)
 	}
 	return union(out, opaque(spec.From))

@@ -37,7 +37,7 @@ type tree struct {
 const (
 	parseTime  = 200 * time.Millisecond
 	parseChunk = 32 << 10
-	maxDepth   = 800
+	maxDepth   = 2500
 	maxNodes   = 600_000
 )
 
@@ -94,9 +94,9 @@ func (f *flattener) children(parent id, depth int) {
 		f.cursor.GotoParent()
 		return
 	}
-	last := id(0)
+	last, plain := id(0), noFields[f.nodes[parent].kind]
 	for {
-		if n, ok := f.node(); ok {
+		if n, ok := f.node(!plain); ok {
 			at := id(len(f.nodes))
 			f.nodes = append(f.nodes, n)
 			if last == 0 {
@@ -116,7 +116,8 @@ func (f *flattener) children(parent id, depth int) {
 	f.cursor.GotoParent()
 }
 
-func (f *flattener) node() (node, bool) {
+// node is the node under the cursor; fields says that its field matters.
+func (f *flattener) node(fields bool) (node, bool) {
 	c := f.cursor.Node()
 	sym := c.KindId()
 	k := kOther
@@ -138,6 +139,9 @@ func (f *flattener) node() (node, bool) {
 	}
 	start, end := c.ByteRange()
 	n := node{start: uint32(start), end: uint32(end), kind: k}
+	if !fields {
+		return n, true
+	}
 	if fid := f.cursor.FieldId(); int(fid) < len(f.fields) {
 		n.field = f.fields[fid]
 	}

@@ -153,33 +153,42 @@ func (v *val) integer() (int, bool) {
 }
 
 // origins are where v, and what it holds, come from.
-func (v *val) origins() []string { return v.originsTo(3) }
+func (v *val) origins() []string {
+	room := maxLooked
+	return v.originsTo(3, &room)
+}
 
-func (v *val) originsTo(depth int) []string {
+// maxLooked is how many parts of a value are looked at for a fact.
+const maxLooked = 512
+
+func (v *val) originsTo(depth int, room *int) []string {
 	from := v.From
-	if depth == 0 {
+	if *room--; depth == 0 || *room < 0 {
 		return from
 	}
 	for _, a := range v.alts {
-		from = merge(from, a.originsTo(depth-1))
+		from = merge(from, a.originsTo(depth-1, room))
 	}
 	if v.ref == nil {
 		return from
 	}
 	from = merge(from, v.ref.from)
 	if v.ref.base != nil {
-		from = merge(from, v.ref.base.originsTo(depth-1))
+		from = merge(from, v.ref.base.originsTo(depth-1, room))
 	}
 	if v.ref.role == array || v.ref.role == bound {
-		for i, it := range v.ref.items {
-			if i == 64 {
+		for _, it := range v.ref.items {
+			if *room < 0 {
 				break
 			}
-			from = merge(from, it.originsTo(depth-1))
+			from = merge(from, it.originsTo(depth-1, room))
 		}
 	}
 	for _, k := range v.ref.keys {
-		from = merge(from, v.ref.props[k].originsTo(depth-1))
+		if *room < 0 {
+			break
+		}
+		from = merge(from, v.ref.props[k].originsTo(depth-1, room))
 	}
 	return from
 }
@@ -270,22 +279,26 @@ func (v *val) all(f func(*val)) {
 }
 
 // out is v as rules may see it.
-func (v *val) out() facts.Value { return v.outTo(4) }
+func (v *val) out() facts.Value {
+	room := maxLooked
+	return v.outTo(4, &room)
+}
 
-func (v *val) outTo(depth int) facts.Value {
+func (v *val) outTo(depth int, room *int) facts.Value {
+	*room--
 	switch {
-	case depth == 0:
+	case depth == 0 || *room < 0:
 		return facts.Opaque(v.From...)
 	case v.alts != nil:
-		out := v.alts[0].outTo(depth - 1)
+		out := v.alts[0].outTo(depth-1, room)
 		for _, a := range v.alts[1:] {
-			out = facts.Union(out, a.outTo(depth-1))
+			out = facts.Union(out, a.outTo(depth-1, room))
 		}
 		return out
 	case v.name != "":
 		return facts.Callable(v.name).WithFrom(v.From...)
 	case v.ref != nil:
-		return v.ref.out(depth).WithFrom(v.From...)
+		return v.ref.out(depth, room).WithFrom(v.From...)
 	}
 	if depth < 3 && v.Recv != nil {
 		w := v.Value
@@ -295,7 +308,7 @@ func (v *val) outTo(depth int) facts.Value {
 	return v.Value
 }
 
-func (o *object) out(depth int) facts.Value {
+func (o *object) out(depth int, room *int) facts.Value {
 	switch o.role {
 	case closure, bound, class, resolver:
 		if o.role == bound && o.base != nil && o.base.name != "" {
@@ -305,18 +318,7 @@ func (o *object) out(depth int) facts.Value {
 	case regex:
 		return facts.Value{Type: "regexp"}
 	case array:
-		items := make([]facts.Value, 0, min(len(o.items), 257))
-		var from []string
-		for i, it := range o.items {
-			if i == 257 {
-				break
-			}
-			items = append(items, it.outTo(depth-1))
-			from = merge(from, items[i].From)
-		}
-		v := facts.List(items...).WithFrom(merge(from, o.from)...)
-		v.Open = v.Open || o.open
-		return v
+		return o.outArray(depth, room)
 	}
 	v := facts.Value{Type: "dict", Open: o.open}
 	from := o.from
@@ -326,12 +328,32 @@ func (o *object) out(depth int) facts.Value {
 	if len(o.keys) > 0 {
 		v.Fields = make(map[string]facts.Value, len(o.keys))
 		for _, k := range o.keys {
-			f := o.props[k].outTo(depth - 1)
+			if *room < 0 {
+				v.Open = true
+				break
+			}
+			f := o.props[k].outTo(depth-1, room)
 			v.Fields[k] = f
 			from = merge(from, f.From)
 		}
 	}
 	return v.WithFrom(from...)
+}
+
+func (o *object) outArray(depth int, room *int) facts.Value {
+	items := make([]facts.Value, 0, min(len(o.items), 257))
+	var from []string
+	cut := false
+	for i, it := range o.items {
+		if cut = i == 257 || *room < 0; cut {
+			break
+		}
+		items = append(items, it.outTo(depth-1, room))
+		from = merge(from, items[i].From)
+	}
+	v := facts.List(items...).WithFrom(merge(from, o.from)...)
+	v.Open = v.Open || o.open || cut
+	return v
 }
 
 // set gives an object a member.

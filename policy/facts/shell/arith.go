@@ -56,11 +56,11 @@ func (w *walker) number(s string, depth int) (int64, bool) {
 	if n, ok := parseInt(s); ok {
 		return n, true
 	}
-	if depth > maxArith {
+	if w.charge(1); depth > maxArith || w.exhausted {
 		return 0, false
 	}
 	if syntax.ValidName(s) {
-		v := w.st.vars[s]
+		v := w.st.vars.get(s)
 		if v == nil {
 			return 0, s != "RANDOM" && s != "SECONDS" && s != "LINENO" && s != "BASHPID" && s != "PPID"
 		}

@@ -24,7 +24,7 @@ func (w *walker) set(name string, t text, d declaration) {
 	if !syntax.ValidName(name) || name == facts.Hole {
 		return
 	}
-	old := w.st.vars[name]
+	old := w.st.vars.get(name)
 	if old != nil && old.ref && !d.ref {
 		if target, ok := old.val.one(); ok && target != name {
 			w.set(target, t, d)
@@ -62,7 +62,7 @@ func (w *walker) attributed(v *variable, t text) text {
 }
 
 // put stores a variable.
-func (w *walker) put(name string, v *variable) { w.st.vars[name] = v }
+func (w *walker) put(name string, v *variable) { w.st.vars.set(name, v) }
 
 // written reports variables that other programs see, and those that shells run
 // as code.
@@ -93,7 +93,7 @@ func (w *walker) localise(name string) {
 	}
 	fr := &w.calls[len(w.calls)-1]
 	if _, done := fr.locals[name]; !done {
-		fr.locals[name] = w.st.vars[name]
+		fr.locals[name] = w.st.vars.get(name)
 	}
 }
 
@@ -124,7 +124,7 @@ func (w *walker) assignment(a *syntax.Assign, d declaration) {
 
 // appended is name+=t.
 func (w *walker) appended(name string, t text) text {
-	old := w.st.vars[name]
+	old := w.st.vars.get(name)
 	if old == nil {
 		return t
 	}
@@ -136,7 +136,7 @@ func (w *walker) appended(name string, t text) text {
 
 // declareName is declare NAME without a value.
 func (w *walker) declareName(name string, d declaration) {
-	old := w.st.vars[name]
+	old := w.st.vars.get(name)
 	if d.local && old != nil {
 		old = nil
 	}
@@ -158,7 +158,7 @@ func (w *walker) declareName(name string, d declaration) {
 
 func (w *walker) assignArray(name string, a *syntax.Assign, d declaration) {
 	v := &variable{isArray: true, exported: d.exported}
-	old := w.st.vars[name]
+	old := w.st.vars.get(name)
 	if d.table || old != nil && old.isTable {
 		v.isArray, v.isTable, v.table = false, true, map[string]text{}
 		if a.Append && old != nil {
@@ -179,7 +179,7 @@ func (w *walker) arrayElem(v *variable, e *syntax.ArrayElem) {
 			return
 		}
 		for _, f := range longest(w.fields([]*syntax.Word{e.Value})) {
-			if len(v.list) < maxWords {
+			if len(v.list) < maxIndex {
 				v.list = append(v.list, f.t)
 			}
 		}
@@ -188,7 +188,7 @@ func (w *walker) arrayElem(v *variable, e *syntax.ArrayElem) {
 	t := w.single(e.Value)
 	if v.isTable {
 		if word, ok := e.Index.(*syntax.Word); ok {
-			if key, ok := w.single(word).one(); ok && len(v.table) < maxWords {
+			if key, ok := w.single(word).one(); ok && len(v.table) < maxIndex {
 				v.table[key] = t
 			}
 		}
@@ -221,7 +221,7 @@ func putAt(list []text, n int64, t text) []text {
 // assignIndex is name[index]=t.
 func (w *walker) assignIndex(name string, index syntax.ArithmExpr, t text, appending bool) {
 	v := &variable{isArray: true}
-	if old := w.st.vars[name]; old != nil {
+	if old := w.st.vars.get(name); old != nil {
 		c := *old
 		v = &c
 	}
@@ -235,7 +235,7 @@ func (w *walker) assignIndex(name string, index syntax.ArithmExpr, t text, appen
 			return
 		}
 		key, ok := w.single(word).one()
-		if !ok || len(v.table) >= maxWords {
+		if !ok || len(v.table) >= maxIndex {
 			key = "?"
 		}
 		if appending {

@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -12,10 +11,8 @@ import (
 
 // builtins are the commands that change the shell itself. What they print is
 // returned; those that other rules may ask about are reported too.
-var builtins map[string]func(*walker, *invocation) text
-
-func init() { //nolint:gochecknoinits // the functions refer to the table
-	builtins = map[string]func(*walker, *invocation) text{
+func builtins() map[string]func(*walker, *invocation) text {
+	return map[string]func(*walker, *invocation) text{
 		"cd": (*walker).cd, "pushd": (*walker).cd, "popd": (*walker).popd, "eval": (*walker).eval,
 		"source": (*walker).source, ".": (*walker).source, "exec": (*walker).exec,
 		"command": (*walker).behind, "builtin": (*walker).behind, "set": (*walker).setArgs,
@@ -73,7 +70,7 @@ func (w *walker) cd(c *invocation) text {
 	old := w.cwd()
 	if dir.is("-") {
 		dir = opaque()
-		if v := w.st.vars["OLDPWD"]; v != nil {
+		if v := w.st.vars.get("OLDPWD"); v != nil {
 			dir = v.scalar()
 		}
 	}
@@ -87,110 +84,6 @@ func (w *walker) cd(c *invocation) text {
 func (w *walker) popd(c *invocation) text {
 	c.argv = fields{c.argv[0], {t: lit("-")}}
 	return w.cd(c)
-}
-
-// eval walks its arguments as code.
-func (w *walker) eval(c *invocation) text {
-	args := c.args()
-	if len(args) > 0 && args[0].t.is("--") {
-		args = args[1:]
-	}
-	var code text
-	for i, f := range args {
-		if i > 0 {
-			code = concat(code, lit(" "))
-		}
-		code = concat(code, f.t)
-	}
-	return w.evalText("eval", code, c.pos, false)
-}
-
-// source walks a file that the script wrote, or a process substitution.
-func (w *walker) source(c *invocation) text {
-	args := operands(c.args())
-	if len(args) == 0 {
-		return text{}
-	}
-	if args[0].t.is("/dev/stdin") || args[0].t.is("/dev/fd/0") {
-		return w.evalText("source", w.in.rest(), c.pos, false)
-	}
-	content, ok := w.load(args[0].t)
-	if !ok {
-		return folded(w.report(c))
-	}
-	w.selfWritten(args[0].t, c.pos)
-	if len(args) > 1 {
-		var rest []text
-		for _, f := range args[1:] {
-			rest = append(rest, f.t)
-		}
-		w.st.args, w.st.more = rest, false
-	}
-	return w.evalText("source", content, c.pos, false)
-}
-
-// selfWritten reports that the script runs what it wrote.
-func (w *walker) selfWritten(path text, pos facts.Pos) {
-	p, _ := path.guess()
-	if !strings.HasPrefix(p, pipePrefix) {
-		w.b.Struct(facts.StructSelfWrite, p, pos)
-	}
-}
-
-// evalText walks text as code in the current state: every alternative that is
-// known, and what is known of the others.
-func (w *walker) evalText(via string, code text, pos facts.Pos, verbatim bool) text {
-	before := w.st
-	var after *state
-	var out text
-	for _, s := range code.all() {
-		w.enter(before.clone())
-		o := w.evalOne(via, s, code.from, pos, verbatim)
-		if after == nil {
-			after, out = w.st, o
-			continue
-		}
-		after.merge(w.st)
-		out = union(out, o)
-	}
-	w.enter(after)
-	return out
-}
-
-func (w *walker) evalOne(via, code string, from []string, pos facts.Pos, verbatim bool) text {
-	o := facts.NestedOpts{Pos: pos, Via: []string{via}, Verbatim: verbatim}
-	if slices.Contains(from, "decoded") {
-		w.b.Dynamic(facts.DynEncoded, code, pos, from...)
-	}
-	if strings.Contains(code, hole) || strings.Trim(code, unset+" \t\n") == "" && strings.Contains(code, unset) {
-		kind := facts.DynOpaqueCode
-		if head, _, ok := strings.Cut(strings.TrimLeft(code, " \t\n"), hole); ok && strings.ContainsAny(head, " \t\n;") {
-			kind = facts.DynPartialCode
-		}
-		w.b.Dynamic(kind, strings.ReplaceAll(code, hole, "…"), pos, from...)
-		o.Verbatim = false
-	}
-	code = strings.ReplaceAll(code, unset, "")
-	source := strings.ReplaceAll(code, hole, "${"+facts.Hole+"}")
-	if strings.Trim(source, " \t\n") == "" || code == hole {
-		return text{}
-	}
-	child, ok := w.b.Inline(source, o)
-	if !ok {
-		return opaque()
-	}
-	if known(code) {
-		w.b.Dynamic(facts.DynEval, via+" "+code, pos, from...)
-	}
-	b := w.b
-	w.use(child)
-	stmts, err := parse([]byte(source))
-	if err != nil {
-		w.b.Dynamic(facts.DynUnparsable, via, facts.Pos{})
-	}
-	out := w.stmts(stmts)
-	w.use(b)
-	return out
 }
 
 // exec replaces the shell, or redirects it.
@@ -211,7 +104,7 @@ func (w *walker) exec(c *invocation) text {
 		}
 		args = args[1:]
 	}
-	if len(args) > 0 && slices.Contains(args[0].t.from, fromSelf) {
+	if len(args) > 0 && w.isSelf(args[0].t) {
 		return w.runsItself(c)
 	}
 	out := w.external(c)
@@ -255,7 +148,7 @@ func (w *walker) behind(c *invocation) text {
 		return text{}
 	}
 	name, ok := args[0].t.guess()
-	if _, own := builtins[name]; !ok || !own {
+	if _, own := w.x.builtins[name]; !ok || !own {
 		return w.external(c)
 	}
 	each := *c
@@ -337,7 +230,7 @@ func (w *walker) alias(c *invocation) text {
 			}
 		}
 		if name != "" {
-			w.st.aliases[name] = text{values, f.t.from}
+			w.st.aliases.set(name, &text{values, f.t.from})
 		}
 	}
 	return text{}
@@ -346,7 +239,7 @@ func (w *walker) alias(c *invocation) text {
 func (w *walker) unalias(c *invocation) text {
 	for _, f := range operands(c.args()) {
 		if s, ok := f.t.one(); ok && w.maybe == 0 {
-			delete(w.st.aliases, s)
+			w.st.aliases.drop(s)
 		}
 	}
 	return text{}
@@ -361,10 +254,10 @@ func (w *walker) unset(c *invocation) text {
 		case !ok:
 		case strings.HasPrefix(s, "-"):
 		default:
-			if w.st.vars[s] == nil {
-				delete(w.st.funcs, s)
+			if w.st.vars.get(s) == nil {
+				w.st.funcs.drop(s)
 			}
-			delete(w.st.vars, s)
+			w.st.vars.drop(s)
 		}
 	}
 	return text{}
@@ -384,7 +277,7 @@ func (w *walker) enable(c *invocation) text {
 	w.report(c)
 	for i, f := range c.args() {
 		if f.t.is("-f") && i+1 < len(c.args()) {
-			w.b.Dynamic(facts.DynNative, "enable -f", c.pos)
+			w.dynamic(facts.DynNative, "enable -f", c.pos)
 		}
 	}
 	return text{}
@@ -416,7 +309,7 @@ func (w *walker) hash(c *invocation) text {
 	args := c.args()
 	if len(args) >= 3 && args[0].t.is("-p") {
 		if name, ok := args[2].t.one(); ok {
-			w.st.aliases[name] = args[1].t
+			w.st.aliases.set(name, &args[1].t)
 		}
 	}
 	return text{}

@@ -49,8 +49,8 @@ func (w *walker) call(c *syntax.CallExpr, rd *redirection, background bool) text
 	}
 	var out text
 	if name, ok := plain(c.Args[0]); ok {
-		if alias, ok := w.st.aliases[name]; ok && !w.aliasing[name] {
-			out = w.aliased(name, alias, c, rd, background)
+		if alias := w.st.aliases.get(name); alias != nil && !w.aliasing[name] {
+			out = w.aliased(name, *alias, c, rd, background)
 		}
 	}
 	env := map[string]text{}
@@ -72,22 +72,30 @@ func (w *walker) eachWay(ways []fields, inv invocation) text {
 		inv.argv = ways[0]
 		return w.run(&inv)
 	}
-	before := w.st
-	var after *state
-	var out text
-	for _, way := range ways {
-		w.enter(before.clone())
+	return w.either(len(ways), func(i int) text {
 		each := inv
-		each.argv = way
-		o := w.run(&each)
-		if after == nil {
-			after, out = w.st, o
-			continue
+		each.argv = ways[i]
+		return w.run(&each)
+	})
+}
+
+// either walks n ways of which one is taken.
+func (w *walker) either(n int, f func(int) text) text {
+	before := w.st
+	states := make([]*state, n)
+	var out text
+	for i := range n {
+		w.enter(before.clone())
+		t := f(i)
+		states[i] = w.st
+		if i == 0 {
+			out = t
+		} else {
+			out = union(out, t)
 		}
-		after.merge(w.st)
-		out = union(out, o)
 	}
-	w.enter(after)
+	before.join(states...)
+	w.enter(before)
 	return out
 }
 
@@ -99,7 +107,7 @@ func (w *walker) aliased(name string, alias text, c *syntax.CallExpr, rd *redire
 	for _, code := range alias.all() {
 		stmts, err := parse([]byte(strings.ReplaceAll(code, unset, "")))
 		if err != nil || len(stmts) == 0 || !known(code) {
-			w.b.Dynamic(facts.DynOpaqueCode, "alias "+name, w.pos(c), alias.from...)
+			w.dynamic(facts.DynOpaqueCode, "alias "+name, w.pos(c), alias.from...)
 			continue
 		}
 		for _, s := range stmts[:len(stmts)-1] {
@@ -146,10 +154,10 @@ func (w *walker) run(c *invocation) text {
 		c.argv = slices.Clone(c.argv)
 		c.argv[0].t = text{[]string{name}, c.argv[0].t.from}
 	}
-	if fs := w.st.funcs[name]; len(fs) > 0 && !c.bare {
+	if fs := w.st.funcs.get(name); len(fs) > 0 && !c.bare {
 		return w.callFunctions(fs, c)
 	}
-	if b, ok := builtins[name]; ok {
+	if b, ok := w.x.builtins[name]; ok {
 		return w.withEnv(c, b)
 	}
 	return w.external(c)
@@ -162,13 +170,13 @@ func (w *walker) withEnv(c *invocation, b func(*walker, *invocation) text) text 
 	}
 	old := map[string]*variable{}
 	for name, t := range c.env {
-		old[name] = w.st.vars[name]
+		old[name] = w.st.vars.get(name)
 		w.assign(name, t)
 	}
 	out := b(w, c)
 	for name, v := range old {
 		if v == nil {
-			delete(w.st.vars, name)
+			w.st.vars.drop(name)
 		} else {
 			w.put(name, v)
 		}
@@ -182,7 +190,7 @@ func (w *walker) leading(c *invocation) fields {
 	argv := c.argv
 	for len(argv) > 0 && (argv[0].t.is(unset) || argv[0].t.empty() && len(argv) > 1 && !argv[0].quoted) {
 		if argv[0].t.is(unset) {
-			w.b.Dynamic(facts.DynCommand, "", c.pos, argv[0].t.from...)
+			w.dynamic(facts.DynCommand, "", c.pos, argv[0].t.from...)
 		}
 		argv = argv[1:]
 	}
@@ -195,16 +203,22 @@ func (w *walker) unknownCommand(c *invocation) text {
 	switch {
 	case slices.Contains(from, "param") && len(w.calls) > 0: // a function that nothing calls
 		return opaque(from...)
-	case slices.Contains(from, fromSelf) && c.argv[0].t.is(hole):
+	case w.isSelf(c.argv[0].t):
 		return w.runsItself(c)
 	}
 	return w.external(c)
 }
 
+// isSelf reports the script's own name.
+func (w *walker) isSelf(t text) bool {
+	return slices.Contains(t.from, fromSelf) && len(t.alts) == 1 && strings.HasSuffix(t.alts[0], hole)
+}
+
 // runsItself is "$0" as a command: the same text again.
 func (w *walker) runsItself(c *invocation) text {
+	w.dynamic(facts.DynCommand, "$0", c.pos, fromSelf)
 	if w.forks > 0 || c.background {
-		w.b.Struct(facts.StructForkBomb, "$0", c.pos)
+		w.shape(facts.StructForkBomb, "$0", c.pos)
 	}
 	return opaque()
 }
@@ -213,7 +227,7 @@ func (w *walker) runsItself(c *invocation) text {
 // mean.
 func (w *walker) globCommand(c *invocation, pattern string) text {
 	var out text
-	w.b.Dynamic(facts.DynGlob, pattern, c.pos)
+	w.dynamic(facts.DynGlob, pattern, c.pos)
 	for _, name := range programsLike(w.tables, pattern) {
 		each := *c
 		each.argv = slices.Clone(c.argv)
@@ -243,155 +257,6 @@ func programsLike(t *facts.Tables, pattern string) []string {
 	return out[:min(len(out), facts.MaxAlts)]
 }
 
-// external is a command that is not the shell's own.
-func (w *walker) external(c *invocation) text {
-	w.original(c)
-	w.shellOnItself(c)
-	out, ok := w.filter(c)
-	c.out = out
-	v := w.report(c)
-	w.ownScript(c)
-	w.nestedShell(c)
-	w.status = unsure
-	if ok {
-		return out
-	}
-	return folded(v)
-}
-
-// shellOnItself is bash "$0".
-func (w *walker) shellOnItself(c *invocation) {
-	for _, f := range c.args() {
-		if f.t.is(hole) && slices.Contains(f.t.from, fromSelf) {
-			name, _ := c.argv[0].t.guess()
-			if p, _, ok := w.tables.Program(name); ok && p.Script {
-				w.runsItself(c)
-			}
-		}
-	}
-}
-
-// original puts the program in place of a copy of it that the script made.
-func (w *walker) original(c *invocation) {
-	name, ok := c.argv[0].t.guess()
-	if !ok || !strings.Contains(name, "/") {
-		return
-	}
-	if src, ok := w.renamed[w.absolute(name)]; ok {
-		c.argv = slices.Clone(c.argv)
-		c.argv[0].t = lit(src)
-	}
-}
-
-// ownScript reports that a file which the script wrote is run.
-func (w *walker) ownScript(c *invocation) {
-	name, ok := c.argv[0].t.guess()
-	if !ok {
-		return
-	}
-	file := c.argv[0].t
-	if p, _, ok := w.tables.Program(name); ok && p.Script && len(c.argv) > 1 {
-		if ops := operands(c.args()); len(ops) > 0 {
-			file = ops[0].t
-		}
-	} else if !strings.Contains(name, "/") {
-		return
-	}
-	if _, ok := w.load(file); ok {
-		w.selfWritten(file, c.pos)
-	}
-}
-
-// report hands a command to the builder, once for each that looks the same.
-func (w *walker) report(c *invocation) facts.Value {
-	argv := make([]facts.Value, len(c.argv))
-	for i, f := range c.argv {
-		argv[i] = f.t.value()
-	}
-	o := facts.CommandOpts{
-		Pos: c.pos, Redirs: c.rd.list, Background: c.background, In: slices.Clone(w.inside),
-		PipeFrom: w.in.from, PipeTo: w.in.to,
-	}
-	if w.in.kind != "" {
-		o.Stdin, o.StdinKind = w.in.t.value(), w.in.kind
-		if !w.in.used {
-			o.StdinPos = w.in.pos
-		}
-	}
-	if len(c.rd.list) > 0 && c.out.alts != nil {
-		o.Out = c.out.value()
-	}
-	if len(c.env) > 0 {
-		o.Env = map[string]facts.Value{}
-		for name, t := range c.env {
-			o.Env[name] = t.value()
-		}
-	}
-	key := ""
-	if w.repeat > 0 {
-		key = w.signature(c, argv, o)
-		if v, seen := w.memo[key]; seen {
-			return v
-		}
-	}
-	v := w.b.Command(shorten(argv), o)
-	w.b.SetCwd(w.st.cwd)
-	if w.repeat > 0 {
-		w.memo[key] = v
-	}
-	return v
-}
-
-// signature tells commands apart that come from one place of the source.
-func (w *walker) signature(c *invocation, argv []facts.Value, o facts.CommandOpts) string {
-	var b strings.Builder
-	b.WriteString(w.st.cwd)
-	b.WriteByte(byte(c.pos.Line))
-	b.WriteByte(byte(c.pos.Line >> 8))
-	b.WriteByte(byte(c.pos.Line >> 16))
-	b.WriteByte(byte(c.pos.Col))
-	b.WriteByte(byte(c.pos.Col >> 8))
-	write := func(v facts.Value) {
-		for _, a := range v.Alts {
-			b.WriteString(a)
-			b.WriteByte(0)
-		}
-		b.WriteString(v.Prefix)
-		b.WriteByte(1)
-		b.WriteString(v.Suffix)
-		b.WriteString(strings.Join(v.From, "\x02"))
-		b.WriteByte(3)
-	}
-	for _, v := range argv {
-		write(v)
-	}
-	write(o.Stdin)
-	for _, r := range o.Redirs {
-		write(r.Target)
-	}
-	b.WriteByte(byte(w.b.Depth()))
-	return b.String()
-}
-
-// keptWords is how many words of a command are looked at, before plain numbers
-// are left out.
-const keptWords = 128
-
-// shorten leaves numbers out of a very long command: {1..10000} tells a rule
-// nothing.
-func shorten(argv []facts.Value) []facts.Value {
-	if len(argv) <= keptWords {
-		return argv
-	}
-	out := argv[:keptWords:keptWords]
-	for _, v := range argv[keptWords:] {
-		if s, ok := v.One(); !ok || digits(s, len(s), 10) < len(s) {
-			out = append(out, v)
-		}
-	}
-	return out
-}
-
 // callFunctions calls a function, or each that the name may stand for.
 func (w *walker) callFunctions(fs []*function, c *invocation) text {
 	for name, t := range c.env {
@@ -409,21 +274,7 @@ func (w *walker) callFunctions(fs []*function, c *invocation) text {
 	if len(fs) == 1 {
 		return w.callFunction(fs[0], args, more, c.background)
 	}
-	before := w.st
-	var after *state
-	var out text
-	for _, f := range fs {
-		w.enter(before.clone())
-		o := w.callFunction(f, args, more, c.background)
-		if after == nil {
-			after, out = w.st, o
-			continue
-		}
-		after.merge(w.st)
-		out = union(out, o)
-	}
-	w.enter(after)
-	return out
+	return w.either(len(fs), func(i int) text { return w.callFunction(fs[i], args, more, c.background) })
 }
 
 // callFunction walks a function's body with its arguments.
@@ -451,9 +302,9 @@ func (w *walker) callFunction(f *function, args []text, more text, background bo
 	w.calls = w.calls[:len(w.calls)-1]
 	for name, v := range top.locals {
 		if v == nil {
-			delete(w.st.vars, name)
+			w.st.vars.drop(name)
 		} else {
-			w.st.vars[name] = v
+			w.st.vars.set(name, v)
 		}
 	}
 	w.st.args, w.st.more, w.st.rest, w.st.dead = saved.args, saved.more, saved.rest, saved.dead
@@ -476,7 +327,7 @@ func (w *walker) recursion(fr *frame, background bool) {
 		key := "bomb " + fr.fn.name
 		if !w.reported[key] {
 			w.reported[key] = true
-			w.b.Struct(facts.StructForkBomb, fr.fn.name, w.pos(fr.fn.body))
+			w.shape(facts.StructForkBomb, fr.fn.name, w.pos(fr.fn.body))
 		}
 	}
 }
@@ -489,7 +340,7 @@ func (w *walker) declare(c *syntax.FuncDecl) {
 	}
 	for _, n := range names {
 		f := &function{name: clean(n.Value), body: c.Body, b: w.b}
-		w.st.funcs[f.name] = []*function{f}
+		w.st.funcs.set(f.name, []*function{f})
 		w.declared = append(w.declared, f)
 	}
 }

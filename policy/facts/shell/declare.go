@@ -100,7 +100,7 @@ func (d *declaration) option(s string, functions *bool) {
 // exportedFunction is export -f: shells started later know it, so it may be
 // called.
 func (w *walker) exportedFunction(name string) {
-	for _, f := range w.st.funcs[name] {
+	for _, f := range w.st.funcs.get(name) {
 		if !f.called {
 			w.aside(func() { w.callFunction(f, nil, opaque("argv"), false) })
 		}

@@ -10,14 +10,20 @@ import (
 func (w *walker) stmts(list []*syntax.Stmt) text {
 	var out text
 	for _, s := range list {
-		out = concat(out, w.stmt(s))
+		t := w.stmt(s)
+		if w.capture > 0 && w.heavy(out) {
+			out = concat(out, t)
+		}
+	}
+	if w.exhausted {
+		return opaque(out.from...)
 	}
 	return out
 }
 
 // stmt walks one statement with its redirections.
 func (w *walker) stmt(s *syntax.Stmt) text {
-	if !w.b.Node() {
+	if !w.step(facts.Pos{}) {
 		return opaque()
 	}
 	if s.Background || s.Coprocess || s.Disown {
@@ -57,7 +63,13 @@ func (w *walker) redirected(s *syntax.Stmt, background bool) text {
 	if call, ok := s.Cmd.(*syntax.CallExpr); !ok || len(call.Args) == 0 {
 		w.redirFacts(rd, w.pos(s))
 	}
+	if len(rd.outs) > 0 {
+		w.capture++
+	}
 	out := w.command(s.Cmd, rd, background)
+	if len(rd.outs) > 0 {
+		w.capture--
+	}
 	w.in = in
 	if s.Cmd == nil && rd.in != nil && len(rd.outs) == 0 {
 		out = rd.in.rest() // $(<file)
@@ -165,7 +177,7 @@ func (w *walker) binary(c *syntax.BinaryCmd) text {
 		w.status = never
 		return out
 	}
-	w.st.merge(st)
+	w.st.join(w.st, st)
 	w.enter(w.st)
 	w.status = unsure
 	return union(out, concat(out, more))
@@ -184,8 +196,8 @@ func (w *walker) ifClause(c *syntax.IfClause) text {
 	} else {
 		other = w.st
 	}
-	then.merge(other)
-	w.enter(then)
+	w.st.join(then, other)
+	w.enter(w.st)
 	w.status = unsure
 	return concat(out, union(a, b))
 }
@@ -193,8 +205,7 @@ func (w *walker) ifClause(c *syntax.IfClause) text {
 func (w *walker) caseClause(c *syntax.CaseClause) text {
 	subject := w.single(c.Word)
 	s, decided := subject.one()
-	before := w.st
-	var after *state
+	var after []*state
 	var out text
 	exhaustive, ran := false, false
 	for _, item := range c.Items {
@@ -214,21 +225,18 @@ func (w *walker) caseClause(c *syntax.CaseClause) text {
 			continue // walked for its facts; it does not change what follows
 		}
 		ran = ran || hit == succeeds
-		if after == nil {
-			after, out = st, o
-			continue
+		if after = append(after, st); len(after) == 1 {
+			out = o
+		} else {
+			out = union(out, o)
 		}
-		after.merge(st)
-		out = union(out, o)
-	}
-	if after == nil {
-		return text{}
 	}
 	if !exhaustive && !ran {
-		after.merge(before)
+		after = append(after, w.st)
 		out = union(out, text{})
 	}
-	w.enter(after)
+	w.st.join(after...)
+	w.enter(w.st)
 	w.status = unsure
 	return out
 }
@@ -250,8 +258,13 @@ func (w *walker) pipeline(c *syntax.BinaryCmd) text {
 			w.in = &stream{t: out, kind: "pipe", from: flat(names[:i])}
 		}
 		w.in.to = flat(names[i+1:])
+		last := i == len(stages)-1
+		if !last {
+			w.capture++
+		}
 		w.aside(func() { out = w.stmt(s) })
-		if i < len(stages)-1 {
+		if !last {
+			w.capture--
 			w.in = &stream{}
 		}
 	}
@@ -261,7 +274,7 @@ func (w *walker) pipeline(c *syntax.BinaryCmd) text {
 	w.in = old
 	w.in.to = nil
 	w.status = unsure
-	w.b.Pipeline(flat(names), from, w.pos(c))
+	w.joined(flat(names), from, w.pos(c))
 	return out
 }
 

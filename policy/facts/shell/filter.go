@@ -105,7 +105,7 @@ func (o options) short(args []string, i int, values string, set func(string, str
 func (w *walker) filter(c *invocation) (text, bool) {
 	name, _ := c.argv[0].t.guess()
 	name = base(name)
-	if special, ok := specials[name]; ok {
+	if special, ok := w.x.specials[name]; ok {
 		return special(w, c)
 	}
 	f, ok := filters[name]
@@ -127,7 +127,21 @@ func (w *walker) filter(c *invocation) (text, bool) {
 			out = union(out, o)
 		}
 	}
-	return out.tainted(from...), true
+	out = out.tainted(from...)
+	if name == "dirname" {
+		out.from = notSelf(out.from)
+	}
+	return out, true
+}
+
+// idle reports a filter whose output nobody reads, and which does nothing else.
+func (w *walker) idle(c *invocation) bool {
+	if w.capture > 0 || len(c.rd.list) > 0 {
+		return false
+	}
+	name, _ := c.argv[0].t.guess()
+	_, pure := filters[base(name)]
+	return pure || name == "echo" || name == "printf"
 }
 
 // filterOnce runs a filter on one choice of its arguments.
@@ -135,6 +149,9 @@ func (w *walker) filterOnce(f *filter, o options) text {
 	in := text{}
 	if f.reads {
 		in = w.input(o.operands[min(f.skip, len(o.operands)):])
+	}
+	if !w.heavy(in) {
+		return opaque(in.from...)
 	}
 	var alts []string
 	for _, s := range in.all() {

@@ -53,7 +53,9 @@ var filters = map[string]filter{
 	"gawk":     {run: awkFilter, values: "Fvf", reads: true, skip: 1, marks: true},
 	"mawk":     {run: awkFilter, values: "Fvf", reads: true, skip: 1, marks: true},
 	"basename": {run: basenameFilter, values: "s"},
-	"dirname":  {run: dirnameFilter},
+	"dirname":  {run: dirnameFilter, marks: true},
+	"realpath": {run: realpathFilter, marks: true},
+	"readlink": {run: realpathFilter, marks: true},
 	"seq":      {run: seqFilter, values: "sf"},
 	"expr":     {run: exprFilter},
 	"date":     {run: dateFilter, values: "dr"},
@@ -390,7 +392,19 @@ func dirnameFilter(o options, _ string) (string, bool) {
 	if len(o.operands) == 0 {
 		return "", false
 	}
-	return path.Dir(strings.TrimRight(o.operands[0], "/")) + "\n", true
+	s := strings.TrimRight(o.operands[0], "/")
+	if !known(s[strings.LastIndexByte(s, '/')+1:]) && !strings.Contains(s, "/") || !known(path.Dir(s)) {
+		return "", false
+	}
+	return path.Dir(s) + "\n", true
+}
+
+// realpathFilter takes for granted that there are no links.
+func realpathFilter(o options, _ string) (string, bool) {
+	if len(o.operands) != 1 || !strings.HasPrefix(o.operands[0], "/") {
+		return "", false
+	}
+	return path.Clean(o.operands[0]) + "\n", true
 }
 
 func seqFilter(o options, _ string) (string, bool) {

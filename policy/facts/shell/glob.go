@@ -166,9 +166,20 @@ func inClass(name string, r rune) bool {
 	return false
 }
 
+// literalPattern gives the text that a pattern without wildcards stands for.
+func literalPattern(pat string) (string, bool) {
+	if strings.ContainsAny(pat, "*?[(") {
+		return "", false
+	}
+	return unescape(pat), true
+}
+
 // trimMatch removes what pat matches from the start or the end of s.
 func trimMatch(s, pat string, suffix, longest bool) string {
-	if len(s)*len(s)*max(len(pat), 1) > 16*maxMatch {
+	if r, ok := trimSimple(s, pat, suffix, longest); ok {
+		return r
+	}
+	if len(s)*len(s)*max(len(pat), 1) > 4*maxMatch {
 		return hole
 	}
 	for k := 0; k <= len(s); k++ {
@@ -186,11 +197,40 @@ func trimMatch(s, pat string, suffix, longest bool) string {
 	return s
 }
 
+// trimSimple handles the patterns that scripts use: a literal, and a star
+// before or behind one.
+func trimSimple(s, pat string, suffix, longest bool) (string, bool) {
+	if l, ok := literalPattern(pat); ok {
+		if suffix {
+			return strings.TrimSuffix(s, l), true
+		}
+		return strings.TrimPrefix(s, l), true
+	}
+	find := strings.Index
+	if suffix != longest { // the nearest from the end: %x* and ##*x
+		find = strings.LastIndex
+	}
+	if rest, ok := strings.CutPrefix(pat, "*"); ok && !suffix && rest != "" {
+		if l, ok := literalPattern(rest); ok {
+			if i := find(s, l); i >= 0 {
+				return s[i+len(l):], true
+			}
+			return s, true
+		}
+	}
+	if rest, ok := strings.CutSuffix(pat, "*"); ok && suffix && rest != "" && !strings.HasSuffix(rest, "\\") {
+		if l, ok := literalPattern(rest); ok {
+			if i := find(s, l); i >= 0 {
+				return s[:i], true
+			}
+			return s, true
+		}
+	}
+	return "", false
+}
+
 // replaceMatch is ${s/pat/with}, whose pattern may start with # or %.
 func replaceMatch(s, pat, with string, all bool) string {
-	if len(s)*len(s)*max(len(pat), 1) > 16*maxMatch {
-		return hole
-	}
 	if pat == "" {
 		return s
 	}
@@ -206,6 +246,16 @@ func replaceMatch(s, pat, with string, all bool) string {
 		}
 		return s
 	}
+	if l, ok := literalPattern(pat); ok {
+		n := 1
+		if all {
+			n = -1
+		}
+		return strings.Replace(s, l, with, n)
+	}
+	if strings.Contains(pat, "*") && len(s) > 200 || len(s)*len(pat) > maxMatch {
+		return hole
+	}
 	var b strings.Builder
 	for i := 0; i < len(s); {
 		n := matchAt(s[i:], pat)
@@ -220,15 +270,33 @@ func replaceMatch(s, pat, with string, all bool) string {
 			b.WriteString(s[i:])
 			break
 		}
+		if b.Len() > 1<<17 {
+			return hole
+		}
 	}
 	return b.String()
 }
 
+// matchAt is the length of the longest match at the start of s.
 func matchAt(s, pat string) int {
-	for n := len(s); n > 0; n-- {
-		if match(pat, s[:n], false) {
-			return n
+	if strings.Contains(pat, "*") {
+		for n := len(s); n > 0; n-- {
+			if match(pat, s[:n], false) {
+				return n
+			}
 		}
+		return 0
 	}
-	return 0
+	i := 0
+	for pat != "" && i < len(s) {
+		n, size := matchOne(pat, s[i:], false)
+		if n == 0 {
+			return 0
+		}
+		pat, i = pat[n:], i+size
+	}
+	if pat != "" {
+		return 0
+	}
+	return i
 }

@@ -39,7 +39,7 @@ func (w *walker) forWords(c *syntax.ForClause, loop *syntax.WordIter) text {
 			w.assign(loop.Name.Value, opaque())
 			return w.stmts(c.Do)
 		})
-		w.st.merge(st)
+		w.st.join(w.st, st)
 		w.enter(w.st)
 		return out
 	}
@@ -200,12 +200,30 @@ func (w *walker) iterate(body []*syntax.Stmt, cond func() tri, post func()) text
 // widened walks the body of a loop that runs an unknown number of times: once
 // as it is, and, where it changes variables, once more with those unknown.
 func (w *walker) widened(body func() text) text {
-	before := w.st.clone()
 	st, out := w.branch(body)
+	changed := w.widen(st)
+	st.dead = false
+	w.st.join(w.st, st)
+	w.enter(w.st)
+	if !changed || w.unrolled >= maxUnrolled {
+		return union(out, concat(out, opaque(out.from...)))
+	}
+	w.unrolled += 2
+	again, more := w.branch(body)
+	w.widen(again)
+	again.dead = false
+	w.st.join(w.st, again)
+	w.enter(w.st)
+	return concat(out, concat(more, opaque()))
+}
+
+// widen makes what a loop's body changed unknown, beside what it is after one
+// round.
+func (w *walker) widen(st *state) bool {
 	changed := false
-	for name, v := range st.vars {
-		old := before.vars[name]
-		if old == v || old != nil && v.scalar().equal(old.scalar()) && len(v.words()) == len(old.words()) {
+	for name, v := range st.vars.own {
+		old := w.st.vars.get(name)
+		if v == nil || old == v || old != nil && v.scalar().equal(old.scalar()) && len(v.words()) == len(old.words()) {
 			continue
 		}
 		changed = true
@@ -214,27 +232,9 @@ func (w *walker) widened(body func() text) text {
 		if m.isArray {
 			m.list = append(m.list[:len(m.list):len(m.list)], opaque())
 		}
-		st.vars[name] = &m
+		st.vars.own[name] = &m
 	}
-	st.dead = false
-	w.st.merge(st)
-	w.enter(w.st)
-	if !changed || w.unrolled >= maxUnrolled {
-		return union(out, concat(out, opaque(out.from...)))
-	}
-	w.unrolled += 2
-	again, more := w.branch(body)
-	for name, v := range again.vars {
-		if v != w.st.vars[name] {
-			m := *v
-			m.val = union(m.val, opaque(m.val.from...))
-			again.vars[name] = &m
-		}
-	}
-	again.dead = false
-	w.st.merge(again)
-	w.enter(w.st)
-	return concat(out, concat(more, opaque()))
+	return changed
 }
 
 // constantly reports a condition that never changes.
@@ -286,9 +286,9 @@ func (w *walker) infinite(loop syntax.Node, cond, body []*syntax.Stmt) {
 	if f.leaves {
 		return
 	}
-	w.b.Struct(facts.StructInfiniteLoop, f.String(), w.pos(loop))
+	w.shape(facts.StructInfiniteLoop, f.String(), w.pos(loop))
 	if f.writes {
-		w.b.Struct(facts.StructLoopWrite, f.String(), w.pos(loop))
+		w.shape(facts.StructLoopWrite, f.String(), w.pos(loop))
 	}
 }
 

@@ -37,13 +37,13 @@ func (w *walker) nestedShell(c *invocation) {
 func (w *walker) inherited(name string, code text, rest fields, c *invocation) {
 	st := newState()
 	st.cwd = w.st.cwd
-	for n, v := range w.st.vars {
-		if v.exported && !v.isArray && !v.isTable && syntax.ValidName(n) {
-			st.vars[n] = v
+	for n, v := range w.st.vars.all() {
+		if v != nil && v.exported && !v.isArray && !v.isTable && syntax.ValidName(n) {
+			st.vars.set(n, v)
 		}
 	}
 	for n, t := range c.env {
-		st.vars[n] = &variable{val: t, exported: true}
+		st.vars.set(n, &variable{val: t, exported: true})
 	}
 	if len(rest) > 0 {
 		st.arg0, st.more = rest[0].t, false
@@ -51,7 +51,7 @@ func (w *walker) inherited(name string, code text, rest fields, c *invocation) {
 			st.args = append(st.args, f.t)
 		}
 	}
-	if len(st.vars) == 0 && len(rest) == 0 {
+	if len(st.vars.own) == 0 && len(rest) == 0 {
 		return
 	}
 	old, calls := w.st, w.calls

@@ -218,9 +218,17 @@ func (w *walker) absolute(p string) string {
 // redirFacts records the files of redirections around what is not a command of
 // its own.
 func (w *walker) redirFacts(rd *redirection, pos facts.Pos) {
-	if len(rd.list) > 0 {
+	if len(rd.list) > 0 && w.once("redirections", pos, targets(rd.list)) {
 		w.b.Redirections(rd.list, facts.Value{}, pos)
 	}
+}
+
+func targets(list []facts.Redir) string {
+	var b strings.Builder
+	for _, r := range list {
+		b.WriteString(r.Op + strings.Join(r.Target.Alts, "\x00") + r.Target.Prefix + "\n")
+	}
+	return b.String()
 }
 
 // deliver sends what a command printed to where its output goes, and returns

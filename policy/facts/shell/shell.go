@@ -14,17 +14,24 @@ import (
 
 // Extractor reads shell scripts. It holds nothing of a scan and may be used by
 // many goroutines.
-type Extractor struct{ tables *facts.Tables }
+type Extractor struct {
+	tables   *facts.Tables
+	builtins map[string]func(*walker, *invocation) text
+	specials map[string]func(*walker, *invocation) (text, bool)
+}
 
 var _ facts.Extractor = (*Extractor)(nil)
 
 // New returns the extractor of shell scripts. The tables are read only.
-func New(tables *facts.Tables) *Extractor { return &Extractor{tables: tables} }
+func New(tables *facts.Tables) *Extractor {
+	return &Extractor{tables: tables, builtins: builtins(), specials: specials()}
+}
 
 // walker is the abstract interpreter of one text and of those that it evaluates
 // itself.
 type walker struct {
 	b      *facts.Builder
+	x      *Extractor
 	tables *facts.Tables
 	st     *state
 	in     *stream
@@ -45,6 +52,11 @@ type walker struct {
 	maybe      int // branches around this place
 	repeat     int // loops and calls around this place: facts may come twice
 	unrolled   int
+	steps      int
+	exhausted  bool
+	told       bool
+	capture    int // whether what commands print is of use
+	files      int // temporary files made
 	arithDepth int
 	substs     int
 	stages     []bool // for each pipeline around: a stage called a running function
@@ -80,10 +92,11 @@ var errUnparsable = errors.New("not a shell script")
 // walked as far as it parses.
 func (e *Extractor) Extract(ctx context.Context, src []byte, b *facts.Builder) error {
 	w := &walker{
-		b: b, tables: e.tables, st: newState(), in: &stream{}, fds: map[string]text{},
+		b: b, x: e, tables: e.tables, st: newState(), in: &stream{}, fds: map[string]text{},
 		reported: map[string]bool{}, memo: map[string]facts.Value{}, aliasing: map[string]bool{}, renamed: map[string]string{},
 	}
 	w.st.cwd = b.Cwd()
+	w.st.arg0 = concat(concat(w.cwd(), lit("/")), opaque(fromSelf))
 	err := w.script(src)
 	w.finish()
 	if ctx.Err() != nil {

@@ -3,37 +3,23 @@ package shell
 import (
 	"strconv"
 	"strings"
-
-	"github.com/caisson-dev/caisson/policy/facts"
 )
 
 // specials are filters that need more than their words: streams, files, or the
 // shell's state.
-var specials = map[string]func(*walker, *invocation) (text, bool){}
-
-func init() { //nolint:gochecknoinits // the functions refer to the table
-	specials["echo"] = (*walker).echo
-	specials["printf"] = (*walker).format
-	specials["sed"] = (*walker).sed
-	specials["gsed"] = (*walker).sed
-	specials["tee"] = (*walker).tee
-	specials["cp"] = (*walker).copyFile
-	specials["mv"] = (*walker).copyFile
-	specials["ln"] = (*walker).copyFile
-	specials["install"] = (*walker).copyFile
-	specials["dd"] = (*walker).dd
-	specials["curl"] = (*walker).download
-	specials["wget"] = (*walker).download
-	specials["pwd"] = (*walker).pwd
-	specials["which"] = (*walker).whichProgram
-	specials["type"] = (*walker).whichProgram
-	specials["printenv"] = (*walker).printenv
-	specials["busybox"] = (*walker).applet
-	specials["toybox"] = (*walker).applet
-	specials["xargs"] = (*walker).xargs
-	for _, name := range []string{"env", "sudo", "nohup", "nice", "time", "stdbuf", "setsid", "command", "builtin", "doas"} {
-		specials[name] = (*walker).wrapped
+func specials() map[string]func(*walker, *invocation) (text, bool) {
+	t := map[string]func(*walker, *invocation) (text, bool){
+		"echo": (*walker).echo, "printf": (*walker).format, "sed": (*walker).sed, "gsed": (*walker).sed,
+		"tee": (*walker).tee, "cp": (*walker).copyFile, "mv": (*walker).copyFile, "ln": (*walker).copyFile,
+		"install": (*walker).copyFile, "dd": (*walker).dd, "curl": (*walker).download,
+		"wget": (*walker).download, "pwd": (*walker).pwd, "which": (*walker).whichProgram,
+		"type": (*walker).whichProgram, "mktemp": (*walker).mktemp, "printenv": (*walker).printenv,
+		"busybox": (*walker).applet, "toybox": (*walker).applet, "xargs": (*walker).xargs,
 	}
+	for _, name := range []string{"env", "sudo", "nohup", "nice", "time", "stdbuf", "setsid", "command", "builtin", "doas"} {
+		t[name] = (*walker).wrapped
+	}
+	return t
 }
 
 // echo joins its words. Its options are those of bash.
@@ -75,277 +61,40 @@ func (w *walker) echo(c *invocation) (text, bool) {
 	return t, true
 }
 
-// format is printf.
-func (w *walker) format(c *invocation) (text, bool) {
-	args := c.args()
-	if len(args) > 0 && args[0].t.is("--") {
-		args = args[1:]
-	}
-	if len(args) == 0 {
-		return text{}, true
-	}
-	var from []string
-	dims := make([][]string, len(args))
-	for i, f := range args {
-		dims[i] = f.t.all()
-		from = origins(from, f.t.from)
-	}
-	var alts []string
-	for _, words := range combinations(dims) {
-		s, ok := formatText(words[0], words[1:])
-		if !ok {
-			s = hole
-		}
-		alts = with(alts, bound(s))
-	}
-	return text{alts, from}, true
-}
-
-// formatText is printf on strings, which may have holes. The format is used
-// again until the arguments are used up.
-func formatText(format string, args []string) (string, bool) {
-	if strings.Contains(format, hole) {
-		return "", false
-	}
-	format = strings.ReplaceAll(format, unset, "")
-	var b strings.Builder
-	for {
-		before := len(args)
-		for i := 0; i < len(format); {
-			switch {
-			case format[i] == '\\' && i+1 < len(format):
-				var e strings.Builder
-				n := ansiEscape(&e, format[i+1:], false)
-				b.WriteString(clean(e.String()))
-				i += 1 + n
-			case format[i] == '%' && i+1 < len(format):
-				n := verb(&b, format[i:], &args)
-				if n == 0 {
-					return "", false
-				}
-				i += n
-			default:
-				b.WriteByte(format[i])
-				i++
-			}
-		}
-		if len(args) == 0 || len(args) == before || b.Len() > facts.MaxFolded {
-			return b.String(), true
-		}
-	}
-}
-
-// verb prints one conversion and returns its length in the format.
-func verb(b *strings.Builder, format string, args *[]string) int {
-	if format[1] == '%' {
-		b.WriteByte('%')
-		return 2
-	}
-	n := 1 + strings.IndexFunc(format[1:], func(r rune) bool { return !strings.ContainsRune("-+ #0123456789.*'", r) })
-	if n == 0 {
-		return 0
-	}
-	spec, c := format[1:n], format[n]
-	arg := ""
-	if strings.Contains(spec, "*") {
-		spec = strings.Replace(spec, "*", next(args), 1)
-	}
-	switch c {
-	case 's', 'b', 'q':
-		if arg = next(args); c == 'b' {
-			arg = ansiC(arg, true)
-		}
-	case 'c':
-		arg = next(args)
-		arg = arg[:min(1, len(arg))]
-	case 'd', 'i', 'u', 'x', 'X', 'o':
-		arg = integer(next(args), c)
-	default:
-		next(args)
-		b.WriteString(hole)
-		return n + 1
-	}
-	b.WriteString(padded(arg, spec, c))
-	return n + 1
-}
-
-func next(args *[]string) string {
-	if len(*args) == 0 {
-		return ""
-	}
-	s := (*args)[0]
-	*args = (*args)[1:]
-	return s
-}
-
-// integer prints a numeric argument, where 'c is the code of a character.
-func integer(s string, verb byte) string {
-	if !known(s) {
-		return hole
-	}
-	n, ok := parseInt(s)
-	if !ok {
-		if len(s) < 2 || s[0] != '\'' && s[0] != '"' {
-			if s == "" {
-				return "0"
-			}
-			return hole
-		}
-		n = int64([]rune(s[1:])[0])
-	}
-	switch verb {
-	case 'x':
-		return strconv.FormatUint(uint64(n), 16)
-	case 'X':
-		return strings.ToUpper(strconv.FormatUint(uint64(n), 16))
-	case 'o':
-		return strconv.FormatUint(uint64(n), 8)
-	}
-	return strconv.FormatInt(n, 10)
-}
-
-// maxWidth bounds padding.
-const maxWidth = 4096
-
-// padded applies width and precision.
-func padded(s, spec string, verb byte) string {
-	left := strings.Contains(spec, "-")
-	zero := strings.HasPrefix(strings.TrimLeft(spec, "-+ #'"), "0")
-	width, precision, limited := strings.Cut(strings.TrimLeft(spec, "-+ #0'"), ".")
-	if p, _ := strconv.Atoi(precision); limited && strings.IndexByte("sbcq", verb) >= 0 && p < len(s) {
-		if !known(s) && p > 0 {
-			return hole
-		}
-		s = s[:max(p, 0)]
-	} else if limited && p > len(s) && p < maxWidth && verb != 's' {
-		s = strings.Repeat("0", p-len(s)) + s
-	}
-	n, _ := strconv.Atoi(width)
-	if n <= len(s) || n > maxWidth {
-		return s
-	}
-	pad := strings.Repeat(" ", n-len(s))
-	switch {
-	case left:
-		return s + pad
-	case zero && verb != 's':
-		return strings.Repeat("0", n-len(s)) + s
-	}
-	return pad + s
-}
-
-// tee writes what it reads, and prints it.
-func (w *walker) tee(c *invocation) (text, bool) {
-	t, appending := w.in.rest(), false
-	for _, f := range c.args() {
-		if s, _ := f.t.guess(); s == "-a" || s == "--append" {
-			appending = true
-		}
-	}
-	for _, f := range operands(c.args()) {
-		w.store(f.t, t, appending)
-	}
-	return t, true
-}
-
-// copyFile gives a file that the script wrote, or a program, another name.
-func (w *walker) copyFile(c *invocation) (text, bool) {
-	ops := operands(c.args())
-	if len(ops) < 2 {
-		return text{}, true
-	}
-	src, dst := ops[0].t, ops[len(ops)-1].t
-	from, ok := src.guess()
-	to, ok2 := dst.guess()
-	if !ok || !ok2 {
-		return text{}, true
-	}
-	if strings.HasSuffix(to, "/") || to == "." {
-		to += "/" + base(from)
-	}
-	if t, known := w.load(src); known {
-		w.store(lit(to), t, false)
-	} else if _, name, known := w.tables.Program(from); known && name != "" {
-		w.renamed[w.absolute(to)] = from
-	}
-	return text{}, true
-}
-
-// dd copies standard input to a file.
-func (w *walker) dd(c *invocation) (text, bool) {
-	in, out := w.in.rest(), text{}
-	for _, f := range c.args() {
-		s, ok := f.t.guess()
-		if name, is := strings.CutPrefix(s, "if="); is && ok {
-			in = w.openFile(lit(name)).t
-		}
-		if name, is := strings.CutPrefix(s, "of="); is && ok {
-			out = lit(name)
-		}
-	}
-	if out.empty() {
-		return in, true
-	}
-	w.store(out, in, false)
-	return text{}, true
-}
-
-// download keeps what curl and wget save, as text that comes from there.
-func (w *walker) download(c *invocation) (text, bool) {
-	v := text{alts: []string{hole}}
-	file, url := text{}, ""
-	args := c.args()
-	name, _ := c.argv[0].t.guess()
-	curl := base(name) == "curl"
-	remote := !curl
-	for i, f := range args {
-		s, _ := f.t.guess()
-		long, value, isLong := strings.Cut(s, "=")
-		switch {
-		case isLong && (long == "--output" || long == "--output-document"):
-			file = lit(value)
-		case i+1 < len(args) && (s == "--output" || s == "--output-document"):
-			file = args[i+1].t
-		case outputFlag(s, curl) > 0:
-			if at := outputFlag(s, curl); at+1 < len(s) {
-				file = lit(s[at+1:])
-			} else if i+1 < len(args) {
-				file = args[i+1].t
-			}
-		case curl && (s == "--remote-name" || len(s) > 1 && s[0] == '-' && s[1] != '-' && strings.Contains(s, "O")):
-			remote = true
-		case len(s) > 0 && s[0] != '-' && (strings.Contains(s, "://") || url == "" && strings.Contains(s, ".")):
-			url = s
-		}
-	}
-	from := []string{"net"}
-	if url != "" {
-		from = append(from, "net:"+facts.ParseTarget(url).Host)
-	}
-	if file.empty() && remote && url != "" {
-		file = lit(base(strings.SplitN(url, "?", 2)[0]))
-	}
-	v = v.tainted(from...)
-	if !file.empty() && !file.is("-") && !file.is("/dev/stdout") {
-		w.store(file, v, false)
-		return text{}, true
-	}
-	return v, true
-}
-
-// outputFlag finds the flag that takes the file in a bundle of short ones; 0
-// where it is not there.
-func outputFlag(s string, curl bool) int {
-	if len(s) < 2 || s[0] != '-' || s[1] == '-' {
-		return 0
-	}
-	if curl {
-		return max(strings.IndexByte(s, 'o'), 0)
-	}
-	return max(strings.IndexByte(s, 'O'), 0)
-}
-
 func (w *walker) pwd(*invocation) (text, bool) { return concat(w.cwd(), lit("\n")), true }
+
+// mktemp prints a name that is as good as any other, so that what is written
+// there is found again.
+func (w *walker) mktemp(c *invocation) (text, bool) {
+	dir, name := "/tmp", "tmp.XXXXXXXXXX"
+	args := c.args()
+	for i := 0; i < len(args); i++ {
+		s, ok := args[i].t.guess()
+		switch {
+		case !ok:
+			return text{}, false
+		case s == "-p" && i+1 < len(args):
+			i++
+			dir, ok = args[i].t.guess()
+			if !ok {
+				return text{}, false
+			}
+		case !strings.HasPrefix(s, "-"):
+			name = s
+			if strings.Contains(s, "/") {
+				dir = ""
+			}
+		}
+	}
+	w.files++
+	n := strings.LastIndex(name, "X") + 1
+	trimmed := strings.TrimRight(name[:n], "X")
+	name = trimmed + "caisson" + strconv.Itoa(w.files) + name[n:]
+	if dir != "" {
+		name = strings.TrimSuffix(dir, "/") + "/" + name
+	}
+	return lit(name + "\n"), true
+}
 
 // whichProgram prints the path of a program: its name is near enough.
 func (w *walker) whichProgram(c *invocation) (text, bool) {

@@ -66,9 +66,9 @@ type function struct {
 
 // state is what a shell would know at one place of the script.
 type state struct {
-	vars    map[string]*variable
-	funcs   map[string][]*function // alternatives over branches
-	aliases map[string]text
+	vars    *layer[*variable]
+	funcs   *layer[[]*function] // alternatives over branches
+	aliases *layer[*text]
 	args    []text
 	more    bool // arguments may follow args, each of which is rest
 	rest    text
@@ -79,57 +79,83 @@ type state struct {
 
 func newState() *state {
 	return &state{
-		vars:    map[string]*variable{},
-		funcs:   map[string][]*function{},
-		aliases: map[string]text{},
+		vars:    &layer[*variable]{},
+		funcs:   &layer[[]*function]{},
+		aliases: &layer[*text]{},
 		more:    true,
 		rest:    unassigned.tainted("argv"),
 		arg0:    opaque(fromSelf),
 	}
 }
 
-// clone copies what assignments replace.
+// clone is a state on top of s, for a branch or a subshell. s must not change
+// until the clone is joined or dropped.
 func (s *state) clone() *state {
 	c := *s
-	c.vars = maps.Clone(s.vars)
-	c.funcs = maps.Clone(s.funcs)
-	c.aliases = maps.Clone(s.aliases)
+	c.vars = &layer[*variable]{up: s.vars}
+	c.funcs = &layer[[]*function]{up: s.funcs}
+	c.aliases = &layer[*text]{up: s.aliases}
 	return &c
 }
 
-// merge makes s what it may be when either s or o was the way taken.
-func (s *state) merge(o *state) {
-	if o.dead || s.dead {
-		if s.dead && !o.dead {
-			*s = *o
-		}
+// join makes s what it may be after one of its clones was the way taken; s
+// itself among them stands for none. A way that ended in exit does not count.
+func (s *state) join(ways ...*state) {
+	live := slices.DeleteFunc(slices.Clone(ways), func(o *state) bool { return o.dead && o != s })
+	if len(live) == 0 {
+		s.dead = true
 		return
 	}
-	for name, v := range o.vars {
-		s.vars[name] = mergeVar(s.vars[name], v)
-	}
-	for name, v := range s.vars {
-		if o.vars[name] == nil {
-			s.vars[name] = mergeVar(v, nil)
+	first := *live[0]
+	for _, o := range live[1:] {
+		if first.cwd != o.cwd {
+			first.cwd = ""
 		}
+		first.mergeArgs(o)
 	}
-	for name, fs := range o.funcs {
-		for _, f := range fs {
-			if !slices.Contains(s.funcs[name], f) && len(s.funcs[name]) < facts.MaxAlts {
-				s.funcs[name] = append(slices.Clip(s.funcs[name]), f)
+	s.cwd, s.args, s.more, s.rest, s.arg0 = first.cwd, first.args, first.more, first.rest, first.arg0
+	joinLayer(s.vars, live, func(o *state) *layer[*variable] { return o.vars }, mergeVar)
+	joinLayer(s.funcs, live, func(o *state) *layer[[]*function] { return o.funcs }, mergeFuncs)
+	joinLayer(s.aliases, live, func(o *state) *layer[*text] { return o.aliases }, mergeAlias)
+}
+
+// joinLayer merges the names that some way has changed.
+func joinLayer[V any](l *layer[V], ways []*state, of func(*state) *layer[V], merge func(a, b V) V) {
+	names := map[string]bool{}
+	for _, o := range ways {
+		if of(o) != l {
+			for name := range of(o).own {
+				names[name] = true
 			}
 		}
 	}
-	for name, t := range o.aliases {
-		if old, ok := s.aliases[name]; ok {
-			t = union(old, t)
+	for name := range names {
+		v := of(ways[0]).get(name)
+		for _, o := range ways[1:] {
+			v = merge(v, of(o).get(name))
 		}
-		s.aliases[name] = t
+		l.set(name, v)
 	}
-	if s.cwd != o.cwd {
-		s.cwd = ""
+}
+
+func mergeFuncs(a, b []*function) []*function {
+	for _, f := range b {
+		if !slices.Contains(a, f) && len(a) < facts.MaxAlts {
+			a = append(slices.Clip(a), f)
+		}
 	}
-	s.mergeArgs(o)
+	return a
+}
+
+func mergeAlias(a, b *text) *text {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	t := union(*a, *b)
+	return &t
 }
 
 func (s *state) mergeArgs(o *state) {
@@ -181,7 +207,8 @@ func mergeVar(a, b *variable) *variable {
 			m.list[i] = union(m.list[i], other[i])
 		}
 	case a.isTable && b.isTable:
-		m.table = maps.Clone(a.table)
+		m.table = map[string]text{}
+		maps.Copy(m.table, a.table)
 		for k, t := range b.table {
 			m.table[k] = union(m.table[k], t)
 		}

@@ -18,7 +18,9 @@ func (w *walker) substitute(c *syntax.CmdSubst) text {
 	}
 	var out text
 	inside := w.in
+	w.capture++
 	w.aside(func() { out = w.stmts(c.Stmts) })
+	w.capture--
 	w.in = inside
 	return out.trimNewlines()
 }
@@ -34,7 +36,9 @@ func (w *walker) processSubst(p *syntax.ProcSubst) text {
 		w.in = &stream{t: opaque(), kind: "pipe"}
 	}
 	w.forks++
+	w.capture++
 	w.aside(func() { out = w.stmts(p.Stmts) })
+	w.capture--
 	w.forks--
 	w.in = old
 	if p.Op == syntax.CmdOut {
