@@ -155,7 +155,7 @@ var constants = map[string]*val{
 	"signal.SIGKILL": integer(9), "signal.SIGTERM": integer(15), "signal.SIGSTOP": integer(19), "signal.SIGINT": integer(2),
 	"os.sep": str("/"), "os.path.sep": str("/"), "os.linesep": str("\n"), "os.curdir": str("."), "os.pardir": str(".."),
 	"os.extsep": str("."), "os.pathsep": str(":"), "os.devnull": str("/dev/null"), "os.name": str("posix"),
-	"sys.platform": str("linux"), "sys.byteorder": str("little"),
+	"sys.executable": str("python3"), "sys.platform": str("linux"), "sys.byteorder": str("little"),
 	"string.ascii_lowercase": str("abcdefghijklmnopqrstuvwxyz"),
 	"string.ascii_uppercase": str("ABCDEFGHIJKLMNOPQRSTUVWXYZ"),
 	"string.ascii_letters":   str("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"),

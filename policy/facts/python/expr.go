@@ -18,7 +18,7 @@ func newExpressions() map[string]expressionFunc {
 	}
 	return map[string]expressionFunc{
 		"true": constant(yes), "false": constant(no), "none": constant(none), "ellipsis": constant(unknown),
-		"comment": constant(none), "type": constant(unknown), "string_content": constant(unknown),
+		"comment": constant(none), "string_content": constant(unknown),
 		"integer":                  func(it *interp, n *node, s *scope) *val { return number(it.t.text(n)) },
 		"float":                    func(it *interp, n *node, s *scope) *val { return number(it.t.text(n)) },
 		"identifier":               func(it *interp, n *node, s *scope) *val { return it.name(identifier(it.t.text(n)), s) },
@@ -235,6 +235,7 @@ func (it *interp) yield(n *node, s *scope) *val {
 
 func (it *interp) assignment(n *node, s *scope) *val {
 	left, right := n.child("left"), n.child("right")
+	it.evalOr(n.child("type"), s) // an annotation is an expression that is evaluated
 	if right == nil {
 		return unknown
 	}

@@ -87,6 +87,7 @@ func (it *interp) define(n *node, s *scope, decorators []*node) {
 	name := identifier(it.t.text(n.child("name")))
 	f := &function{name: name, body: n.child("body"), t: it.t, scope: s}
 	f.params = it.parameters(n.child("parameters"), s)
+	it.evalOr(n.child("return_type"), s)
 	if s.class {
 		f.cls = it.currentClass(s)
 	}
@@ -169,6 +170,7 @@ func (it *interp) parameters(n *node, s *scope) []param {
 	byName := false
 	n.each(func(c *node) {
 		p := param{onlyByName: byName}
+		it.evalOr(c.child("type"), s)
 		switch c.kind {
 		case "identifier":
 			p.name = it.t.text(c)

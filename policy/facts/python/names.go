@@ -49,20 +49,20 @@ func canonical(name string) string {
 }
 
 // reexported finds a module of the standard library that another one holds as
-// an attribute, because it imports it.
+// an attribute, because it imports it: the last such part of the name counts.
 func reexported(root, rest string) (string, bool) {
 	if keepsOwn[root] {
 		return "", false
 	}
-	first, tail, dotted := strings.Cut(rest, ".")
-	inner := strings.TrimLeft(first, "_")
-	if !handedOn[inner] || root == inner || root == "importlib" && inner != "sys" && inner != "os" {
-		return "", false
+	parts := strings.Split(rest, ".")
+	for i := len(parts) - 1; i >= 0; i-- {
+		inner := strings.TrimLeft(parts[i], "_")
+		if !handedOn[inner] || root == inner && i == 0 {
+			continue
+		}
+		return strings.Join(append([]string{inner}, parts[i+1:]...), "."), true
 	}
-	if dotted {
-		return inner + "." + tail, true
-	}
-	return inner, true
+	return "", false
 }
 
 // handedOn are modules that are worth reaching by a detour.

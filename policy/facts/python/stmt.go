@@ -172,6 +172,9 @@ func (it *interp) exceptClause(c *node, s *scope) {
 			if a := x.child("alias"); a != nil {
 				it.assign(a, &val{kind: kObj, text: "Exception"}, s)
 			}
+			it.evalOr(x.nth(0), s)
+		case x.named:
+			it.eval(x, s)
 		}
 	}
 }
@@ -193,6 +196,7 @@ func (it *interp) matchStatement(n *node, s *scope) {
 					it.bindPattern(x, derived(subject), s)
 				}
 			})
+			it.evalOr(c.child("guard"), s)
 			it.block(c.child("consequence"), s)
 		})
 	})
