@@ -3,6 +3,7 @@ module github.com/caisson-dev/caisson
 go 1.26.0
 
 require (
+	github.com/google/go-cmp v0.7.0
 	github.com/open-policy-agent/opa v1.22.0
 	github.com/tree-sitter/go-tree-sitter v0.25.0
 	github.com/tree-sitter/tree-sitter-javascript v0.25.0
