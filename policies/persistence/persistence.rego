@@ -18,7 +18,7 @@ package caisson.rules.persistence
 #   not_match:
 #     - {"language": "bash", "code": "echo x >> notes"}
 findings contains {"id": "SBX-PER-0001", "at": f.at, "msg": sprintf("%s is written by %s", [f.path, f.by])} if {
-	some op in {"write", "append", "copy_dst", "move_dst", "chmod", "link", "mkdir", "mount"} | {"move_src", "delete"}
+	some op in ({"write", "append", "copy_dst", "move_dst", "chmod", "link", "mkdir", "mount"} | {"move_src", "delete"})
 	some class in {"persistence"}
 	some f in input.files[op][class]
 }
