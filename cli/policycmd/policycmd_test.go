@@ -109,10 +109,14 @@ func TestSARIF(t *testing.T) {
 	var d struct {
 		Version string
 		Runs    []struct {
-			Tool    struct{ Driver struct{ Rules []struct{ ID string } } }
+			Tool struct {
+				Driver struct{ Rules []struct{ ID string } }
+			}
 			Results []struct {
 				RuleID, Level string
-				Locations     []struct{ PhysicalLocation struct{ Region struct{ StartLine int } } }
+				Locations     []struct {
+					PhysicalLocation struct{ Region struct{ StartLine int } }
+				}
 			}
 		}
 	}
