@@ -228,6 +228,7 @@ func TestNewRecipeIsMadeAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.removeLater(t, before)
 	f.cfg.Catalogue.entries["test"] = func(e entry) entry {
 		e.Packages = append(e.Packages, "more")
 		return e
