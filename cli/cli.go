@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -72,9 +74,7 @@ func newRoot(cfg Config) *cobra.Command {
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags(), cfg.Getenv) }
 	root.AddCommand(newRun(cfg), newSession(cfg), newExec(cfg), newPS(cfg), newLogs(cfg), newKill(cfg), newFiles(cfg),
 		newAudit(cfg), newImages(cfg), newGC(cfg), newVersion(cfg))
-	for _, c := range root.Commands() {
-		wrapArgs(c)
-	}
+	wrapArgs(root)
 	return root
 }
 
@@ -166,6 +166,20 @@ func codeOfResult(r sandbox.Result) int {
 	return r.Code
 }
 
+// visible shows characters that would act on a terminal instead of passing them
+// on: part of an error may be the words of what runs in a sandbox.
+func visible(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
 // printError prints one line: what is wrong, and what to do next.
 func printError(w io.Writer, err error) {
 	text := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
@@ -175,5 +189,5 @@ func printError(w io.Writer, err error) {
 	if hint := sandbox.HintOf(err); hint != "" {
 		text += "; " + strings.ReplaceAll(hint, "\n", " ")
 	}
-	_, _ = fmt.Fprintln(w, "caisson: "+text) // there is nowhere to report that standard error is closed
+	_, _ = fmt.Fprintln(w, "caisson: "+visible(text)) // there is nowhere to report that standard error is closed
 }

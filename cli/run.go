@@ -234,6 +234,10 @@ func (o *runOptions) collect(cfg Config) error {
 			return err
 		}
 		o.run.Network = sandbox.Network(o.network)
+		// Every limit has its default by now: a zero was asked for.
+		if err := o.run.Limits.Check(); err != nil {
+			return err
+		}
 	}
 	if o.run.Timeout < 0 || o.run.Timeout == 0 && !o.detach {
 		return sandbox.Errorf(sandbox.Invalid, "--timeout %s is out of range", o.run.Timeout).WithHint("--timeout takes at least 1ms, such as 30s")

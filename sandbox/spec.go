@@ -151,7 +151,7 @@ func (l Limits) Check() error {
 		return bad("--shm-size", l.Shm, "at least 4k")
 	case l.OpenFiles < 16 || l.OpenFiles > 1<<20:
 		return bad("--open-files", l.OpenFiles, "16 to 1048576")
-	case l.FileSize < 0:
+	case l.FileSize < 1:
 		return bad("--file-size", l.FileSize, "a positive size")
 	case l.Timeout < time.Millisecond:
 		return bad("--timeout", l.Timeout, "at least 1ms")

@@ -163,7 +163,11 @@ func (a *app) runtimeDir(state string) string {
 // program, or in libexec.
 func (a *app) helper(name, variable string) (string, error) {
 	if p := a.getenv(variable); p != "" {
-		if _, err := os.Stat(p); err != nil {
+		st, err := os.Stat(p)
+		if err == nil && (!st.Mode().IsRegular() || st.Mode()&0o111 == 0) {
+			err = fmt.Errorf("%s is not a program", p)
+		}
+		if err != nil {
 			return "", sandbox.Errorf(sandbox.Invalid, "%s: %w", variable, err).WithHint("set %s to the path of %s", variable, name)
 		}
 		return filepath.Abs(p)

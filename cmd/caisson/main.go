@@ -13,6 +13,9 @@ func main() {
 	// After the first signal a second one ends the process at once; what it
 	// leaves behind then, its sandboxes' leases end.
 	context.AfterFunc(ctx, stop)
+	// Who reads our output may stop to. A write then fails, which ends the run in
+	// order, instead of the signal ending this process and leaving its sandbox.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	app := newApp(os.Getenv, os.Stdin, os.Stdout, os.Stderr)
 	os.Exit(app.run(ctx, os.Args[1:]))
 }

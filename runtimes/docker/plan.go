@@ -134,8 +134,9 @@ func (r *Runtime) hostConfig(spec sandbox.Spec) (*container.HostConfig, error) {
 		if strings.ContainsAny(w.Source, "/:") {
 			return nil, sandbox.Errorf(sandbox.Invalid, "%q is not a volume's name", w.Source)
 		}
+		// Without a copy of what the image has there: the engine would give the
+		// volume the owner of the image's folder along with it.
 		h.Mounts = append(h.Mounts, mount.Mount{Type: mount.TypeVolume, Source: w.Source, Target: sandbox.WorkspaceDir,
-			// The image's own folder, and its owner, stay out of the volume.
 			VolumeOptions: &mount.VolumeOptions{NoCopy: true}})
 	case sandbox.WorkspaceHost:
 		if !path.IsAbs(w.Source) {

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/client"
+
+	"github.com/caisson-dev/caisson/internal/enginetest"
+)
+
+// process is a caisson of its own, as a user starts it.
+type process struct {
+	*exec.Cmd
+	kit  *enginetest.Kit
+	base string
+	read *os.File
+	out  *bufio.Reader
+	errs *strings.Builder
+}
+
+// place gives a test the environment in which its processes live.
+func place(t *testing.T) (*enginetest.Kit, string) {
+	t.Helper()
+	kit := enginetest.New(t)
+	kit.Image(t, "shell")
+	base, err := os.MkdirTemp("/tmp", "cais")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(base) })
+	return kit, base
+}
+
+func start(t *testing.T, kit *enginetest.Kit, base string, args ...string) *process {
+	t.Helper()
+	p := &process{Cmd: exec.Command(enginetest.Command(t), args...), kit: kit, base: base, errs: &strings.Builder{}}
+	p.Env = append(os.Environ(), "CAISSON_AGENT="+kit.Agent, "CAISSON_RUNTIME_DIR="+base+"/s", "CAISSON_STATE_DIR="+base+"/state")
+	p.Stderr = p.errs
+	// Not StdoutPipe: Wait would close it under the reader.
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Stdout, p.read, p.out = w, r, bufio.NewReader(r)
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = w.Close()
+	t.Cleanup(func() { _ = p.Process.Kill(); _ = r.Close() })
+	return p
+}
+
+// await reads output up to a line.
+func (p *process) await(t *testing.T, line string) {
+	t.Helper()
+	got, err := p.out.ReadString('\n')
+	if err != nil || got != line+"\n" {
+		t.Fatalf("read %q, %v, not %q; standard error: %s", got, err, line, p.errs)
+	}
+}
+
+// code waits for the process's end.
+func (p *process) code(t *testing.T) int {
+	t.Helper()
+	err := p.Wait()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exit.ExitCode()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return 0
+}
+
+// sandboxes are the ids below the private folder: each names a container, and
+// perhaps a volume.
+func sandboxes(base string) []string {
+	folders, _ := filepath.Glob(base + "/s/*")
+	for i, f := range folders {
+		folders[i] = filepath.Base(f)
+	}
+	return folders
+}
+
+// state is that of a sandbox's container: "running", "exited", or "gone".
+func state(t *testing.T, kit *enginetest.Kit, id string) string {
+	t.Helper()
+	got, err := kit.API.ContainerInspect(context.Background(), "caisson-"+id)
+	if client.IsErrNotFound(err) {
+		return "gone"
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.State.Status
+}
+
+func volumeExists(kit *enginetest.Kit, id string) bool {
+	_, err := kit.API.VolumeInspect(context.Background(), "caisson-"+id)
+	return err == nil
+}
+
+// Ctrl-C, and what a service manager sends, cancel the run and leave nothing.
+func TestInterrupt(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			kit, base := place(t)
+			p := start(t, kit, base, "run", "--workspace", "volume", "--", "sh", "-c", "trap '' INT TERM; echo begun; sleep 60 & sleep 60")
+			p.await(t, "begun")
+			ids := sandboxes(base)
+			begun := time.Now()
+			if err := p.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			if code := p.code(t); code != 130 || time.Since(begun) > 10*time.Second {
+				t.Errorf("exit code %d after %v; %s", code, time.Since(begun), p.errs)
+			}
+			if got := p.errs.String(); got != "caisson: canceled\n" {
+				t.Errorf("standard error %q", got)
+			}
+			if len(ids) != 1 || len(sandboxes(base)) != 0 || state(t, kit, ids[0]) != "gone" || volumeExists(kit, ids[0]) {
+				t.Errorf("of %v there is left: folders %v, volume %v", ids, sandboxes(base), volumeExists(kit, ids[0]))
+			}
+		})
+	}
+	// Before the program runs, too.
+	t.Run("early", func(t *testing.T) {
+		t.Parallel()
+		kit, base := place(t)
+		for wait := time.Duration(0); wait < 400*time.Millisecond; wait += 40 * time.Millisecond {
+			p := start(t, kit, base, "run", "--", "sleep", "60")
+			time.Sleep(wait)
+			_ = p.Process.Signal(syscall.SIGINT)
+			err := p.Wait()
+			exit, ok := errors.AsType[*exec.ExitError](err)
+			// In its first moments a process has not yet asked for the signal.
+			if byDefault := ok && exit.Sys().(syscall.WaitStatus).Signaled() && wait < 100*time.Millisecond; !byDefault && (!ok || exit.ExitCode() != 130) {
+				t.Errorf("after %v: %v, %s", wait, err, p.errs)
+			}
+			if left := sandboxes(base); len(left) > 0 {
+				t.Errorf("after %v: left %v", wait, left)
+			}
+		}
+	})
+}
+
+// A caisson that is killed cannot clean up. Its sandbox ends by itself, and the
+// next command, or gc, removes what is left of it.
+// This test is not parallel: the commands of others would remove it early.
+func TestKilled(t *testing.T) {
+	for name, next := range map[string][]string{"gc": {"gc"}, "next run": {"run", "--", "true"}} {
+		t.Run(name, func(t *testing.T) {
+			kit, base := place(t)
+			p := start(t, kit, base, "run", "--workspace", "volume", "--timeout", "5m", "--", "sh", "-c", "echo begun; (setsid sleep 300 &); sleep 300")
+			p.await(t, "begun")
+			ids := sandboxes(base)
+			if len(ids) != 1 || state(t, kit, ids[0]) != "running" || !volumeExists(kit, ids[0]) {
+				t.Fatalf("sandboxes %v", ids)
+			}
+			if err := p.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = p.Wait()
+			killed := time.Now()
+			for state(t, kit, ids[0]) == "running" {
+				if time.Since(killed) > 5*time.Second {
+					t.Fatal("its container still runs after 5s")
+				}
+				time.Sleep(50 * time.Millisecond)
+			}
+			t.Logf("ended %v after its caisson", time.Since(killed).Round(time.Millisecond))
+			q := start(t, kit, base, next...)
+			if code := q.code(t); code != 0 {
+				t.Errorf("%v: code %d, %s", next, code, q.errs)
+			}
+			if got := state(t, kit, ids[0]); got != "gone" || volumeExists(kit, ids[0]) || len(sandboxes(base)) > 0 {
+				t.Errorf("afterwards: container %s, volume %v, folders %v", got, volumeExists(kit, ids[0]), sandboxes(base))
+			}
+		})
+	}
+}
+
+// Who kills caisson at any moment of making a sandbox leaves nothing that gc
+// does not find.
+func TestKilledWhileMaking(t *testing.T) {
+	t.Parallel()
+	kit, base := place(t)
+	for wait := 20 * time.Millisecond; wait < 500*time.Millisecond; wait += 60 * time.Millisecond {
+		p := start(t, kit, base, "run", "--workspace", "volume", "--", "sleep", "300")
+		time.Sleep(wait)
+		_ = p.Process.Kill()
+		_ = p.Wait()
+	}
+	// The engine may be at work for a request whose asker is gone.
+	time.Sleep(time.Second)
+	ids := sandboxes(base)
+	q := start(t, kit, base, "gc", "--json")
+	all, _ := io.ReadAll(q.out)
+	if code := q.code(t); code != 0 || !json.Valid(all) {
+		t.Errorf("gc: code %d, %s%s", code, all, q.errs)
+	}
+	for _, id := range ids {
+		if got := state(t, kit, id); got != "gone" || volumeExists(kit, id) {
+			t.Errorf("%s: container %s, volume %v", id, got, volumeExists(kit, id))
+		}
+	}
+	if left := sandboxes(base); len(left) > 0 {
+		t.Errorf("left %v of %v", left, ids)
+	}
+	list, err := kit.API.ContainerList(context.Background(), container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", "dev.caisson.id"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range list {
+		for _, m := range c.Mounts {
+			if strings.HasPrefix(m.Source, base) {
+				t.Errorf("container %v is left", c.Names)
+			}
+		}
+	}
+}
+
+// A reader that has enough ends the run; nothing is left behind.
+func TestBrokenPipe(t *testing.T) {
+	t.Parallel()
+	kit, base := place(t)
+	p := start(t, kit, base, "run", "--", "yes")
+	p.await(t, "y")
+	_ = p.read.Close()
+	if code := p.code(t); code != 130 || !strings.Contains(p.errs.String(), "broken pipe") {
+		t.Errorf("code %d, %s", code, p.errs)
+	}
+	if left := sandboxes(base); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+}

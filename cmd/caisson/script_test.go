@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/caisson-dev/caisson/internal/enginetest"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"caisson": main})
+}
+
+// The command line, as scripts through the real main: testdata/script.
+func TestScript(t *testing.T) {
+	kit := enginetest.New(t)
+	for _, lang := range []string{"python", "node", "shell"} {
+		kit.Image(t, lang)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			base, err := os.MkdirTemp("/tmp", "cais") // short: a socket's path is bounded
+			if err != nil {
+				return err
+			}
+			env.Defer(func() {
+				if rest, _ := filepath.Glob(base + "/s/*"); len(rest) > 0 {
+					t.Errorf("left behind: %q", rest)
+				}
+				_ = os.RemoveAll(base)
+			})
+			env.Setenv("CAISSON_AGENT", kit.Agent)
+			env.Setenv("CAISSON_RUNTIME_DIR", base+"/s")
+			env.Setenv("CAISSON_STATE_DIR", base+"/state")
+			env.Setenv("DOCKER_HOST", kit.Engine.Host())
+			env.Setenv("HOME", env.WorkDir)
+			return serveOthers(env)
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond == "root" {
+				return os.Geteuid() == 0, nil
+			}
+			return false, fmt.Errorf("no condition %q", cond)
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"caisson": func(ts *testscript.TestScript, _ bool, args []string) { exits(ts, "0", "caisson", args) },
+			"exits":   func(ts *testscript.TestScript, _ bool, args []string) { exits(ts, args[0], args[1], args[2:]) },
+			"nobody":  nobody, "oneline": oneline, "jsonhas": jsonHas, "jsonkeys": jsonKeys,
+			"kept": func(ts *testscript.TestScript, _ bool, args []string) { ts.Check(findKept(kit, ts, args[0], true)) },
+			"gone": func(ts *testscript.TestScript, _ bool, args []string) { ts.Check(findKept(kit, ts, args[0], false)) },
+		},
+	})
+}
+
+// serveOthers puts sockets into the script's folder behind which there is no
+// engine that can be used.
+func serveOthers(env *testscript.Env) error {
+	for name, handler := range map[string]http.HandlerFunc{
+		"old.sock": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Api-Version", "1.39")
+			_, _ = io.WriteString(w, "OK")
+		},
+		"other.sock":  func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") },
+		"closed.sock": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) },
+	} {
+		ln, err := net.Listen("unix", filepath.Join(env.WorkDir, name))
+		if err != nil {
+			return err
+		}
+		srv := &http.Server{Handler: handler}
+		go func() { _ = srv.Serve(ln) }()
+		env.Defer(func() { _ = srv.Close() })
+	}
+	return os.Chmod(filepath.Join(env.WorkDir, "closed.sock"), 0o600)
+}
+
+// exits runs a command and compares its exit code.
+func exits(ts *testscript.TestScript, want, name string, args []string) {
+	err := ts.Exec(name, args...)
+	code := 0
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		code = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if fmt.Sprint(code) != want {
+		ts.Fatalf("exit code %d, not %s", code, want)
+	}
+}
+
+// nobody runs "exits" as a user who may do nothing. The program, the agent and
+// the sockets are moved to where that user can see them.
+func nobody(ts *testscript.TestScript, _ bool, args []string) {
+	dir, err := os.MkdirTemp("/tmp", "cais")
+	ts.Check(err)
+	ts.Defer(func() { _ = os.RemoveAll(dir) })
+	ts.Check(os.Chmod(dir, 0o777))
+	for from, to := range map[string]string{selfPath(ts): "caisson", ts.Getenv("CAISSON_AGENT"): "caisson-agent"} {
+		b, err := os.ReadFile(from)
+		ts.Check(err)
+		ts.Check(os.WriteFile(filepath.Join(dir, to), b, 0o755))
+		ts.Check(os.Chmod(filepath.Join(dir, to), 0o755))
+	}
+	sock := strings.TrimPrefix(ts.Getenv("DOCKER_HOST"), "unix://")
+	ts.Check(os.Rename(sock, filepath.Join(dir, filepath.Base(sock))))
+	cmd := exec.Command(filepath.Join(dir, "caisson"), args[3:]...)
+	cmd.Dir = dir
+	cmd.Env = []string{"DOCKER_HOST=unix://" + filepath.Join(dir, filepath.Base(sock)), "HOME=" + dir, "PATH=" + os.Getenv("PATH")}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	err = cmd.Run()
+	_, _ = io.WriteString(ts.Stderr(), stderr.String())
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok || fmt.Sprint(exit.ExitCode()) != args[1] {
+		ts.Fatalf("%v, not exit code %s; %s", err, args[1], stderr.String())
+	}
+}
+
+// selfPath is the program that stands for caisson in the scripts.
+func selfPath(ts *testscript.TestScript) string {
+	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
+		if p := filepath.Join(dir, "caisson"); isFile(p) {
+			return p
+		}
+	}
+	ts.Fatalf("caisson is not on the path")
+	return ""
+}
+
+func isFile(p string) bool {
+	st, err := os.Stat(p)
+	return err == nil && st.Mode().IsRegular()
+}
+
+// oneline checks that standard error has one line, which says what to do.
+func oneline(ts *testscript.TestScript, _ bool, _ []string) {
+	text := ts.ReadFile("stderr")
+	if strings.Count(text, "\n") != 1 || !strings.Contains(text, "; ") {
+		ts.Fatalf("not one line with what to do next: %q", text)
+	}
+}
+
+func readObject(ts *testscript.TestScript, name string) map[string]any {
+	text := ts.ReadFile(name)
+	if strings.Count(text, "\n") != 1 {
+		ts.Fatalf("not one line: %q", text)
+	}
+	var object map[string]any
+	ts.Check(json.Unmarshal([]byte(text), &object))
+	return object
+}
+
+// jsonHas compares fields: jsonhas FILE a.b=value …
+func jsonHas(ts *testscript.TestScript, _ bool, args []string) {
+	object := readObject(ts, args[0])
+	for _, arg := range args[1:] {
+		path, want, _ := strings.Cut(arg, "=")
+		var at any = object
+		for key := range strings.SplitSeq(path, ".") {
+			inner, _ := at.(map[string]any)
+			at = inner[key]
+		}
+		if got := strings.ReplaceAll(fmt.Sprint(at), "\n", `\n`); got != want {
+			ts.Fatalf("%s is %q, not %q", path, got, want)
+		}
+	}
+}
+
+// jsonKeys checks that fields are there.
+func jsonKeys(ts *testscript.TestScript, _ bool, args []string) {
+	object := readObject(ts, args[0])
+	for _, key := range args[1:] {
+		if _, is := object[key]; !is {
+			ts.Fatalf("no field %q in %v", key, object)
+		}
+	}
+}
+
+// findKept looks for the container of a result.
+func findKept(kit *enginetest.Kit, ts *testscript.TestScript, file string, want bool) error {
+	id, _ := readObject(ts, file)["sandbox"].(string)
+	if id == "" {
+		return errors.New("the result names no sandbox")
+	}
+	_, err := kit.API.ContainerInspect(context.Background(), "caisson-"+id)
+	if (err == nil) != want {
+		return fmt.Errorf("container of sandbox %s: %v; it should be there: %v", id, err, want)
+	}
+	return nil
+}
