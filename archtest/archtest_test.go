@@ -62,6 +62,7 @@ func TestFindsWhatIsPlanted(t *testing.T) {
 		{"docker SDK in a test", "manager/a_test.go", imports("github.com/docker/docker/client"), ""},
 		{"OPA", "service/a.go", imports("github.com/open-policy-agent/opa/v1/rego"), "may be imported in policy only"},
 		{"OPA in a test", "service/a_test.go", imports("github.com/open-policy-agent/opa/v1/rego"), "may be imported in policy only"},
+		{"OPA in what the scanner links", "policy/scanner/a.go", imports("github.com/open-policy-agent/opa/v1/rego"), "may be imported in policy only"},
 		{"OPA at home", "policy/a.go", imports("github.com/open-policy-agent/opa/v1/rego"), ""},
 		{"yamux", "manager/a.go", imports("github.com/hashicorp/yamux"), "may be imported in agent only"},
 		{"cobra", "service/a.go", imports("github.com/spf13/cobra"), "may be imported in cli, cmd only"},
