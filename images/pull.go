@@ -73,6 +73,9 @@ func (s *Store) Pull(ctx context.Context, ref string) (sandbox.Image, error) {
 	}
 	img, err := s.inspect(ctx, api, ref, recipe{})
 	if err == nil {
+		err = s.checkPin(img)
+	}
+	if err == nil {
 		s.remember(img)
 		s.say("%s: pulled", ref)
 	}
