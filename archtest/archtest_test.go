@@ -64,7 +64,7 @@ func TestFindsWhatIsPlanted(t *testing.T) {
 		{"OPA in a test", "service/a_test.go", imports("github.com/open-policy-agent/opa/v1/rego"), "may be imported in policy only"},
 		{"OPA in what the scanner links", "policy/scanner/a.go", imports("github.com/open-policy-agent/opa/v1/rego"), "may be imported in policy only"},
 		{"OPA at home", "policy/a.go", imports("github.com/open-policy-agent/opa/v1/rego"), ""},
-		{"yamux", "manager/a.go", imports("github.com/hashicorp/yamux"), "may be imported in agent only"},
+		{"yamux", "manager/a.go", imports("github.com/hashicorp/yamux"), "may be imported in agent, runtimes/runtimetest only"},
 		{"cobra", "service/a.go", imports("github.com/spf13/cobra"), "may be imported in cli, cmd only"},
 		{"testcontainers", "images/a.go", imports("github.com/testcontainers/testcontainers-go"), "for tests alone"},
 		{"cgo", "manager/a.go", imports("C"), "may be imported in policy/facts"},

@@ -164,6 +164,7 @@ func (f *file) checkTheirs(spec *ast.ImportSpec, target string) {
 		switch {
 		case !below(target, h.library):
 		case f.test && h.tests, !h.only && belowAny(f.pkg, h.folders) && !belowAny(f.pkg, h.except):
+		case h.only && belowAny(f.pkg, testHelpers):
 		case h.only:
 			f.fault(spec.Pos(), "%s is for tests alone", target)
 		default:

@@ -82,7 +82,7 @@ var homes = []home{
 	{library: "github.com/docker/docker", folders: []string{"runtimes/docker", "images", "internal/dockerclient", "internal/enginetest", "bench"}, tests: true},
 	{library: "github.com/docker/cli", folders: []string{"images", "internal/dockerclient"}},
 	{library: "github.com/open-policy-agent", folders: []string{"policy"}, except: []string{"policy/facts", "policy/scanner"}},
-	{library: "github.com/hashicorp/yamux", folders: []string{"agent"}},
+	{library: "github.com/hashicorp/yamux", folders: []string{"agent", "runtimes/runtimetest"}}, // which plays an agent
 	{library: "github.com/spf13", folders: []string{"cli", "cmd"}},
 	{library: "modernc.org/sqlite", folders: []string{"store/sqlite"}},
 	{library: "github.com/testcontainers", tests: true, only: true},
