@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/caisson-dev/caisson/api"
+	"github.com/caisson-dev/caisson/cli/policycmd"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -32,6 +33,8 @@ type Config struct {
 	// Service is called at most once, by a command that needs it. Who made it
 	// closes it.
 	Service func(ctx context.Context) (api.Service, error)
+	// Policy is called at most once, by a command that judges without running.
+	Policy  func(ctx context.Context) (policycmd.Policy, error)
 	Version string
 	// Getenv reads the environment; nil is [os.Getenv].
 	Getenv func(string) string
@@ -48,6 +51,10 @@ func Main(ctx context.Context, cfg Config, args []string) int {
 	var exit exitCode
 	if errors.As(err, &exit) {
 		return int(exit)
+	}
+	var judged policycmd.Exit
+	if errors.As(err, &judged) {
+		return judged.ExitCode()
 	}
 	if err == nil {
 		return 0
@@ -73,7 +80,7 @@ func newRoot(cfg Config) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError(err) })
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags(), cfg.Getenv) }
 	root.AddCommand(newRun(cfg), newSession(cfg), newExec(cfg), newPS(cfg), newLogs(cfg), newKill(cfg), newFiles(cfg),
-		newAudit(cfg), newImages(cfg), newGC(cfg), newVersion(cfg))
+		newAudit(cfg), policycmd.NewCmd(policycmd.Streams(cfg.IO), cfg.Policy), newImages(cfg), newGC(cfg), newVersion(cfg))
 	wrapArgs(root)
 	return root
 }

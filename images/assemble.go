@@ -55,7 +55,7 @@ func (s *Store) assemble(ctx context.Context, api *client.Client, rec recipe) (s
 // base returns the layer that the languages share, and makes it where it is
 // missing. It is kept in the state folder: the next language starts from it.
 func (s *Store) base(ctx context.Context, rec recipe) (layer, error) {
-	name := "base-" + rec.baseDigest()[:16]
+	name := rec.baseName()
 	unlock, err := lock(ctx, s.path("locks", name+".lock"))
 	if err != nil {
 		return layer{}, err

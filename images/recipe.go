@@ -40,9 +40,9 @@ func (c *Catalogue) recipeFor(ref string) (recipe, bool) {
 // digest names the recipe by its content.
 func (r recipe) digest() string { return contentDigest(r) }
 
-// baseDigest names the part of the recipe that the languages share.
-func (r recipe) baseDigest() string {
-	return contentDigest(recipe{Base: r.Base, Format: r.Format})
+// baseName names the part of the recipe that the languages share.
+func (r recipe) baseName() string {
+	return "base-" + contentDigest(recipe{Base: r.Base, Format: r.Format})[:16]
 }
 
 func contentDigest(v any) string {

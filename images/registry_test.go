@@ -84,7 +84,7 @@ func mustJSON(t *testing.T, v any) []byte {
 	return data
 }
 
-func newAMD(t *testing.T, tls bool) (*fakeRegistry, string) {
+func nativeRegistry(t *testing.T, tls bool) (*fakeRegistry, string) {
 	return newRegistry(t, runtime.GOARCH, tls)
 }
 

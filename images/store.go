@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -34,8 +35,10 @@ type Config struct {
 	StateDir string
 	// Progress gets one line for each long step. nil discards them.
 	Progress io.Writer
-	// Mirror is the Debian mirror to assemble from. "" is mmdebstrap's own
-	// choice.
+	// LockFile pins images, "" for none. It need not exist.
+	LockFile string
+	// Mirror is the Debian mirror to assemble from. "" is that of
+	// CAISSON_DEBIAN_MIRROR, or else mmdebstrap's own choice.
 	Mirror string
 	// DockerConfig is the folder of docker's configuration, for its
 	// credentials. "" is docker's own default.
@@ -70,6 +73,9 @@ func New(cfg Config) (*Store, error) {
 	if cfg.Progress == nil {
 		cfg.Progress = io.Discard
 	}
+	if cfg.Mirror == "" {
+		cfg.Mirror = os.Getenv("CAISSON_DEBIAN_MIRROR")
+	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -93,7 +99,8 @@ func (s *Store) Language(name string) (sandbox.Language, error) {
 //
 // Its errors are [sandbox.NotFound] for an image that is neither present nor
 // in the catalogue, [sandbox.Unsupported] where assembling needs what this
-// machine lacks, [sandbox.Exhausted] for a full disk, and those of the engine.
+// machine lacks, [sandbox.Conflict] where the image is not the one that the
+// lock file pins, [sandbox.Exhausted] for a full disk, and those of the engine.
 func (s *Store) Ensure(ctx context.Context, ref string) (sandbox.Image, error) {
 	if ref == "" {
 		return sandbox.Image{}, sandbox.Errorf(sandbox.Invalid, "no image is named").
@@ -110,6 +117,9 @@ func (s *Store) Ensure(ctx context.Context, ref string) (sandbox.Image, error) {
 	img, err := s.inspect(ctx, api, ref, rec)
 	if errors.Is(err, sandbox.NotFound) && known {
 		img, err = s.make(ctx, api, rec)
+	}
+	if err == nil {
+		err = s.checkPin(img)
 	}
 	if err != nil {
 		return sandbox.Image{}, err

@@ -20,6 +20,8 @@ type Session struct {
 	Network   Network       `json:"network,omitempty"`
 	Workspace Workspace     `json:"workspace"`
 	Identity  Identity      `json:"identity"`
+	// OCIRuntime names the engine's runtime. "" is its default.
+	OCIRuntime string `json:"oci_runtime,omitempty"`
 }
 
 // SandboxRecord is a sandbox of a session, as it is kept: what it takes to find
@@ -90,6 +92,9 @@ type Event struct {
 
 // Change is what one transaction of the store does: all of it or nothing.
 type Change struct {
+	// While makes the change only while that exec is recorded as running, and
+	// it is a Conflict otherwise: of all that would tell an exec's end, one does.
+	While           ID
 	CreateSession   *Session // Conflict where the name is taken
 	PutSession      *Session // NotFound where there is none
 	DeleteSession   string   // with its sandboxes and execs

@@ -124,7 +124,7 @@ func (m *maker) exec(query string, args ...any) (int64, error) {
 }
 
 func (m *maker) make(c sandbox.Change) error {
-	steps := []func(sandbox.Change) error{m.sessions, m.sandboxes, m.execs, m.events}
+	steps := []func(sandbox.Change) error{m.while, m.sessions, m.sandboxes, m.execs, m.events}
 	for _, step := range steps {
 		if err := step(c); err != nil {
 			return err
@@ -149,6 +149,29 @@ func encode(v any) (string, error) {
 
 func encodeSession(s sandbox.Session) (string, error) {
 	return encode(sessionRow{Session: s, IdleNS: int64(s.Idle), TTLNS: int64(s.TTL), TimeoutNS: int64(s.Limits.Timeout)})
+}
+
+// while checks that an exec still runs, as far as anybody has told.
+func (m *maker) while(c sandbox.Change) error {
+	if c.While == "" {
+		return nil
+	}
+	var text string
+	err := m.tx.QueryRow("SELECT data FROM execs WHERE id = ?", string(c.While)).Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return sandbox.Errorf(sandbox.Conflict, "the end of exec %s is recorded", c.While.Short())
+	}
+	if err != nil {
+		return m.s.class(err, "read the state")
+	}
+	var e sandbox.ExecRecord
+	if err := json.Unmarshal([]byte(text), &e); err != nil {
+		return sandbox.Errorf(sandbox.Internal, "read exec %s: %w", c.While.Short(), err)
+	}
+	if !e.Ended.IsZero() {
+		return sandbox.Errorf(sandbox.Conflict, "the end of exec %s is recorded", c.While.Short())
+	}
+	return nil
 }
 
 func (m *maker) sessions(c sandbox.Change) error {

@@ -55,64 +55,114 @@ func (a *anchor) readLocked() (int64, string, error) {
 	return seq, hash, err
 }
 
+// read returns the anchor as it stands. Another process may be writing it: what
+// two looks agree on is whole.
+func (a *anchor) read() (seq int64, hash string, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for range 10 {
+		if seq, hash, err = a.readLocked(); err != nil {
+			return seq, hash, err
+		}
+		again, sameHash, err := a.readLocked()
+		if err == nil && again == seq && sameHash == hash {
+			return seq, hash, nil
+		}
+	}
+	return 0, "", errors.New("the anchor is being written")
+}
+
 func (a *anchor) close() error { return a.f.Close() }
 
 // problemsMost bounds a report: what follows the first few is the same news.
 const problemsMost = 100
 
 // Verify reads all events and checks that each follows the one before, that the
-// first follows what was pruned, and that nothing is missing at the end.
+// first follows what was pruned, and that nothing is missing at the end. It
+// looks at one state of the log, whatever is written meanwhile.
 func (s *Store) Verify(ctx context.Context) (sandbox.AuditReport, error) {
 	// The anchor is read first: what is committed after is only longer.
-	s.anchor.mu.Lock()
-	anchored, anchoredHash, anchorErr := s.anchor.readLocked()
-	s.anchor.mu.Unlock()
-	last, err := readCheckpoint(s.read)
+	at, hash, err := s.anchor.read()
+	c := checker{anchored: at, anchoredHash: hash, anchor: err == nil}
+	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return sandbox.AuditReport{}, s.class(err, "read the audit's checkpoint")
+		return c.report, s.class(err, "verify the audit")
 	}
-	var r sandbox.AuditReport
-	problem := func(seq int64, format string, args ...any) {
-		if len(r.Problems) < problemsMost {
-			r.Problems = append(r.Problems, sandbox.AuditProblem{Seq: seq, What: fmt.Sprintf(format, args...)})
-		}
+	defer func() { _ = tx.Rollback() }() // it only reads
+	if c.last, err = readCheckpoint(tx); err != nil {
+		return c.report, s.class(err, "read the audit's checkpoint")
 	}
-	for e, err := range s.Events(ctx, sandbox.EventFilter{After: -1 << 62}) {
-		if err != nil {
-			return r, err
-		}
-		r.Events++
-		if r.First == 0 {
-			r.First = e.Seq
-		}
-		switch {
-		case e.Seq != last.Seq+1:
-			problem(e.Seq, "missing: events %d to %d before it", last.Seq+1, e.Seq-1)
-		case e.Prev != last.Hash:
-			problem(e.Seq, "it does not follow event %d", last.Seq)
-		}
-		if store.Hash(e) != e.Hash {
-			problem(e.Seq, "changed: its content does not fit its hash")
-		}
-		if anchorErr == nil && e.Seq == anchored && e.Hash != anchoredHash {
-			problem(e.Seq, "changed: the anchor has another hash")
-		}
-		last = e
-	}
-	r.Last, r.Head = last.Seq, last.Hash
-	if anchorErr == nil && anchored > last.Seq {
-		problem(last.Seq, "truncated: the anchor is at event %d", anchored)
-	}
-	var issued int64
-	err = s.read.QueryRowContext(ctx, "SELECT seq FROM sqlite_sequence WHERE name = 'events'").Scan(&issued)
+	err = tx.QueryRowContext(ctx, "SELECT seq FROM sqlite_sequence WHERE name = 'events'").Scan(&c.issued)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return r, s.class(err, "read the audit's numbers")
+		return c.report, s.class(err, "read the audit's numbers")
 	}
-	if issued > last.Seq && anchored <= last.Seq {
-		problem(last.Seq, "truncated: events up to %d were written", issued)
+	rows, err := tx.QueryContext(ctx, "SELECT "+eventColumns+" FROM events ORDER BY seq")
+	if err != nil {
+		return c.report, s.class(err, "verify the audit")
+	}
+	defer rows.Close()
+	for rows.Next() {
+		e, err := scanEvent(rows)
+		if err != nil {
+			return c.report, s.class(err, "verify the audit")
+		}
+		c.next(e)
+	}
+	if err := rows.Err(); err != nil {
+		return c.report, s.class(err, "verify the audit")
+	}
+	return c.end(), nil
+}
+
+// checker goes along the chain of events.
+type checker struct {
+	report       sandbox.AuditReport
+	last         sandbox.Event // before the next
+	issued       int64         // the largest number ever given
+	anchor       bool          // there is one
+	anchored     int64
+	anchoredHash string
+}
+
+func (c *checker) problem(seq int64, format string, args ...any) {
+	if len(c.report.Problems) < problemsMost {
+		c.report.Problems = append(c.report.Problems, sandbox.AuditProblem{Seq: seq, What: fmt.Sprintf(format, args...)})
+	}
+}
+
+func (c *checker) next(e sandbox.Event) {
+	c.report.Events++
+	if c.report.First == 0 {
+		c.report.First = e.Seq
+	}
+	switch {
+	case e.Seq <= c.last.Seq:
+		c.problem(e.Seq, "inserted: events up to %d were pruned", c.last.Seq)
+	case e.Seq != c.last.Seq+1:
+		c.problem(e.Seq, "missing: events %d to %d before it", c.last.Seq+1, e.Seq-1)
+	case e.Prev != c.last.Hash:
+		c.problem(e.Seq, "it does not follow event %d", c.last.Seq)
+	}
+	if store.Hash(e) != e.Hash {
+		c.problem(e.Seq, "changed: its content does not fit its hash")
+	}
+	if c.anchor && e.Seq == c.anchored && e.Hash != c.anchoredHash {
+		c.problem(e.Seq, "changed: the anchor has another hash")
+	}
+	c.last = e
+}
+
+func (c *checker) end() sandbox.AuditReport {
+	r := &c.report
+	r.Last, r.Head = c.last.Seq, c.last.Hash
+	switch {
+	case c.anchor && c.anchored > c.last.Seq:
+		c.problem(c.last.Seq, "truncated: the anchor is at event %d", c.anchored)
+	case c.issued > c.last.Seq:
+		c.problem(c.last.Seq, "truncated: events up to %d were written", c.issued)
 	}
 	r.OK = len(r.Problems) == 0
-	return r, nil
+	return *r
 }
 
 // Prune drops the oldest events that the retention does not keep. The last of

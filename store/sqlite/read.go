@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"strconv"
@@ -247,16 +246,4 @@ func scanEvent(rows *sql.Rows) (sandbox.Event, error) {
 		e.Time = t
 	}
 	return e, nil
-}
-
-var errNoRows = sql.ErrNoRows
-
-// meta reads one value; "" is none.
-func (s *Store) meta(ctx context.Context, key string) (string, error) {
-	var v string
-	err := s.read.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = ?", key).Scan(&v)
-	if errors.Is(err, errNoRows) {
-		return "", nil
-	}
-	return v, s.class(err, "read the state")
 }

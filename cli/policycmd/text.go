@@ -1,0 +1,83 @@
+package policycmd
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// writeText prints a decision for people: each finding with its line and a
+// caret. Text of the program is escaped, since it may be hostile.
+func writeText(w io.Writer, p program) error {
+	var b strings.Builder
+	name := p.file
+	if name == "" {
+		name = "<code>"
+	}
+	lines := strings.Split(string(p.code), "\n")
+	for _, f := range p.decision.Findings {
+		fmt.Fprintf(&b, "%s:%d:%d: %s %s: %s\n", escape(name), f.Line, f.Column, f.Severity, f.ID, f.Title)
+		caret(&b, lines, f)
+		fmt.Fprintf(&b, "      | %s\n", escape(f.Message))
+		if len(f.Via) > 0 {
+			fmt.Fprintf(&b, "      = via %s\n", escape(strings.Join(f.Via, " → ")))
+		}
+		if f.Remediation != "" {
+			fmt.Fprintf(&b, "      = %s\n", f.Remediation)
+		}
+	}
+	d := p.decision
+	fmt.Fprintf(&b, "%s: %s (%s), %d findings, policy %s\n", escape(name), d.Verdict, d.Level, len(d.Findings), d.PolicyRevision)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+const widest = 160
+
+// caret prints the source line of a finding with a mark below it.
+func caret(b *strings.Builder, lines []string, f sandbox.Finding) {
+	if f.Line < 1 || f.Line > len(lines) {
+		return
+	}
+	line := strings.TrimSuffix(lines[f.Line-1], "\r")
+	start := min(max(f.Column-1, 0), len(line))
+	end := len(line)
+	if f.EndLine == f.Line && f.EndColumn > f.Column {
+		end = min(f.EndColumn-1, len(line))
+	}
+	from := 0
+	if start > widest/2 {
+		from = start - widest/4
+	}
+	before, marked, after := escape(line[from:start]), escape(line[start:end]), escape(line[end:])
+	if len(marked) > widest {
+		marked, after = marked[:widest]+"…", ""
+	}
+	if len(after) > widest {
+		after = after[:widest] + "…"
+	}
+	fmt.Fprintf(b, "%5d | %s%s%s\n", f.Line, before, marked, after)
+	fmt.Fprintf(b, "      | %s%s\n", strings.Repeat(" ", width(before)), "^"+strings.Repeat("~", max(width(marked)-1, 0)))
+}
+
+func width(s string) int { return len([]rune(s)) }
+
+// escape makes control characters, invisible ones and those that turn the
+// direction of text visible.
+func escape(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\t':
+			b.WriteString("    ")
+		case r == unicode.ReplacementChar, unicode.IsControl(r), unicode.Is(unicode.Cf, r), r == 0x2028, r == 0x2029:
+			fmt.Fprintf(&b, "\\u%04x", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/caisson-dev/caisson/policy/scanner"
+)
+
+// TestMain is also the process that locks itself down and then tries what it
+// must not be able to do: "probe NAME".
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "probe" {
+		probe(os.Args[2])
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// probes are what a scanner that was taken over would try. Each reports
+// whether it was able to.
+var probes = map[string]func() error{
+	"open":   func() error { _, err := syscall.Open("/etc/passwd", syscall.O_RDONLY, 0); return err },
+	"open /": func() error { _, err := syscall.Open("/", syscall.O_RDONLY, 0); return err },
+	"create": func() error { _, err := syscall.Open("/tmp/x", syscall.O_CREAT|syscall.O_WRONLY, 0o600); return err },
+	"socket": func() error { _, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0); return err },
+	"unix":   func() error { _, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0); return err },
+	"exec":   func() error { return syscall.Exec("/bin/true", []string{"true"}, nil) },
+	"fork": func() error {
+		_, _, e := syscall.RawSyscall(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0)
+		return errno(e)
+	},
+	"ptrace":  func() error { return syscall.PtraceAttach(1) },
+	"kill":    func() error { return syscall.Kill(os.Getppid(), 0) },
+	"mount":   func() error { return syscall.Mount("none", "/tmp", "tmpfs", 0, "") },
+	"setuid":  func() error { return syscall.Setuid(0) },
+	"unshare": func() error { return unix.Unshare(unix.CLONE_NEWUSER) },
+	"bpf":     func() error { _, _, e := syscall.RawSyscall(unix.SYS_BPF, 0, 0, 0); return errno(e) },
+	"rename":  func() error { return syscall.Rename("/tmp/a", "/tmp/b") },
+}
+
+func errno(e syscall.Errno) error {
+	if e == 0 {
+		return nil
+	}
+	return e
+}
+
+func probe(name string) {
+	r := lockdown(scanner.Hello{Require: scanner.Filtered})
+	if name == "level" {
+		fmt.Println("level", r.Lockdown, r.Steps)
+		os.Stdout.Close() //nolint:errcheck // the process ends
+		syscall.Exit(0)
+	}
+	if r.Lockdown < scanner.Filtered {
+		fmt.Println("weak", r.Steps)
+		syscall.Exit(0)
+	}
+	if err := probes[name](); err != nil {
+		fmt.Println("refused", err)
+	} else {
+		fmt.Println("ABLE")
+	}
+	syscall.Exit(0)
+}
+
+// public is a copy of this program that every user may run.
+func public(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("/tmp", "lockdown")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	body, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := dir + "/probe"
+	if err := errors.Join(os.WriteFile(path, body, 0o755), os.Chmod(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func runProbe(t *testing.T, exe string, attr *syscall.SysProcAttr, name string) string {
+	t.Helper()
+	cmd := exec.Command(exe, "probe", name)
+	cmd.SysProcAttr = attr
+	out, err := cmd.CombinedOutput()
+	if err != nil && len(out) == 0 {
+		return "killed " + err.Error()
+	}
+	return string(out)
+}
+
+func TestLockdownHolds(t *testing.T) {
+	exe := public(t)
+	if out := runProbe(t, exe, nil, "level"); !strings.Contains(out, "level filtered") {
+		t.Skipf("this kernel does not let a scanner lock itself down: %s", out)
+	}
+	for name := range probes {
+		t.Run(name, func(t *testing.T) {
+			out := runProbe(t, exe, nil, name)
+			if !strings.HasPrefix(out, "refused") && !strings.Contains(out, "killed") {
+				t.Fatalf("%s: %s", name, out)
+			}
+			if os.Geteuid() != 0 {
+				return
+			}
+			// As a plain user too.
+			out = runProbe(t, exe, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}, name)
+			if !strings.HasPrefix(out, "refused") && !strings.Contains(out, "killed") {
+				t.Fatalf("%s as a plain user: %s", name, out)
+			}
+		})
+	}
+}

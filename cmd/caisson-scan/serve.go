@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+	"github.com/caisson-dev/caisson/policy/facts/javascript"
+	"github.com/caisson-dev/caisson/policy/facts/python"
+	"github.com/caisson-dev/caisson/policy/facts/shell"
+	"github.com/caisson-dev/caisson/policy/scanner"
+)
+
+// extractors are all that this program can read.
+func extractors(t *facts.Tables) facts.Dispatcher {
+	return facts.Dispatcher{
+		facts.Shell:      shell.New(t),
+		facts.Python:     python.New(),
+		facts.JavaScript: javascript.New(),
+		facts.TypeScript: javascript.NewTypeScript(),
+	}
+}
+
+// serve answers requests until the input ends.
+func serve(in io.Reader, out io.Writer) error {
+	r := bufio.NewReaderSize(in, 64<<10)
+	var hello scanner.Hello
+	if err := scanner.ReadFrame(r, scanner.MaxHello, &hello); err != nil {
+		return err
+	}
+	if hello.Tables == nil {
+		return errors.New("no tables")
+	}
+	langs := extractors(hello.Tables)
+	warm(hello, langs)
+	ready := scanner.Ready{Lockdown: scanner.Open}
+	if hello.Require > scanner.Open {
+		ready = lockdown(hello)
+	}
+	if ready.Lockdown < hello.Require {
+		ready.Error = fmt.Sprintf("lockdown is %s, %s is required: %v", ready.Lockdown, hello.Require, ready.Steps)
+	}
+	if err := scanner.WriteFrame(out, ready); err != nil || ready.Error != "" {
+		return errors.Join(err, errors.New(ready.Error))
+	}
+	for {
+		var ask scanner.Ask
+		if err := scanner.ReadFrame(r, scanner.MaxAsk, &ask); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(ask.Millis)*time.Millisecond)
+		lim := hello.Limits
+		lim.NoCalls = lim.NoCalls || !ask.Calls
+		doc := facts.Scan(ctx, hello.Tables, langs, lim, ask.Lang, ask.Code)
+		cancel()
+		if err := scanner.WriteFrame(out, scanner.Answer{ID: ask.ID, Document: doc}); err != nil {
+			return err
+		}
+	}
+}
+
+// warm parses a little of everything, so that what is set up at first use is
+// there before the doors close.
+func warm(h scanner.Hello, langs facts.Dispatcher) {
+	for lang := range langs {
+		facts.Scan(context.Background(), h.Tables, langs, h.Limits, lang, []byte("x = 1\n"))
+	}
+}

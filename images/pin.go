@@ -1,0 +1,191 @@
+package images
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/caisson-dev/caisson/internal/dockerclient"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// Pin is what a reference is meant to be.
+type Pin struct {
+	// ID is the image's content digest: what runs is this or nothing.
+	ID string `json:"id"`
+	// Digest names the image in its registry, "repository@sha256:…", for who
+	// wants to pull it. It is empty for an image that was assembled.
+	Digest string `json:"digest,omitempty"`
+}
+
+// Pins is the content of a lock file, by reference.
+type Pins map[string]Pin
+
+// lockFile is the form of the file, images.lock.
+type lockFile struct {
+	Version int  `json:"version"`
+	Images  Pins `json:"images"`
+}
+
+// ReadPins reads a lock file. One that is not there holds no pins. Its errors
+// are [sandbox.Invalid] for a file that is not one.
+func ReadPins(name string) (Pins, error) {
+	data, err := os.ReadFile(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return Pins{}, nil
+	}
+	if err != nil {
+		return nil, diskError(err, "read the lock file")
+	}
+	var f lockFile
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	err = dec.Decode(&f)
+	if err == nil && f.Version != 1 {
+		err = errors.New("its version is not 1")
+	}
+	for ref, p := range f.Images {
+		if !strings.HasPrefix(p.ID, "sha256:") && err == nil {
+			err = errors.New("the id of " + ref + " is not sha256:…")
+		}
+	}
+	if err != nil {
+		return nil, sandbox.Errorf(sandbox.Invalid, "lock file %s: %w", name, err).
+			WithHint("mend it, or remove it and pin the images again")
+	}
+	return f.Images, nil
+}
+
+// write puts the pins into a file, whole or not at all.
+func (p Pins) write(name string) error {
+	data, err := json.MarshalIndent(lockFile{Version: 1, Images: p}, "", "  ")
+	if err != nil {
+		return sandbox.Errorf(sandbox.Internal, "write the lock file: %w", err)
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(name), ".images.lock-*")
+	if err != nil {
+		return diskError(err, "write the lock file")
+	}
+	defer func() { _ = os.Remove(tmp.Name()) }() // gone already where all went well
+	_, err = tmp.Write(append(data, '\n'))
+	err = errors.Join(err, tmp.Chmod(0o644), tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), name)
+	}
+	if err != nil {
+		return diskError(err, "write the lock file")
+	}
+	return nil
+}
+
+// Pin writes what refs are now into the lock file, beside what it holds
+// already. The images must be present. Its errors are [sandbox.Invalid] where
+// the Store has no lock file, [sandbox.NotFound], and the engine's.
+func (s *Store) Pin(ctx context.Context, refs ...string) (Pins, error) {
+	if s.cfg.LockFile == "" {
+		return nil, sandbox.Errorf(sandbox.Invalid, "no lock file is configured").WithHint("name one, such as images.lock")
+	}
+	pins, err := ReadPins(s.cfg.LockFile)
+	if err != nil {
+		return nil, err
+	}
+	for _, ref := range refs {
+		pin, err := s.current(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		pins[ref] = pin
+	}
+	return pins, pins.write(s.cfg.LockFile)
+}
+
+// current is the pin that a reference would get now.
+func (s *Store) current(ctx context.Context, ref string) (Pin, error) {
+	api, err := s.cfg.Engine.API(ctx)
+	if err != nil {
+		return Pin{}, err
+	}
+	found, err := api.ImageInspect(ctx, ref)
+	if err != nil {
+		return Pin{}, dockerclient.Wrap(err, "inspect image %s", ref)
+	}
+	pin := Pin{ID: found.ID}
+	if len(found.RepoDigests) > 0 {
+		pin.Digest = slices.Min(found.RepoDigests)
+	}
+	return pin, nil
+}
+
+// checkPin refuses an image that is not the one that its reference is pinned
+// to: the tag has moved, or its packages have.
+func (s *Store) checkPin(img sandbox.Image) error {
+	if s.cfg.LockFile == "" {
+		return nil
+	}
+	pins, err := ReadPins(s.cfg.LockFile)
+	if err != nil {
+		return err
+	}
+	pin, ok := pins[img.Ref]
+	if !ok || pin.ID == img.ID {
+		return nil
+	}
+	moved := sandbox.Errorf(sandbox.Conflict, "image %s is %s, and %s pins %s", img.Ref, short(img.ID), filepath.Base(s.cfg.LockFile), short(pin.ID))
+	if pin.Digest != "" {
+		return moved.WithHint("docker pull %s && docker tag %s %s, or pin what is there now", pin.Digest, pin.Digest, img.Ref)
+	}
+	return moved.WithHint("look at what differs, then pin what is there now, or bring the pinned image back with docker load")
+}
+
+// short is enough of a digest to tell two apart.
+func short(id string) string { return id[:min(len(id), len("sha256:")+12)] }
+
+// State of a pinned image.
+type State string
+
+// The states.
+const (
+	Matches State = "matches" // it is the pinned one
+	Differs State = "differs" // the reference names another image
+	Missing State = "missing" // the engine has no such image
+)
+
+// Check is what [Store.Verify] found about one pinned reference.
+type Check struct {
+	Ref   string `json:"ref"`
+	State State  `json:"state"`
+	// Pinned and Found are content digests.
+	Pinned string `json:"pinned"`
+	Found  string `json:"found,omitempty"`
+}
+
+// Verify compares every pinned image with what the engine has, in the order of
+// their references. That one differs is data, not an error.
+func (s *Store) Verify(ctx context.Context) ([]Check, error) {
+	pins, err := ReadPins(s.cfg.LockFile)
+	if err != nil {
+		return nil, err
+	}
+	var checks []Check
+	for ref, pin := range pins {
+		check := Check{Ref: ref, State: Matches, Pinned: pin.ID}
+		now, err := s.current(ctx, ref)
+		switch {
+		case errors.Is(err, sandbox.NotFound):
+			check.State = Missing
+		case err != nil:
+			return nil, err
+		case now.ID != pin.ID:
+			check.State = Differs
+		}
+		check.Found = now.ID
+		checks = append(checks, check)
+	}
+	slices.SortFunc(checks, func(a, b Check) int { return strings.Compare(a.Ref, b.Ref) })
+	return checks, nil
+}

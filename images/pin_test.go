@@ -1,0 +1,157 @@
+package images
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+func TestPinnedImageIsWhatRuns(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.cfg.LockFile = filepath.Join(t.TempDir(), "images.lock")
+	img, err := f.Ensure(t.Context(), f.ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.removeLater(t, img)
+	pins, err := f.Pin(t.Context(), f.ref)
+	if err != nil || pins[f.ref].ID != img.ID {
+		t.Fatalf("pins %v, %v", pins, err)
+	}
+	f.Forget(img)
+	if _, err := f.Ensure(t.Context(), f.ref); err != nil {
+		t.Errorf("the pinned image is refused: %v", err)
+	}
+	want := []Check{{Ref: f.ref, State: Matches, Pinned: img.ID, Found: img.ID}}
+	if got, err := f.Verify(t.Context()); err != nil || !cmp.Equal(want, got) {
+		t.Errorf("%v, %v", got, err)
+	}
+
+	other := newFixture(t)
+	moved, err := other.Ensure(t.Context(), other.ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := mustAPI(t, f).ImageTag(t.Context(), moved.ID, f.ref); err != nil {
+		t.Fatal(err)
+	}
+	f.Forget(img)
+	f.cfg.Catalogue = Builtin() // for the reference to be nobody's
+	_, err = f.Ensure(t.Context(), f.ref)
+	if !errors.Is(err, sandbox.Conflict) || !strings.Contains(err.Error(), "images.lock pins "+short(img.ID)) || sandbox.HintOf(err) == "" {
+		t.Errorf("a tag that moved: %v, hint %q", err, sandbox.HintOf(err))
+	}
+	want = []Check{{Ref: f.ref, State: Differs, Pinned: img.ID, Found: moved.ID}}
+	if got, err := f.Verify(t.Context()); err != nil || !cmp.Equal(want, got) {
+		t.Errorf("%v, %v", got, err)
+	}
+	f.remove(t)
+	want = []Check{{Ref: f.ref, State: Missing, Pinned: img.ID}}
+	if got, err := f.Verify(t.Context()); err != nil || !cmp.Equal(want, got) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func TestPulledTagMoved(t *testing.T) {
+	t.Parallel()
+	r, ref := nativeRegistry(t, false)
+	s, _ := puller(t, ref)
+	s.cfg.LockFile = filepath.Join(t.TempDir(), "images.lock")
+	img, err := s.Pull(t.Context(), ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	(&fixture{engine: s.cfg.Engine}).removeLater(t, img)
+	if _, err := s.Pin(t.Context(), ref); err != nil {
+		t.Fatal(err)
+	}
+	next, _ := nativeRegistry(t, false)
+	r.manifest, r.config, r.layer = next.manifest, next.config, next.layer
+	_, err = s.Pull(t.Context(), ref)
+	if !errors.Is(err, sandbox.Conflict) || !strings.Contains(sandbox.HintOf(err), "@sha256:") {
+		t.Errorf("error %v, hint %q", err, sandbox.HintOf(err))
+	}
+}
+
+func TestReadPins(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "images.lock")
+	if pins, err := ReadPins(name); err != nil || len(pins) != 0 {
+		t.Errorf("a file that is not there: %v, %v", pins, err)
+	}
+	want := Pins{"a:1": {ID: "sha256:1"}, "b:1": {ID: "sha256:2", Digest: "b@sha256:3"}}
+	if err := want.write(name); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadPins(name)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v: %s", err, diff)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(name)); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
+	}
+	for _, bad := range []string{"", "{", `{"version":2}`, `{"version":1,"imgs":{}}`, `{"version":1,"images":{"a":{"id":"x"}}}`} {
+		writeFile(t, name, []byte(bad))
+		if _, err := ReadPins(name); !errors.Is(err, sandbox.Invalid) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+// TestPrune is alone while it runs: it would take the others' images for old.
+func TestPrune(t *testing.T) {
+	f := newFixture(t)
+	img, err := f.Ensure(t.Context(), f.ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prune := func(dry bool) []Pruned {
+		t.Helper()
+		got, err := f.Prune(t.Context(), dry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ours []Pruned // other tests prune their own
+		for _, p := range got {
+			if p.Name == img.ID || strings.HasPrefix(p.Name, f.state) {
+				ours = append(ours, p)
+			}
+		}
+		return ours
+	}
+	if got := prune(false); got != nil {
+		t.Errorf("pruned what is current: %v", got)
+	}
+	e := f.cfg.Catalogue.entries["test"]
+	e.Packages, e.Suite = []string{"other"}, "later"
+	f.cfg.Catalogue.entries["test"] = e
+	if got := prune(true); len(got) != 2 {
+		t.Errorf("dry run %v, want the image and its base", got)
+	}
+	if _, err := f.current(t.Context(), f.ref); err != nil {
+		t.Errorf("a dry run removed something: %v", err)
+	}
+	api := mustAPI(t, f)
+	made, err := api.ContainerCreate(t.Context(), &container.Config{Image: img.ID, Cmd: []string{"x"}}, nil, nil, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := prune(false); len(got) != 2 || !got[0].InUse {
+		t.Errorf("pruned %v, want the image left for its container", got)
+	}
+	if err := api.ContainerRemove(t.Context(), made.ID, container.RemoveOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	prune(false)
+	if _, err := f.current(t.Context(), f.ref); !errors.Is(err, sandbox.NotFound) {
+		t.Errorf("the image is there still: %v", err)
+	}
+}

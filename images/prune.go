@@ -1,0 +1,118 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/client"
+
+	"github.com/caisson-dev/caisson/internal/dockerclient"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// Pruned is one thing that [Store.Prune] removed, or would.
+type Pruned struct {
+	// Name is an image's content digest, or a file's path.
+	Name string        `json:"name"`
+	Size sandbox.Bytes `json:"size_bytes"`
+	// InUse says why it was left: a container is made of it.
+	InUse bool `json:"in_use,omitempty"`
+}
+
+// Prune removes the images that this catalogue's recipes made once and would
+// not make now, and the bases of such recipes. What somebody else made, what
+// the lock file pins and what a container uses is left. With dryRun it only
+// says what it would do.
+func (s *Store) Prune(ctx context.Context, dryRun bool) ([]Pruned, error) {
+	api, err := s.cfg.Engine.API(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pins, err := ReadPins(s.cfg.LockFile)
+	if err != nil {
+		return nil, err
+	}
+	keep := map[string]bool{}
+	for _, p := range pins {
+		keep[p.ID] = true
+	}
+	recipes, bases := map[string]bool{}, map[string]bool{}
+	for ref := range s.cfg.Catalogue.images {
+		rec, _ := s.cfg.Catalogue.recipeFor(ref)
+		recipes[rec.digest()], bases[rec.baseName()] = true, true
+	}
+	found, err := s.list(ctx, api)
+	if err != nil {
+		return nil, err
+	}
+	var pruned []Pruned
+	for _, img := range found {
+		if keep[img.ID] || recipes[img.Labels[LabelRecipe]] {
+			continue
+		}
+		p := Pruned{Name: img.ID, Size: sandbox.Bytes(img.Size)}
+		if !dryRun {
+			if p.InUse, err = remove(ctx, api, img.ID); err != nil {
+				return pruned, err
+			}
+		}
+		pruned = append(pruned, p)
+	}
+	files, err := s.pruneBases(bases, dryRun)
+	return append(pruned, files...), err
+}
+
+// list returns the images that carry this catalogue's languages.
+func (s *Store) list(ctx context.Context, api *client.Client) ([]image.Summary, error) {
+	all, err := api.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", LabelRecipe))})
+	if err != nil {
+		return nil, dockerclient.Wrap(err, "list images")
+	}
+	var ours []image.Summary
+	for _, img := range all {
+		if _, ok := s.cfg.Catalogue.entries[img.Labels[LabelLanguage]]; ok {
+			ours = append(ours, img)
+		}
+	}
+	return ours, nil
+}
+
+// remove takes an image away unless a container uses it.
+func remove(ctx context.Context, api *client.Client, id string) (inUse bool, err error) {
+	_, err = api.ImageRemove(ctx, id, image.RemoveOptions{PruneChildren: true})
+	err = dockerclient.Wrap(err, "remove image %s", short(id))
+	switch {
+	case errors.Is(err, sandbox.Conflict):
+		return true, nil
+	case errors.Is(err, sandbox.NotFound):
+		return false, nil
+	}
+	return false, err
+}
+
+// pruneBases removes the kept bases that no recipe stands on.
+func (s *Store) pruneBases(wanted map[string]bool, dryRun bool) ([]Pruned, error) {
+	found, err := filepath.Glob(s.path("cache", "base-*.tar"))
+	if err != nil {
+		return nil, sandbox.Errorf(sandbox.Internal, "list bases: %w", err)
+	}
+	var pruned []Pruned
+	for _, name := range found {
+		st, err := os.Stat(name)
+		if err != nil || wanted[strings.TrimSuffix(filepath.Base(name), ".tar")] {
+			continue
+		}
+		if !dryRun {
+			if err := os.Remove(name); err != nil {
+				return pruned, diskError(err, "remove a base")
+			}
+		}
+		pruned = append(pruned, Pruned{Name: name, Size: sandbox.Bytes(st.Size())})
+	}
+	return pruned, nil
+}

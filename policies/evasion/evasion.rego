@@ -1,0 +1,263 @@
+# METADATA
+# scope: package
+# title: Rules about evasion
+package caisson.rules.evasion
+
+# METADATA
+# title: Could not be scanned
+# custom:
+#   id: SBX-EV-0001
+#   severity: high
+#   category: evasion
+#   cwe: ["CWE-400"]
+#   attack: ["T1027"]
+#   remediation: "Send a program that a parser can read, of at most 256 KiB."
+findings contains {"id": "SBX-EV-0001", "at": d.at, "msg": sprintf("%s", [d.detail])} if {
+	some kind in ["opaque", "limit", "too_deep"]
+	some d in input.dynamic[kind]
+}
+
+# METADATA
+# title: Is no program of its language
+# custom:
+#   id: SBX-EV-0002
+#   severity: high
+#   category: evasion
+#   cwe: ["CWE-20"]
+#   attack: ["T1027"]
+#   remediation: "Send a program that parses."
+#   match:
+#     - {"language": "bash", "code": "if then fi ("}
+#   not_match:
+#     - {"language": "bash", "code": "echo hi"}
+findings contains {"id": "SBX-EV-0002", "at": d.at, "msg": sprintf("%s", [d.detail])} if {
+	some kind in ["unparsable"]
+	some d in input.dynamic[kind]
+}
+
+# METADATA
+# title: Hides code in an encoding
+# custom:
+#   id: SBX-EV-0003
+#   severity: high
+#   category: evasion
+#   cwe: ["CWE-506"]
+#   attack: ["T1027", "T1140"]
+#   remediation: "Write the code down."
+#   match:
+#     - {"language": "bash", "code": "echo cm0gLXJmIC8= | base64 -d | sh"}
+#   not_match:
+#     - {"language": "bash", "code": "echo aGk= | base64 -d"}
+findings contains {"id": "SBX-EV-0003", "at": d.at, "msg": sprintf("decoded text is run: %s", [d.detail])} if {
+	some kind in ["encoded_payload"]
+	some d in input.dynamic[kind]
+}
+
+# METADATA
+# title: Reaches functions by reflection
+# custom:
+#   id: SBX-EV-0004
+#   severity: high
+#   category: evasion
+#   cwe: ["CWE-470"]
+#   attack: ["T1027"]
+#   remediation: "Call functions by their name."
+#   match:
+#     - {"language": "python", "code": "().__class__.__bases__[0].__subclasses__()"}
+#     - {"language": "javascript", "code": "(()=>{}).constructor('return process')()"}
+#   not_match:
+#     - {"language": "python", "code": "getattr(x,'name')"}
+findings contains {"id": "SBX-EV-0004", "at": d.at, "msg": sprintf("%s", [d.detail])} if {
+	some kind in ["reflection", "dyn_call"]
+	some d in input.dynamic[kind]
+}
+
+# METADATA
+# title: Names a module or an attribute that could not be told
+# custom:
+#   id: SBX-EV-0005
+#   severity: high
+#   category: evasion
+#   cwe: ["CWE-470"]
+#   attack: ["T1027"]
+#   remediation: "Name what is used."
+#   match:
+#     - {"language": "python", "code": "import os,sys\ngetattr(os, sys.argv[1])()"}
+#     - {"language": "python", "code": "import importlib,sys\nimportlib.import_module(sys.argv[1])"}
+#   not_match:
+#     - {"language": "python", "code": "import os\nos.getcwd()"}
+findings contains {"id": "SBX-EV-0005", "at": d.at, "msg": sprintf("%s", [d.detail])} if {
+	some kind in ["dyn_import", "dyn_attr"]
+	some d in input.dynamic[kind]
+}
+
+# METADATA
+# title: Contains characters that hide or disguise text
+# custom:
+#   id: SBX-EV-0006
+#   severity: high
+#   category: evasion
+#   cwe: ["CWE-1007"]
+#   attack: ["T1036"]
+#   remediation: "Remove invisible and confusable characters."
+findings contains {"id": "SBX-EV-0006", "at": d.at, "msg": sprintf("%s", [d.detail])} if {
+	some kind in ["invisible"]
+	some d in input.dynamic[kind]
+}
+
+# METADATA
+# title: Writes an encoded program
+# custom:
+#   id: SBX-EV-0007
+#   severity: high
+#   category: evasion
+#   cwe: ["CWE-506"]
+#   attack: ["T1027"]
+#   remediation: "Write files as they are."
+#   match:
+#     - {"language": "python", "code": "import base64\nopen('a.py','wb').write(base64.b64encode(b'import os'))"}
+#   not_match:
+#     - {"language": "python", "code": "open('a.txt','w').write('x')"}
+findings contains {"id": "SBX-EV-0007", "at": f.at, "msg": sprintf("encoded text is written to %s", [f.path])} if {
+	some op in {"write", "append"}
+	some class
+	some f in input.files[op][class]
+	some from in f.from
+	from in {"encoded", "decoded"}
+	regex.match(`\.(py|sh|js|pl|rb|php|so|exe|bin|bash)$`, f.path)
+}
+
+# METADATA
+# title: Sets a variable that loads code into programs
+# custom:
+#   id: SBX-EV-0008
+#   severity: high
+#   category: evasion
+#   cwe: ["CWE-426"]
+#   attack: ["T1574.006"]
+#   remediation: "Start programs with a plain environment."
+#   match:
+#     - {"language": "bash", "code": "LD_PRELOAD=/tmp/e.so ls"}
+#     - {"language": "bash", "code": "export BASH_ENV=/tmp/x"}
+#   not_match:
+#     - {"language": "bash", "code": "FOO=1 ls"}
+#     - {"language": "bash", "code": "export PYTHONPATH=src"}
+findings contains {"id": "SBX-EV-0008", "at": e.at, "msg": sprintf("%s is set", [e.name])} if {
+	some e in input.env.write.loader
+}
+
+findings contains {"id": "SBX-EV-0008", "at": e.at, "msg": sprintf("%s is set", [e.name])} if {
+	some e in input.env.write.startup
+	not e.name in {"PYTHONPATH", "NODE_PATH", "ENV", "GIT_PAGER", "GIT_EDITOR", "MANPAGER"}
+}
+
+# METADATA
+# title: Covers its tracks
+# custom:
+#   id: SBX-EV-0009
+#   severity: high
+#   category: evasion
+#   cwe: ["CWE-778"]
+#   attack: ["T1070"]
+#   remediation: "Leave logs and histories alone."
+#   match:
+#     - {"language": "bash", "code": "rm ~/.bash_history"}
+#     - {"language": "bash", "code": "history -c"}
+#     - {"language": "bash", "code": "echo > /var/log/auth.log"}
+#   not_match:
+#     - {"language": "bash", "code": "rm app.log"}
+findings contains {"id": "SBX-EV-0009", "at": c.at, "msg": "the shell's history is cleared"} if {
+	some c in input.commands.history
+	some flag in {"c", "w", "d"}
+	flag in c.flags
+}
+
+findings contains {"id": "SBX-EV-0009", "at": f.at, "msg": sprintf("%s is altered by %s", [f.path, f.by])} if {
+	some op in {"write", "delete", "append", "chmod", "link"}
+	some class in {"history", "log"}
+	some f in input.files[op][class]
+}
+
+# METADATA
+# title: Looks into the interpreter
+# custom:
+#   id: SBX-EV-0010
+#   severity: low
+#   category: evasion
+#   cwe: ["CWE-470"]
+#   attack: ["T1622"]
+#   remediation: "Use the public API."
+findings contains {"id": "SBX-EV-0010", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
+	some op in ["inspect", "trace", "compile"]
+	some a in input.actions[op]
+}
+
+# METADATA
+# title: Evaluates text in a shell
+# custom:
+#   id: SBX-EV-0011
+#   severity: low
+#   category: execution
+#   cwe: ["CWE-95"]
+#   attack: ["T1059.004"]
+#   remediation: "Write the command down."
+#   match:
+#     - {"language": "bash", "code": "eval \"ls\""}
+#   not_match:
+#     - {"language": "bash", "code": "ls"}
+findings contains {"id": "SBX-EV-0011", "at": d.at, "msg": sprintf("%s", [d.detail])} if {
+	some kind in ["shell_eval"]
+	some d in input.dynamic[kind]
+}
+
+# METADATA
+# title: Puts the name of what it uses together
+# custom:
+#   id: SBX-EV-0012
+#   severity: high
+#   category: evasion
+#   cwe: ["CWE-470"]
+#   attack: ["T1027"]
+#   remediation: "Call functions by their name."
+#   match:
+#     - {"language": "python", "code": "import os\ngetattr(os,'sys'+'tem')('ls')"}
+#     - {"language": "javascript", "code": "const m=`child_${'process'}`; require(m).exec('x')"}
+#   not_match:
+#     - {"language": "python", "code": "import os\ngetattr(os,'system')('ls')"}
+findings contains {"id": "SBX-EV-0012", "at": d.at, "msg": sprintf("the name %s does not stand in the text", [d.detail])} if {
+	some d in input.dynamic.hidden_name
+}
+
+# METADATA
+# title: Puts the name of a program together
+# custom:
+#   id: SBX-EV-0013
+#   severity: medium
+#   category: evasion
+#   cwe: ["CWE-78"]
+#   attack: ["T1027"]
+#   remediation: "Name programs as they are."
+#   match:
+#     - {"language": "bash", "code": "c''url --version"}
+#   not_match:
+#     - {"language": "bash", "code": "curl --version"}
+findings contains {"id": "SBX-EV-0013", "at": d.at, "msg": sprintf("the name %s does not stand in the text", [d.detail])} if {
+	some d in input.dynamic.hidden_command
+}
+
+# METADATA
+# title: Encrypts data
+# custom:
+#   id: SBX-EV-0014
+#   severity: low
+#   category: destructive
+#   cwe: ["CWE-506"]
+#   attack: ["T1486"]
+#   remediation: "Keep the key with the caller, and the plain file beside."
+#   match:
+#     - {"language": "bash", "code": "openssl enc -aes-256-cbc -in a -out b"}
+#   not_match:
+#     - {"language": "bash", "code": "openssl version"}
+findings contains {"id": "SBX-EV-0014", "at": a.at, "msg": a.detail} if {
+	some a in input.actions.crypto
+}

@@ -1,0 +1,238 @@
+# METADATA
+# scope: package
+# title: Rules about execution
+package caisson.rules.execution
+
+# METADATA
+# title: Runs text as code
+# custom:
+#   id: SBX-EXEC-0001
+#   severity: high
+#   category: execution
+#   cwe: ["CWE-95"]
+#   attack: ["T1059"]
+#   remediation: "Write the code down, or use a parser (ast.literal_eval, json)."
+#   match:
+#     - {"language": "python", "code": "eval('1')"}
+#     - {"language": "python", "code": "import base64\nexec(base64.b64decode('aW1wb3J0IG9z'))"}
+#     - {"language": "javascript", "code": "eval('1')"}
+#     - {"language": "javascript", "code": "new Function('return 1')()"}
+#   not_match:
+#     - {"language": "python", "code": "import ast\nast.literal_eval('1')"}
+#     - {"language": "python", "code": "import re\nre.compile('a')"}
+#     - {"language": "javascript", "code": "/a/.exec('a')"}
+findings contains {"id": "SBX-EXEC-0001", "at": d.at, "msg": sprintf("text is run as code: %s", [d.detail])} if {
+	some kind in ["eval"]
+	some d in input.dynamic[kind]
+}
+
+# METADATA
+# title: Runs code that could not be told
+# custom:
+#   id: SBX-EXEC-0002
+#   severity: high
+#   category: execution
+#   cwe: ["CWE-95"]
+#   attack: ["T1059", "T1027"]
+#   remediation: "Write the code down."
+#   match:
+#     - {"language": "python", "code": "import os,sys\nos.system(sys.argv[1])"}
+#     - {"language": "bash", "code": "eval \"$1\""}
+#   not_match:
+#     - {"language": "python", "code": "import subprocess\nsubprocess.run(['git','status'])"}
+findings contains {"id": "SBX-EXEC-0002", "at": d.at, "msg": sprintf("what is run could not be told: %s", [d.detail])} if {
+	some kind in ["opaque_code", "shell_unknown"]
+	some d in input.dynamic[kind]
+}
+
+# METADATA
+# title: Runs a program that could not be told
+# custom:
+#   id: SBX-EXEC-0003
+#   severity: high
+#   category: execution
+#   cwe: ["CWE-78"]
+#   attack: ["T1027"]
+#   remediation: "Name the program."
+#   match:
+#     - {"language": "bash", "code": "$1 -rf x"}
+#     - {"language": "bash", "code": "/???/r?"}
+#   not_match:
+#     - {"language": "bash", "code": "ls \"$1\""}
+findings contains {"id": "SBX-EXEC-0003", "at": d.at, "msg": sprintf("the program could not be told: %s", [d.detail])} if {
+	some kind in ["opaque_command", "glob_command"]
+	some d in input.dynamic[kind]
+}
+
+# METADATA
+# title: Runs a command line with a hole in it
+# custom:
+#   id: SBX-EXEC-0004
+#   severity: medium
+#   category: execution
+#   cwe: ["CWE-78"]
+#   attack: ["T1059.004"]
+#   remediation: "Pass arguments as a list."
+#   match:
+#     - {"language": "python", "code": "import os,sys\nos.system('ls -l ' + sys.argv[1])"}
+#   not_match:
+#     - {"language": "python", "code": "import os\nos.system('ls')"}
+findings contains {"id": "SBX-EXEC-0004", "at": d.at, "msg": sprintf("a command line is put together: %s", [d.detail])} if {
+	some kind in ["partial_code"]
+	some d in input.dynamic[kind]
+}
+
+# METADATA
+# title: Starts a shell from another language
+# custom:
+#   id: SBX-EXEC-0005
+#   severity: medium
+#   category: execution
+#   cwe: ["CWE-78"]
+#   attack: ["T1059.004"]
+#   remediation: "Call the library, or pass the program and its arguments as a list."
+#   match:
+#     - {"language": "python", "code": "import os\nos.system('ls')"}
+#     - {"language": "javascript", "code": "require('child_process').exec('ls')"}
+#   not_match:
+#     - {"language": "python", "code": "import subprocess\nsubprocess.run(['ls'])"}
+findings contains {"id": "SBX-EXEC-0005", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
+	some op in ["shell_call"]
+	some a in input.actions[op]
+}
+
+# METADATA
+# title: Loads native code
+# custom:
+#   id: SBX-EXEC-0006
+#   severity: high
+#   category: execution
+#   cwe: ["CWE-114"]
+#   attack: ["T1574", "T1129"]
+#   remediation: "Use the standard library."
+#   match:
+#     - {"language": "python", "code": "import ctypes\nctypes.CDLL(None)"}
+#   not_match:
+#     - {"language": "python", "code": "import math"}
+findings contains {"id": "SBX-EXEC-0006", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
+	some op in ["native_code"]
+	some a in input.actions[op]
+}
+
+# METADATA
+# title: Rebuilds objects that can run code
+# custom:
+#   id: SBX-EXEC-0007
+#   severity: medium
+#   category: execution
+#   cwe: ["CWE-502"]
+#   attack: ["T1059"]
+#   remediation: "Use json."
+#   match:
+#     - {"language": "python", "code": "import pickle\npickle.loads(b'x')"}
+#   not_match:
+#     - {"language": "python", "code": "import json\njson.loads('1')"}
+findings contains {"id": "SBX-EXEC-0007", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
+	some op in ["deserialise"]
+	some a in input.actions[op]
+}
+
+# METADATA
+# title: Rebuilds objects out of text that came from elsewhere
+# custom:
+#   id: SBX-EXEC-0008
+#   severity: high
+#   category: execution
+#   cwe: ["CWE-502"]
+#   attack: ["T1059"]
+#   remediation: "Use json."
+findings contains {"id": "SBX-EXEC-0008", "at": a.at, "msg": sprintf("%s of data from the network", [a.detail])} if {
+	some a in input.actions.deserialise_remote
+}
+
+# METADATA
+# title: Opens an interactive shell
+# custom:
+#   id: SBX-EXEC-0009
+#   severity: high
+#   category: execution
+#   cwe: ["CWE-78"]
+#   attack: ["T1059.004"]
+#   remediation: "Run commands one by one."
+#   match:
+#     - {"language": "python", "code": "import pty\npty.spawn('/bin/sh')"}
+#   not_match:
+#     - {"language": "python", "code": "import subprocess\nsubprocess.run(['ls'])"}
+findings contains {"id": "SBX-EXEC-0009", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
+	some op in ["interactive_shell"]
+	some a in input.actions[op]
+}
+
+# METADATA
+# title: Installs software of others
+# custom:
+#   id: SBX-EXEC-0010
+#   severity: medium
+#   category: execution
+#   cwe: ["CWE-494"]
+#   attack: ["T1072"]
+#   remediation: "Use an image that has it."
+#   match:
+#     - {"language": "bash", "code": "pip install requests"}
+#   not_match:
+#     - {"language": "bash", "code": "ls"}
+findings contains {"id": "SBX-EXEC-0010", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
+	some op in ["install"]
+	some a in input.actions[op]
+}
+
+# METADATA
+# title: Runs what it receives
+# custom:
+#   id: SBX-EXEC-0011
+#   severity: critical
+#   category: execution
+#   cwe: ["CWE-94"]
+#   attack: ["T1059", "T1071"]
+#   remediation: "Run commands through the sandbox's own interface."
+findings contains {"id": "SBX-EXEC-0011", "at": s.at, "msg": sprintf("what a connection sends is run %s", [s.detail])} if {
+	some kind in ["recv_exec"]
+	some s in input.structs[kind]
+}
+
+# METADATA
+# title: Runs a file outside the workspace that is no program of the system
+# custom:
+#   id: SBX-EXEC-0012
+#   severity: medium
+#   category: execution
+#   cwe: ["CWE-426"]
+#   attack: ["T1059"]
+#   remediation: "Run files of the workspace."
+#   match:
+#     - {"language": "bash", "code": "sh /tmp/x.sh"}
+#   not_match:
+#     - {"language": "bash", "code": "sh run.sh"}
+findings contains {"id": "SBX-EXEC-0012", "at": f.at, "msg": sprintf("%s is run by %s", [f.path, f.by])} if {
+	some op in {"exec"}
+	some class in {"tmp", "outside", "shm", "runtime", "home"}
+	some f in input.files[op][class]
+}
+
+# METADATA
+# title: Runs code of a language that is not judged
+# custom:
+#   id: SBX-EXEC-0013
+#   severity: medium
+#   category: execution
+#   cwe: ["CWE-78"]
+#   attack: ["T1059"]
+#   remediation: "Use python, node or shell."
+#   match:
+#     - {"language": "bash", "code": "perl -e 'print 1'"}
+#   not_match:
+#     - {"language": "bash", "code": "echo 1"}
+findings contains {"id": "SBX-EXEC-0013", "at": d.at, "msg": sprintf("code in %s was not judged", [d.detail])} if {
+	some kind in ["unscanned"]
+	some d in input.dynamic[kind]
+}

@@ -1,0 +1,306 @@
+# METADATA
+# scope: package
+# title: Rules about files
+package caisson.rules.files
+
+# METADATA
+# title: Deletes a file outside the workspace
+# custom:
+#   id: SBX-FS-0001
+#   severity: high
+#   category: destructive
+#   cwe: ["CWE-732"]
+#   attack: ["T1485", "T1070.004"]
+#   remediation: "Delete files under the workspace only."
+#   match:
+#     - {"language": "bash", "code": "rm /etc/hosts"}
+#     - {"language": "python", "code": "import os\nos.remove('/etc/passwd')"}
+#     - {"language": "javascript", "code": "require('fs').unlinkSync('/etc/hosts')"}
+#   not_match:
+#     - {"language": "bash", "code": "rm build/x.o"}
+#     - {"language": "python", "code": "import os\nos.remove('out.txt')"}
+findings contains {"id": "SBX-FS-0001", "at": f.at, "msg": sprintf("%s is deleted by %s", [f.path, f.by])} if {
+	some op in {"delete", "move_src"}
+	some class in data.settings.system_classes
+	some f in input.files[op][class]
+}
+
+# METADATA
+# title: Deletes a tree of the home directory or one outside the workspace
+# custom:
+#   id: SBX-FS-0002
+#   severity: high
+#   category: destructive
+#   cwe: ["CWE-732"]
+#   attack: ["T1485"]
+#   remediation: "Delete files under the workspace only."
+#   match:
+#     - {"language": "bash", "code": "rm -rf ~"}
+#     - {"language": "bash", "code": "rm -rf /data"}
+#   not_match:
+#     - {"language": "bash", "code": "rm -rf node_modules"}
+findings contains {"id": "SBX-FS-0002", "at": f.at, "msg": sprintf("%s is deleted by %s", [f.path, f.by])} if {
+	some op in {"delete"}
+	some class in {"home", "outside", "other_home", "block_device", "persistence"}
+	some f in input.files[op][class]
+}
+
+# METADATA
+# title: Writes to a place of the system
+# custom:
+#   id: SBX-FS-0003
+#   severity: high
+#   category: destructive
+#   cwe: ["CWE-732"]
+#   attack: ["T1565"]
+#   remediation: "Write under the workspace or /tmp."
+#   match:
+#     - {"language": "bash", "code": "echo x > /etc/hosts"}
+#     - {"language": "python", "code": "open('/usr/bin/x','w')"}
+#     - {"language": "javascript", "code": "require('fs').writeFileSync('/etc/hosts','x')"}
+#   not_match:
+#     - {"language": "python", "code": "open('out.csv','w')"}
+#     - {"language": "bash", "code": "echo x > /tmp/x"}
+findings contains {"id": "SBX-FS-0003", "at": f.at, "msg": sprintf("%s is written by %s", [f.path, f.by])} if {
+	some op in {"write", "append", "copy_dst", "move_dst", "chmod", "link", "mkdir", "mount"}
+	some class in data.settings.system_classes
+	some f in input.files[op][class]
+}
+
+# METADATA
+# title: Writes outside the workspace
+# custom:
+#   id: SBX-FS-0004
+#   severity: high
+#   category: destructive
+#   cwe: ["CWE-22"]
+#   attack: ["T1565"]
+#   remediation: "Write under the workspace or /tmp."
+#   match:
+#     - {"language": "bash", "code": "echo x > /data/x"}
+#   not_match:
+#     - {"language": "bash", "code": "echo x > data/x"}
+findings contains {"id": "SBX-FS-0004", "at": f.at, "msg": sprintf("%s is written by %s", [f.path, f.by])} if {
+	some op in {"write", "append", "copy_dst", "move_dst", "chmod", "link", "mkdir", "mount"}
+	some class in data.settings.outside_classes
+	some f in input.files[op][class]
+}
+
+# METADATA
+# title: Opens a raw device
+# custom:
+#   id: SBX-FS-0005
+#   severity: high
+#   category: destructive
+#   cwe: ["CWE-732"]
+#   attack: ["T1006"]
+#   remediation: "Work on files."
+#   match:
+#     - {"language": "bash", "code": "dd if=/dev/sda of=disk.img"}
+#     - {"language": "python", "code": "open('/dev/mem','rb')"}
+#   not_match:
+#     - {"language": "bash", "code": "head -c 4 /dev/urandom"}
+findings contains {"id": "SBX-FS-0005", "at": f.at, "msg": sprintf("%s is opened by %s", [f.path, f.by])} if {
+	some op in {"read", "copy_src", "write", "append", "chmod"}
+	some class in {"block_device", "kernel_memory", "input_device"}
+	some f in input.files[op][class]
+}
+
+# METADATA
+# title: Lists a directory of the system
+# custom:
+#   id: SBX-FS-0006
+#   severity: high
+#   category: reconnaissance
+#   cwe: ["CWE-548"]
+#   attack: ["T1083"]
+#   remediation: "List the workspace only."
+#   match:
+#     - {"language": "bash", "code": "ls -la /etc"}
+#     - {"language": "python", "code": "import os\nos.listdir('/root')"}
+#     - {"language": "python", "code": "import glob\nglob.glob('/bin/*')"}
+#     - {"language": "javascript", "code": "require('fs').readdirSync('/etc')"}
+#   not_match:
+#     - {"language": "bash", "code": "ls -la"}
+#     - {"language": "python", "code": "import os\nos.listdir('.')"}
+#     - {"language": "bash", "code": "find . -name x"}
+findings contains {"id": "SBX-FS-0006", "at": f.at, "msg": sprintf("%s is listed by %s", [f.path, f.by])} if {
+	some op in {"list"}
+	some class in data.settings.listed_classes
+	some f in input.files[op][class]
+}
+
+# METADATA
+# title: Reads configuration of the system
+# custom:
+#   id: SBX-FS-0007
+#   severity: medium
+#   category: reconnaissance
+#   cwe: ["CWE-200"]
+#   attack: ["T1082"]
+#   remediation: "Pass what the program needs as an argument."
+#   match:
+#     - {"language": "bash", "code": "cat /etc/fstab"}
+#   not_match:
+#     - {"language": "bash", "code": "cat README.md"}
+findings contains {"id": "SBX-FS-0007", "at": f.at, "msg": sprintf("%s is read by %s", [f.path, f.by])} if {
+	some op in {"read", "copy_src", "move_src", "exec"}
+	some class in data.settings.noted_classes
+	some f in input.files[op][class]
+	class != "home"
+}
+
+# METADATA
+# title: Reads a guarded place
+# custom:
+#   id: SBX-FS-0008
+#   severity: high
+#   category: reconnaissance
+#   cwe: ["CWE-200"]
+#   attack: ["T1082"]
+#   remediation: "Read the workspace only."
+#   match:
+#     - {"language": "bash", "code": "cat /etc/pam.d/sshd"}
+#     - {"language": "bash", "code": "cat /etc/ssh/sshd_config"}
+#   not_match:
+#     - {"language": "bash", "code": "cat README.md"}
+findings contains {"id": "SBX-FS-0008", "at": f.at, "msg": sprintf("%s is read by %s", [f.path, f.by])} if {
+	some op in {"read", "copy_src", "move_src", "exec"}
+	some class in data.settings.guarded_classes
+	some f in input.files[op][class]
+}
+
+# METADATA
+# title: Leaves the workspace by ..
+# custom:
+#   id: SBX-FS-0009
+#   severity: medium
+#   category: evasion
+#   cwe: ["CWE-22"]
+#   attack: ["T1083"]
+#   remediation: "Name paths within the workspace."
+#   match:
+#     - {"language": "python", "code": "open('../../../srv/x')"}
+#   not_match:
+#     - {"language": "python", "code": "open('a/../b')"}
+findings contains {"id": "SBX-FS-0009", "at": f.at, "msg": sprintf("%s is reached through .. by %s", [f.path, f.by])} if {
+	some op in {"read", "write", "append", "delete", "copy_src", "copy_dst"}
+	some class in {"outside", "other_home", "system_state"}
+	some f in input.files[op][class]
+	f.traversal
+}
+
+# METADATA
+# title: Deletes a path that could not be told
+# custom:
+#   id: SBX-FS-0010
+#   severity: medium
+#   category: destructive
+#   cwe: ["CWE-73"]
+#   attack: ["T1485"]
+#   remediation: "Delete paths that stand in the code."
+#   match:
+#     - {"language": "bash", "code": "rm -rf \"$1\""}
+#   not_match:
+#     - {"language": "bash", "code": "rm -rf build"}
+findings contains {"id": "SBX-FS-0010", "at": f.at, "msg": sprintf("a path that begins with %q is deleted by %s", [f.path, f.by])} if {
+	some op in {"delete"}
+	some class in {"unknown"}
+	some f in input.files[op][class]
+}
+
+# METADATA
+# title: Makes files open to everybody, or run as their owner
+# custom:
+#   id: SBX-FS-0011
+#   severity: medium
+#   category: privilege
+#   cwe: ["CWE-732"]
+#   attack: ["T1222"]
+#   remediation: "Give only the permissions that are needed."
+#   match:
+#     - {"language": "bash", "code": "chmod 777 run.sh"}
+#     - {"language": "bash", "code": "chmod u+s x"}
+#   not_match:
+#     - {"language": "bash", "code": "chmod 644 a"}
+#     - {"language": "bash", "code": "chmod +x run.sh"}
+findings contains {"id": "SBX-FS-0011", "at": a.at, "msg": sprintf("the mode %s is set", [concat(" ", a.args)])} if {
+	some a in input.actions.chmod_mode
+	some m in a.args
+	open_mode(m)
+}
+
+open_mode(m) if regex.match(`^0?o?[0-7]?[0-7][0-7][2367]$`, m)
+
+open_mode(m) if regex.match(`^0?o?[2467][0-7]{3}$`, m)
+
+open_mode(m) if regex.match(`^[augo]*\+[rwx]*s`, m)
+
+open_mode("511")
+
+open_mode("438")
+
+# METADATA
+# title: Deletes everything in the workspace
+# custom:
+#   id: SBX-FS-0012
+#   severity: medium
+#   category: destructive
+#   cwe: ["CWE-732"]
+#   attack: ["T1485"]
+#   remediation: "Name what is to be deleted."
+#   match:
+#     - {"language": "bash", "code": "rm -rf *"}
+#     - {"language": "bash", "code": "rm -rf ."}
+#   not_match:
+#     - {"language": "bash", "code": "rm -rf dist"}
+findings contains {"id": "SBX-FS-0012", "at": f.at, "msg": sprintf("%s is deleted as a whole by %s", [f.path, f.by])} if {
+	some op in {"delete"}
+	some class in {"workspace"}
+	some f in input.files[op][class]
+	f.recursive
+	f.path in {"/workspace", "/workspace/*"}
+}
+
+# METADATA
+# title: Reads a file outside the workspace
+# custom:
+#   id: SBX-FS-0013
+#   severity: medium
+#   category: reconnaissance
+#   cwe: ["CWE-22"]
+#   attack: ["T1083"]
+#   remediation: "Read the workspace only."
+#   match:
+#     - {"language": "bash", "code": "cat /data/x"}
+#   not_match:
+#     - {"language": "bash", "code": "cat data/x"}
+findings contains {"id": "SBX-FS-0013", "at": f.at, "msg": sprintf("%s is read by %s", [f.path, f.by])} if {
+	some op in {"read", "copy_src", "move_src", "exec"}
+	some class in {"outside", "system_state", "runtime", "device"}
+	some f in input.files[op][class]
+}
+
+# METADATA
+# title: Touches the container engine's socket
+# custom:
+#   id: SBX-FS-0014
+#   severity: critical
+#   category: container
+#   cwe: ["CWE-250"]
+#   attack: ["T1611"]
+#   remediation: "A sandbox has no use for the engine."
+#   match:
+#     - {"language": "bash", "code": "curl --unix-socket /var/run/docker.sock http://x/containers/json"}
+#   not_match:
+#     - {"language": "bash", "code": "ls"}
+findings contains {"id": "SBX-FS-0014", "at": f.at, "msg": sprintf("%s by %s", [f.path, f.by])} if {
+	some op
+	some f in input.files[op].container_socket
+}
+
+findings contains {"id": "SBX-FS-0014", "at": n.at, "msg": sprintf("%s by %s", [n.url, n.by])} if {
+	some op
+	some n in input.net.unix[op]
+	regex.match(`(docker|containerd|podman|crio)\.sock`, n.url)
+}

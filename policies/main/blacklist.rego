@@ -1,0 +1,75 @@
+# METADATA
+# scope: package
+# title: The blacklist
+# description: Matches the entries of blacklist.yaml on facts. Their ids are the findings'.
+package caisson.blacklist
+
+findings contains {"id": e.id, "at": f.at, "msg": sprintf("%s of %s by %s", [f.op, f.path, f.by])} if {
+	some e in data.blacklist
+	some op in e.files.op
+	some class in e.files.class
+	some f in input.files[op][class]
+	recursive_enough(e.files, f)
+}
+
+recursive_enough(want, _) if not want.recursive
+
+recursive_enough(want, f) if {
+	want.recursive
+	f.recursive
+}
+
+findings contains {"id": e.id, "at": n.at, "msg": sprintf("%s %s by %s", [n.op, n.host, n.by])} if {
+	some e in data.blacklist
+	some class in e.net.class
+	some list in input.net[class]
+	some n in list
+}
+
+findings contains {"id": e.id, "at": a.at, "msg": sprintf("%s %s", [a.op, a.detail])} if {
+	some e in data.blacklist
+	some op in e.actions.op
+	some a in input.actions[op]
+}
+
+findings contains {"id": e.id, "at": s.at, "msg": sprintf("%s %s", [s.kind, s.detail])} if {
+	some e in data.blacklist
+	some kind in e.structs.kind
+	some s in input.structs[kind]
+}
+
+findings contains {"id": e.id, "at": c.at, "msg": sprintf("the program %s", [c.name])} if {
+	some e in data.blacklist
+	some name in e.commands.name
+	some c in input.commands[name]
+	every flag in object.get(e.commands, "flags", []) {
+		flag in c.flags
+	}
+}
+
+# A shell that talks to a connection is a reverse shell, however it was joined.
+findings contains {"id": "SBX-BL-0007", "at": c.at, "msg": sprintf("%s reads its commands from, or answers to, a connection", [c.name])} if {
+	some name in {"sh", "bash", "dash", "ash", "zsh", "ksh", "csh", "tcsh", "fish", "busybox"}
+	some c in input.commands[name]
+	some op in {"connect", "send_udp"}
+	some class
+	some n in input.net[class][op]
+	n.line == c.line
+	startswith(n.by, ">")
+}
+
+findings contains {"id": "SBX-BL-0007", "at": c.at, "msg": sprintf("%s is joined to %s", [c.name, peer])} if {
+	some name in {"sh", "bash", "dash", "ash", "zsh", "ksh"}
+	some c in input.commands[name]
+	some peer in {"nc", "ncat", "netcat", "telnet", "socat", "openssl"}
+	peer in c.pipe_from
+	peer in c.pipe_to
+}
+
+findings contains {"id": "SBX-BL-0007", "at": c.at, "msg": sprintf("an interactive %s is joined to %s", [c.name, peer])} if {
+	some name in {"sh", "bash", "dash", "ash", "zsh", "ksh"}
+	some c in input.commands[name]
+	"i" in c.flags
+	some peer in {"nc", "ncat", "netcat", "telnet", "socat", "openssl"}
+	peer in array.concat(c.pipe_from, c.pipe_to)
+}

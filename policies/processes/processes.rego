@@ -1,0 +1,56 @@
+# METADATA
+# scope: package
+# title: Rules about processes
+package caisson.rules.processes
+
+# METADATA
+# title: Kills processes
+# custom:
+#   id: SBX-PROC-0001
+#   severity: high
+#   category: processes
+#   cwe: ["CWE-250"]
+#   attack: ["T1489"]
+#   remediation: "End only what the program started, by its own handle."
+#   match:
+#     - {"language": "bash", "code": "kill -9 1"}
+#     - {"language": "bash", "code": "pkill -f x"}
+#     - {"language": "python", "code": "import os\nos.kill(1,9)"}
+#     - {"language": "javascript", "code": "process.kill(1)"}
+#   not_match:
+#     - {"language": "bash", "code": "kill -l"}
+#     - {"language": "bash", "code": "sleep 9 & kill %1"}
+findings contains {"id": "SBX-PROC-0001", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
+	some op in ["kill"]
+	some a in input.actions[op]
+	not jobs_only(a)
+}
+
+# jobs_only: what the program itself started, by the number of its job.
+jobs_only(a) if {
+	a.detail in {"", "%1", "%2", "%%", "%+"}
+	words := [w | some w in a.args; w != ""]
+	count(words) > 0
+	every w in words {
+		startswith(w, "%")
+	}
+}
+
+# METADATA
+# title: Forks
+# custom:
+#   id: SBX-PROC-0002
+#   severity: medium
+#   category: processes
+#   cwe: ["CWE-400"]
+#   attack: ["T1106"]
+#   remediation: "Use subprocess or threads."
+#   match:
+#     - {"language": "python", "code": "import os\nos.fork()"}
+#   not_match:
+#     - {"language": "python", "code": "import threading"}
+findings contains {"id": "SBX-PROC-0002", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
+	some op in ["fork"]
+	some a in input.actions[op]
+	a.detail != "multiprocessing"
+}

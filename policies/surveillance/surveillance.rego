@@ -1,0 +1,42 @@
+# METADATA
+# scope: package
+# title: Rules about surveillance
+package caisson.rules.surveillance
+
+# METADATA
+# title: Watches the screen, keys, clipboard, camera or microphone
+# custom:
+#   id: SBX-SUR-0001
+#   severity: high
+#   category: surveillance
+#   cwe: ["CWE-359"]
+#   attack: ["T1113", "T1056.001", "T1115", "T1125", "T1123"]
+#   remediation: "A sandbox has no screen and no keyboard."
+#   match:
+#     - {"language": "python", "code": "import pyautogui\npyautogui.screenshot()"}
+#     - {"language": "bash", "code": "scrot x.png"}
+#   not_match:
+#     - {"language": "bash", "code": "ls"}
+findings contains {"id": "SBX-SUR-0001", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
+	some op in ["screen", "keys", "clipboard", "camera", "microphone"]
+	some a in input.actions[op]
+}
+
+# METADATA
+# title: Watches what the machine does
+# custom:
+#   id: SBX-SUR-0002
+#   severity: high
+#   category: surveillance
+#   cwe: ["CWE-200"]
+#   attack: ["T1082", "T1496"]
+#   remediation: "caisson reports what a run uses."
+#   match:
+#     - {"language": "python", "code": "import psutil\npsutil.cpu_percent()"}
+#     - {"language": "bash", "code": "top -b"}
+#   not_match:
+#     - {"language": "python", "code": "import time\ntime.time()"}
+findings contains {"id": "SBX-SUR-0002", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
+	some op in ["host_watch"]
+	some a in input.actions[op]
+}

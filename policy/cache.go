@@ -1,0 +1,60 @@
+package policy
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+type cacheKey struct {
+	revision string
+	lang     facts.Lang
+	digest   [32]byte
+	file     string
+}
+
+type cached struct {
+	decision sandbox.Decision
+	until    time.Time // zero: as long as the revision
+}
+
+// cache keeps decisions by digest and revision. When it is full, an arbitrary
+// one goes.
+type cache struct {
+	size int
+	mu   sync.Mutex
+	m    map[cacheKey]cached
+}
+
+func newCache(size int) *cache { return &cache{size: size, m: map[cacheKey]cached{}} }
+
+func (c *cache) get(k cacheKey, now time.Time) (sandbox.Decision, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.m[k]
+	if !ok || !e.until.IsZero() && !now.Before(e.until) {
+		return sandbox.Decision{}, false
+	}
+	d := e.decision
+	d.Findings = slices.Clone(d.Findings)
+	return d, true
+}
+
+func (c *cache) put(k cacheKey, d sandbox.Decision, until time.Time) {
+	if c.size <= 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.m) >= c.size {
+		for old := range c.m {
+			delete(c.m, old)
+			break
+		}
+	}
+	d.Findings = slices.Clone(d.Findings)
+	c.m[k] = cached{decision: d, until: until}
+}

@@ -1,0 +1,104 @@
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// Rule is one rule as its annotation describes it.
+type Rule = sandbox.Rule
+
+// Example is a program that a rule does or does not speak of.
+type Example = sandbox.RuleExample
+
+// catalogue reads the annotations of all rules named findings, and the
+// blacklist's entries.
+func catalogue(comp *ast.Compiler, data map[string]any) (map[string]Rule, error) {
+	rules := map[string]Rule{}
+	add := func(r Rule, where string) error {
+		switch {
+		case r.ID == "" || r.Title == "" || r.Category == "" || r.Remediation == "" || r.Severity == 0:
+			return sandbox.Errorf(sandbox.Invalid, "%s: rule %q lacks id, title, severity, category or remediation", where, r.ID)
+		case rules[r.ID].ID != "":
+			return sandbox.Errorf(sandbox.Invalid, "%s: rule id %s is taken", where, r.ID)
+		}
+		rules[r.ID] = r
+		return nil
+	}
+	for _, a := range comp.GetAnnotationSet().Flatten() {
+		rule := a.GetRule()
+		if rule == nil || a.Annotations == nil || rule.Head.Name.String() != "findings" && !strings.HasSuffix(rule.Head.Ref().String(), "findings") {
+			continue
+		}
+		if a.Location != nil && strings.HasPrefix(rule.Module.Package.Path.String(), "data.caisson.user.") {
+			continue
+		}
+		r, err := ruleOf(a.Annotations)
+		if err != nil {
+			return nil, sandbox.Errorf(sandbox.Invalid, "%s: %w", rule.Location, err)
+		}
+		if r.ID == "" {
+			continue
+		}
+		r.File, r.Line = rule.Location.File, rule.Location.Row
+		if err := add(r, rule.Location.String()); err != nil {
+			return nil, err
+		}
+	}
+	var list struct {
+		Blacklist []Rule `json:"blacklist"`
+	}
+	if err := convert(data, &list); err != nil {
+		return nil, sandbox.Errorf(sandbox.Invalid, "blacklist: %w", err)
+	}
+	for _, r := range list.Blacklist {
+		r.Deny, r.File = true, "blacklist.yaml"
+		if r.Severity == 0 {
+			r.Severity = sandbox.Critical
+		}
+		if err := add(r, "blacklist"); err != nil {
+			return nil, err
+		}
+	}
+	return rules, nil
+}
+
+func ruleOf(a *ast.Annotations) (Rule, error) {
+	var r Rule
+	if err := convert(a.Custom, &r); err != nil {
+		return r, err
+	}
+	r.Title, r.Description = a.Title, a.Description
+	return r, nil
+}
+
+func convert(from, into any) error {
+	j, err := json.Marshal(from)
+	if err != nil {
+		return fmt.Errorf("encode: %w", err)
+	}
+	return json.Unmarshal(j, into)
+}
+
+func (s *snapshot) overrideSeverities() error {
+	for id, name := range s.settings.Severity {
+		r, ok := s.rules[id]
+		if !ok {
+			return sandbox.Errorf(sandbox.Invalid, "settings: severity of unknown rule %s", id)
+		}
+		l, err := sandbox.ParseLevel(name)
+		if err != nil {
+			return sandbox.Errorf(sandbox.Invalid, "settings: severity of %s: %w", id, err)
+		}
+		if !r.Deny {
+			r.Severity = l
+			s.rules[id] = r
+		}
+	}
+	return nil
+}

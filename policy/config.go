@@ -1,0 +1,71 @@
+package policy
+
+import (
+	"context"
+	"io/fs"
+	"time"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// Scanner turns source text into facts. An error means that there are none,
+// for whatever reason; the caller then treats the text as opaque.
+type Scanner interface {
+	Scan(ctx context.Context, r facts.Request) (*facts.Document, error)
+}
+
+// Request is one text to be judged.
+type Request struct {
+	// Language as users name it: python, bash, sh, javascript, node, typescript.
+	Language string
+	Code     []byte
+	// File names the text in findings; "" is the run's own code.
+	File string
+	// Owner keeps the texts of different owners out of one scanner process.
+	Owner string
+	// Context is what rules may know of the run: sandbox, network, actor, … It
+	// becomes input.ctx.
+	Context map[string]any
+}
+
+// Config says where rules and data come from.
+type Config struct {
+	// Rules has the shipped rules and data, as policies.FS. Required.
+	Rules fs.FS
+	// Data, where not nil, has YAML files that replace those of Rules/data by
+	// name: hosts.yaml, settings.yaml, blacklist.yaml, waivers.yaml.
+	Data fs.FS
+	// User are the users' own rules, by bundle name.
+	User map[string]fs.FS
+	// Scanner gives the facts. nil makes every decision a refusal.
+	Scanner Scanner
+	// Timeout bounds one evaluation; 1 s where 0, which leaves room for a busy
+	// machine: an evaluation takes about one millisecond.
+	Timeout time.Duration
+	// ScanTimeout bounds one scan; 800 ms where 0.
+	ScanTimeout time.Duration
+	// CacheSize is the number of decisions kept; 4096 where 0, none below.
+	CacheSize int
+	// Now is the clock; time.Now where nil.
+	Now func() time.Time
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.Rules == nil {
+		return c, sandbox.Errorf(sandbox.Invalid, "policy: no rules given")
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = time.Second
+	}
+	if c.ScanTimeout <= 0 {
+		c.ScanTimeout = 800 * time.Millisecond
+	}
+	if c.CacheSize == 0 {
+		c.CacheSize = 4096
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c, nil
+}

@@ -1,0 +1,113 @@
+package facts
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+)
+
+// Extractor turns source text of one language into facts. It is safe for
+// concurrent use, returns an error only where the text is not a program of its
+// language or ctx ended, and then what it reported before still counts.
+type Extractor interface {
+	Extract(ctx context.Context, src []byte, b *Builder) error
+}
+
+// Limits bound a scan. Zero fields mean the defaults.
+type Limits struct {
+	Source  int // bytes of the source and of each nested text; 256 KiB
+	Facts   int // of all kinds together; 20000
+	Depth   int // of code in code; 6
+	Nested  int // texts scanned in all; 200
+	Bracket int // depth of brackets; 200
+	Nodes   int // syntax nodes over all texts; 2,000,000
+	// NoCalls leaves the list of calls out of the document, which is most of
+	// it; what the calls do is there all the same.
+	NoCalls bool
+}
+
+// Dispatcher knows the extractor of each language.
+type Dispatcher map[Lang]Extractor
+
+// Scan extracts the facts of one source text. It returns no error: what went
+// wrong stands in the document as a dynamic fact.
+func Scan(ctx context.Context, t *Tables, d Dispatcher, lim Limits, lang Lang, src []byte) *Document {
+	sum := sha256.Sum256(src)
+	s := &scan{ctx: ctx, tables: t, langs: d, lim: lim.withDefaults(), files: map[string]Value{}, seen: map[nestedKey]bool{}}
+	s.doc.Meta = Meta{Lang: lang, SHA256: hex.EncodeToString(sum[:]), Bytes: len(src)}
+	b := &Builder{s: s, lang: lang, cwd: t.Cwd}
+	b.extract(ctx, src)
+	return &s.doc
+}
+
+// Builder collects the facts of one text. Texts found in it (nested code) have
+// Builders of their own that write into the same document. It is not safe for
+// concurrent use.
+type Builder struct {
+	s    *scan
+	lang Lang
+	// depth, via and origin say how this text came to be code, and where it
+	// stands in the outermost source.
+	depth    int
+	via      []string
+	origin   Pos
+	verbatim bool
+	cwd      string
+	src      string // the text itself
+}
+
+// scan is what all Builders of one call of [Scan] share. It lives as long as
+// that call, so that it may hold the call's context.
+type scan struct {
+	ctx    context.Context
+	tables *Tables
+	langs  Dispatcher
+	lim    Limits
+	doc    Document
+	facts  int
+	nested int
+	full   bool
+	files  map[string]Value // written by the program so far, by absolute path
+	seen   map[nestedKey]bool
+}
+
+type nestedKey struct {
+	lang Lang
+	cwd  string
+	code string
+}
+
+// Lang is the language of this text.
+func (b *Builder) Lang() Lang { return b.lang }
+
+// Depth is how often text became code on the way to this one.
+func (b *Builder) Depth() int { return b.depth }
+
+// Tables are the tables of this scan, to be read only.
+func (b *Builder) Tables() *Tables { return b.s.tables }
+
+// Full reports that a bound was hit, the time is over, or nothing more will be
+// kept; extractors should stop at the next node.
+func (b *Builder) Full() bool { return b.s.full || b.s.ctx.Err() != nil }
+
+// Node counts a syntax node and reports whether the extractor may go on.
+func (b *Builder) Node() bool {
+	b.s.doc.Meta.Nodes++
+	if b.s.doc.Meta.Nodes > b.s.lim.Nodes {
+		b.limit("syntax nodes")
+	}
+	return !b.s.full && (b.s.doc.Meta.Nodes&255 != 0 || b.s.ctx.Err() == nil)
+}
+
+// SyntaxErrors adds to the count of syntax errors.
+func (b *Builder) SyntaxErrors(n int) { b.s.doc.Meta.Errors += n }
+
+// Request is one text to be scanned.
+type Request struct {
+	Lang Lang
+	Code []byte
+	// Owner keeps texts of different owners out of one scanner process.
+	Owner string
+	// Calls asks for the list of calls too.
+	Calls bool
+}

@@ -1,0 +1,486 @@
+package facts
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+const maxWrappers = 24
+
+// Command records a program that is started with argv: its wrappers are
+// removed, code in its arguments or on its standard input is scanned, and
+// files and hosts follow from its table. It returns what it prints, as far as
+// that is known (its origins: "net:HOST" for curl).
+func (b *Builder) Command(argv []Value, o CommandOpts) Value {
+	saved := b.via
+	b.via = join(b.via, o.Via)
+	defer func() { b.via = saved }()
+	c := &command{b: b, o: o}
+	for name, v := range o.Env {
+		c.setEnv(name, v)
+	}
+	c.redirections()
+	return c.run(argv, nil)
+}
+
+// command is one call of [Builder.Command].
+type command struct {
+	b     *Builder
+	o     CommandOpts
+	env   map[string]string
+	depth int
+}
+
+func (c *command) setEnv(name string, v Value) {
+	if c.env == nil {
+		c.env = map[string]string{}
+	}
+	one, _ := v.One()
+	if one == "" {
+		one = v.Head()
+	}
+	if len(c.env) < 64 {
+		c.env[name] = cut(one)
+	}
+	if c.b.s.tables.EnvClass(name) != "" {
+		c.b.Env("write", Text(name), v, c.o.Pos)
+	}
+}
+
+// run records argv, which wrappers (outermost first) start.
+func (c *command) run(argv []Value, wrappers []string) Value {
+	b := c.b
+	if len(argv) == 0 || b.Full() {
+		return Value{}
+	}
+	c.depth++
+	if c.depth > maxWrappers {
+		b.Dynamic(DynTooDeep, "wrapped commands", c.o.Pos)
+		return Opaque()
+	}
+	if len(argv) > maxItems {
+		b.Dynamic(DynLimit, "words of a command", c.o.Pos)
+		argv = argv[:maxItems]
+	}
+	names := argv[0].Alts
+	if !argv[0].Known() {
+		b.Dynamic(DynCommand, short(argv[0].Head()), c.o.Pos, argv[0].From...)
+		if len(names) == 0 {
+			c.record("", argv, parseArgv(Program{}, argv), wrappers)
+			return Opaque(argv[0].From...)
+		}
+	}
+	var out Value
+	for i, n := range names {
+		v := c.program(n, argv, wrappers)
+		if i == 0 {
+			out = v
+		} else {
+			out = Union(out, v)
+		}
+	}
+	return out
+}
+
+// Program finds a program's entry by its path or name: python3.11 is python3.
+func (t *Tables) Program(name string) (Program, string, bool) {
+	base := path.Base(name)
+	p, ok := t.Programs[base]
+	for short := base; !ok; {
+		s := strings.TrimRight(short, "0123456789")
+		s = strings.TrimRight(s, ".-")
+		if s == short || s == "" {
+			break
+		}
+		short = s
+		if p, ok = t.Programs[short]; ok {
+			base = short
+		}
+	}
+	for i := 0; ok && p.Like != "" && i < 8; i++ {
+		p = t.Programs[p.Like]
+	}
+	return p, base, ok
+}
+
+func (c *command) program(name string, argv []Value, wrappers []string) Value {
+	b := c.b
+	if strings.ContainsAny(name, "*?[") && name != "[" && name != "[[" {
+		b.Dynamic(DynGlob, name, c.o.Pos)
+	}
+	prog, base, known := b.s.tables.Program(name)
+	p := parseArgv(prog, argv)
+	p.stdin, p.hasStdin = c.o.Stdin, c.o.StdinKind != "" && c.o.StdinKind != "tty"
+	c.record(name, argv, p, wrappers)
+	if strings.Contains(name, "/") {
+		c.executed(name, argv)
+	}
+	if known && b.lang == Shell {
+		b.hiddenName(base, DynHiddenCommand, c.o.Pos)
+	}
+	if !known {
+		return Opaque(p.stdin.From...)
+	}
+	x := &effects{b: b, args: cmdArgs{p}, pos: c.o.Pos, by: base, via: base}
+	x.all(prog.Effects)
+	via := append(slices.Clone(wrappers), base)
+	out := c.inner(base, prog, p, argv, via)
+	from := slices.Concat(out.From, prog.From, x.hosts, x.paths)
+	if len(x.paths) == 0 || len(p.operands) == 0 {
+		from = append(from, p.stdin.From...)
+	}
+	return Opaque(from...)
+}
+
+// executed is a program named by a path: what the program itself wrote there
+// is scanned.
+func (c *command) executed(name string, argv []Value) {
+	c.b.File(Use{Pos: c.o.Pos, Op: OpExec, What: Text(name), By: "exec"})
+	if text, ok := c.b.Load(Text(name)); ok {
+		c.script(Shell, text, name)
+	}
+}
+
+func (c *command) script(lang Lang, text Value, name string) {
+	if s, ok := text.One(); ok && strings.HasPrefix(s, "#!") {
+		line, _, _ := strings.Cut(s[2:], "\n")
+		for _, w := range strings.Fields(line) {
+			if p, _, known := c.b.s.tables.Program(w); known && p.Interpreter != "" {
+				lang = p.Interpreter
+			}
+		}
+	}
+	c.b.Nested(lang, text, NestedOpts{Pos: c.o.Pos, Via: []string{name}})
+}
+
+// inner follows all ways in which a program starts another or runs code.
+func (c *command) inner(base string, prog Program, p *parsed, argv []Value, via []string) Value {
+	var out Value
+	for _, r := range prog.Runs {
+		c.started(base, r, prog, p, argv, via)
+	}
+	switch {
+	case prog.Applet:
+		if len(p.index) > 0 {
+			out = c.run(argv[p.index[0]:], via)
+		}
+	case prog.Wrapper:
+		out = c.wrapped(prog, p, argv, via)
+	}
+	if prog.Interpreter != "" {
+		c.interpret(base, prog, p)
+	}
+	return out
+}
+
+func (c *command) wrapped(prog Program, p *parsed, argv []Value, via []string) Value {
+	skip := prog.Skip
+	for skip < len(p.operands) && prog.Assign {
+		w := p.operands[skip].Head()
+		if len(p.operands[skip].Alts) > 0 {
+			w = p.operands[skip].Alts[0]
+		}
+		name, _, ok := strings.Cut(w, "=")
+		if !ok || name == "" || strings.Contains(name, "/") {
+			break
+		}
+		c.setEnv(name, cutPrefix(p.operands[skip], name+"="))
+		skip++
+	}
+	if skip >= len(p.operands) {
+		return Value{}
+	}
+	words := slices.Clone(argv[p.index[skip]:])
+	if prog.Stdin {
+		words = c.fromStdin(p, words)
+	}
+	return c.run(words, via)
+}
+
+// fromStdin adds the words that xargs and its like read.
+func (c *command) fromStdin(p *parsed, words []Value) []Value {
+	items := []Value{Opaque(p.stdin.From...)}
+	if s, ok := p.stdin.One(); ok {
+		items = nil
+		for _, f := range strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' || r == 0 }) {
+			items = append(items, Text(f))
+		}
+	}
+	if hole, ok := p.values["-I"]; ok {
+		mark, _ := hole.One()
+		for i, w := range words {
+			if s, known := w.One(); known && mark != "" && strings.Contains(s, mark) {
+				before, after, _ := strings.Cut(s, mark)
+				words[i] = Concat(Text(before), firstOf(items), Text(after))
+			}
+		}
+		return words
+	}
+	return append(words, items...)
+}
+
+func firstOf(items []Value) Value {
+	out := Value{}
+	for i, it := range items {
+		if i == 0 {
+			out = it
+		} else {
+			out = Union(out, it)
+		}
+	}
+	return out
+}
+
+func (c *command) started(base string, r Run, prog Program, p *parsed, argv []Value, via []string) {
+	switch {
+	case len(r.Until) > 0:
+		c.untilRuns(r, p, argv, via)
+	case r.Flag != "":
+		v, ok := p.values[r.Flag]
+		if !ok {
+			return
+		}
+		for _, it := range asItems(v) {
+			if r.Prefix != "" {
+				if !strings.HasPrefix(it.Head(), r.Prefix) {
+					continue
+				}
+				it = cutPrefix(it, r.Prefix)
+			}
+			c.code(r, base, it)
+		}
+	case r.Operand > 0:
+		ref := cmdArgs{p}
+		v, ok := ref.operands(itoa(r.Operand))
+		if r.Rest {
+			v, ok = ref.operands(itoa(r.Operand) + "*")
+		}
+		if ok {
+			c.code(r, base, v)
+		}
+	}
+}
+
+func (c *command) code(r Run, base string, v Value) {
+	if r.Pattern != "" {
+		if v.Items != nil {
+			v = Join(Text(" "), v.Items)
+		}
+		for _, s := range v.Alts {
+			for _, cmd := range c.b.s.tables.submatches(r.Pattern, s) {
+				c.nested(r.Lang, base, Text(cmd))
+			}
+		}
+		return
+	}
+	c.nested(r.Lang, base, v)
+}
+
+func (c *command) nested(lang Lang, via string, v Value) {
+	if lang == "" {
+		lang = Shell
+	}
+	c.b.Nested(lang, v, NestedOpts{Pos: c.o.Pos, Via: []string{via}})
+}
+
+// untilRuns starts the argv behind a flag, up to a terminator: find -exec. {}
+// stands for what find finds below its operands.
+func (c *command) untilRuns(r Run, p *parsed, argv []Value, via []string) {
+	for i := 1; i < len(argv); i++ {
+		if w, ok := argv[i].One(); !ok || w != r.Flag {
+			continue
+		}
+		var words []Value
+		for i++; i < len(argv); i++ {
+			w, ok := argv[i].One()
+			if ok && slices.Contains(r.Until, w) {
+				break
+			}
+			if ok && w == "{}" {
+				words = append(words, c.roots(p)...)
+				continue
+			}
+			words = append(words, argv[i])
+		}
+		c.run(words, via)
+	}
+}
+
+func (c *command) roots(p *parsed) []Value {
+	var out []Value
+	for _, o := range p.operands {
+		h := o.Head()
+		if strings.HasPrefix(h, "-") || h == "(" || h == "!" {
+			break
+		}
+		out = append(out, o)
+		if len(out) == 4 || len(p.index) > len(out) && p.index[len(out)] != p.index[len(out)-1]+1 {
+			break
+		}
+	}
+	if len(out) == 0 {
+		return []Value{Text(".")}
+	}
+	return out
+}
+
+// interpret scans the code that an interpreter is given: in a flag, as an
+// operand, as a file that the program wrote, or on standard input.
+func (c *command) interpret(base string, prog Program, p *parsed) {
+	found := false
+	for _, f := range prog.CodeFlags {
+		if v, ok := p.values[f]; ok {
+			found = true
+			for _, it := range asItems(v) {
+				if c.b.s.langs[prog.Interpreter] == nil {
+					c.unread(prog, it)
+				}
+				c.b.Nested(prog.Interpreter, it, NestedOpts{Pos: c.o.Pos, Via: []string{base + " " + f}})
+			}
+		}
+	}
+	if found {
+		return
+	}
+	if prog.CodeArg && len(p.operands) > 0 {
+		v := p.operands[0]
+		if prog.Join {
+			v = Join(Text(" "), p.operands)
+		}
+		c.b.Nested(prog.Interpreter, v, NestedOpts{Pos: c.o.Pos, Via: []string{base}})
+		return
+	}
+	fromStdin := prog.Interpreter == Shell && prog.StdinCode && slices.Contains(p.flags, "s") // sh -s -- ARGS
+	if prog.Script && len(p.operands) > 0 && !fromStdin {
+		c.scriptFile(base, prog, p.operands[0])
+		return
+	}
+	if prog.StdinCode && !p.hasStdin && len(p.operands) == 0 && onlyOf(p.flags, "i", "s", "l", "x", "u", "p") {
+		c.b.Dynamic(DynOpaqueCode, base+" reads what stands on standard input", c.o.Pos, "stdin")
+	}
+	if !prog.StdinCode || !p.hasStdin {
+		return
+	}
+	o := NestedOpts{Pos: c.o.Pos, Via: []string{base}}
+	if c.o.StdinPos.Line > 0 {
+		o.Pos, o.Verbatim = c.o.StdinPos, true
+	}
+	c.b.Nested(prog.Interpreter, p.stdin, o)
+}
+
+// unread is code in a language without extractor.
+func (c *command) unread(prog Program, code Value) {
+	for _, s := range append(slices.Clone(code.Alts), code.Head()) {
+		for _, w := range prog.Words {
+			if strings.Contains(s, w) {
+				c.b.Dynamic(DynOpaqueCode, string(prog.Interpreter)+": "+short(s), c.o.Pos, code.From...)
+				return
+			}
+		}
+	}
+}
+
+func onlyOf(flags []string, these ...string) bool {
+	for _, f := range flags {
+		if !slices.Contains(these, f) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *command) scriptFile(base string, prog Program, file Value) {
+	if s, ok := file.One(); ok && (s == "-" || s == "/dev/stdin" || s == "/dev/fd/0" || s == "/proc/self/fd/0") {
+		c.b.Nested(prog.Interpreter, c.o.Stdin, NestedOpts{Pos: c.o.Pos, Via: []string{base}})
+		return
+	}
+	if file.Type == ProcSubst {
+		text := file
+		text.Type = "str"
+		c.b.Nested(prog.Interpreter, text, NestedOpts{Pos: c.o.Pos, Via: []string{base, "<( )"}})
+		return
+	}
+	c.b.File(Use{Pos: c.o.Pos, Op: OpExec, What: file, By: base})
+	if text, ok := c.b.Load(file); ok {
+		c.b.Nested(prog.Interpreter, text, NestedOpts{Pos: c.o.Pos, Via: []string{base}})
+	} else if !file.Known() && len(file.Alts) == 0 {
+		c.b.Dynamic(DynOpaqueCode, base+" of a file that is not known", c.o.Pos, file.From...)
+	}
+}
+
+// ProcSubst is the type of a word that is a process substitution, <(…). Its
+// text is what that process prints.
+const ProcSubst = "procsubst"
+
+// record keeps one program as a fact.
+func (c *command) record(name string, argv []Value, p *parsed, wrappers []string) {
+	b := c.b
+	if !b.room() {
+		return
+	}
+	f := Command{At: b.at(c.o.Pos), Flags: p.flags, Stdin: c.o.StdinKind, PipeFrom: c.o.PipeFrom, PipeTo: c.o.PipeTo,
+		Background: c.o.Background, In: c.o.In, Env: c.env, Wrappers: wrappers}
+	if name != "" {
+		_, f.Name, _ = b.s.tables.Program(name)
+		if strings.Contains(name, "/") {
+			f.Path = name
+		}
+	}
+	for i, w := range argv {
+		if i == 64 {
+			break
+		}
+		s, ok := w.One()
+		if !ok {
+			s = w.Head()
+			f.Opaque = append(f.Opaque, i)
+		}
+		f.Argv = append(f.Argv, cut(s))
+	}
+	for i, w := range p.operands {
+		if i == 64 {
+			break
+		}
+		s, _ := w.One()
+		f.Operands = append(f.Operands, cut(s))
+	}
+	for k, v := range p.values {
+		if f.Values == nil {
+			f.Values = map[string]string{}
+		}
+		f.Values[k] = cut(v.Head())
+	}
+	for _, r := range c.o.Redirs {
+		r.Target = trim(r.Target, 0)
+		f.Redirs = append(f.Redirs, r)
+	}
+	b.s.doc.Commands = append(b.s.doc.Commands, f)
+}
+
+// redirections records the files of redirections.
+func (c *command) redirections() {
+	data := c.o.Out
+	if data.IsOpaque() && data.From == nil {
+		data = c.o.Stdin
+	}
+	for _, r := range c.o.Redirs {
+		u := Use{Pos: c.o.Pos, What: r.Target, By: r.Op, Data: data}
+		switch r.Op {
+		case ">", ">|", "&>", ">&":
+			u.Op = OpWrite
+		case ">>", "&>>":
+			u.Op = OpAppend
+		case "<":
+			u.Op = OpRead
+		case "<>":
+			u.Op = OpWrite
+		default:
+			continue
+		}
+		if s, ok := r.Target.One(); ok && (s == "-" || s != "" && strings.Trim(s, "0123456789") == "") && r.Op == ">&" {
+			continue
+		}
+		c.b.File(u)
+	}
+}

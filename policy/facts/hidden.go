@@ -1,0 +1,130 @@
+package facts
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// hidden looks for characters that make text look other than it is.
+func (b *Builder) hidden(src []byte) {
+	if i := bytes.IndexByte(src, 0); i >= 0 {
+		b.Dynamic(DynInvisible, "NUL byte", posAt(src, i))
+	}
+	b.confusable(src)
+	for i, r := range b.src {
+		switch {
+		case r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069:
+			b.Dynamic(DynInvisible, fmt.Sprintf("U+%04X changes the direction of text", r), posAt(src, i))
+			return
+		case r == 0x200B || r == 0x2060 || r == 0xFEFF && i > 0 || r == 0x00AD:
+			if i > 0 && wordByte(src[i-1]) {
+				b.Dynamic(DynInvisible, fmt.Sprintf("U+%04X within a word", r), posAt(src, i))
+				return
+			}
+		}
+	}
+}
+
+func wordByte(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+func posAt(src []byte, off int) Pos {
+	line := 1 + bytes.Count(src[:off], []byte{'\n'})
+	col := off - bytes.LastIndexByte(src[:off], '\n')
+	return Pos{Line: line, Col: col, EndLine: line, EndCol: col + 1}
+}
+
+// guarded are names that a confusable spelling is meant to pass for.
+var guarded = []string{"eval", "exec", "compile", "system", "popen", "spawn", "require", "Function", "getattr", "subprocess", "__import__", "importlib", "execSync", "builtins", "globals"}
+
+// confusable looks for words that pass for a name that matters: those that
+// Unicode's normal form turns into one, and those in which letters of other
+// scripts stand for Latin ones.
+func (b *Builder) confusable(src []byte) {
+	for i := 0; i < len(src); {
+		if src[i] < utf8.RuneSelf {
+			i++
+			continue
+		}
+		start := i
+		for start > 0 && wordByte(src[start-1]) {
+			start--
+		}
+		end := i
+		for end < len(src) {
+			r, n := utf8.DecodeRune(src[end:])
+			if !(r >= utf8.RuneSelf && (r == utf8.RuneError || unicode.IsPrint(r)) || n == 1 && wordByte(src[end])) {
+				break
+			}
+			end += n
+		}
+		if end <= i {
+			_, n := utf8.DecodeRune(src[i:])
+			i += n
+			continue
+		}
+		if name := passesFor(string(src[start:end])); name != "" {
+			b.Dynamic(DynInvisible, "a word that looks like "+name, posAt(src, start))
+			return
+		}
+		i = end
+	}
+}
+
+func passesFor(word string) string {
+	if len(word) > 64 {
+		return ""
+	}
+	folded := []rune(norm.NFKC.String(word))
+	for _, g := range guarded {
+		if len(folded) != len(g) {
+			continue
+		}
+		latin, same := 0, true
+		for i, r := range folded {
+			if r < utf8.RuneSelf {
+				latin++
+				same = same && byte(r) == g[i]
+			}
+		}
+		if same && latin > 0 {
+			return g
+		}
+	}
+	var skeleton strings.Builder
+	for _, r := range folded {
+		if l, ok := lookalike[r]; ok {
+			r = l
+		}
+		skeleton.WriteRune(r)
+	}
+	for _, g := range guarded {
+		if skeleton.String() == g {
+			return g
+		}
+	}
+	return ""
+}
+
+// lookalike gives the Latin letter that a letter of another script looks like.
+var lookalike = map[rune]rune{
+	'а': 'a', 'ɑ': 'a', 'α': 'a', '⍺': 'a', 'е': 'e', 'ҽ': 'e', '℮': 'e', 'ꬲ': 'e', 'ε': 'e', 'ν': 'v', 'ѵ': 'v', 'ᴠ': 'v', '∨': 'v', '⋁': 'v', 'ꮩ': 'v',
+	'ӏ': 'l', 'ⵏ': 'l', 'ו': 'l', 'ן': 'l', '∣': 'l', 'ꓲ': 'l', 'ⲓ': 'l', 'І': 'l', 'ا': 'l', '١': 'l', '۱': 'l', 'ߊ': 'l', 'х': 'x', '×': 'x', '᙮': 'x', '⤫': 'x',
+	'с': 'c', 'ϲ': 'c', 'ᴄ': 'c', 'ѕ': 's', 'ꜱ': 's', 'у': 'y', 'ү': 'y', 'т': 't', 'м': 'm', 'о': 'o', 'ο': 'o', 'р': 'p', 'ρ': 'p', 'і': 'i', 'ι': 'i', 'ո': 'n', 'п': 'n',
+}
+
+// hiddenName records that a name which the program uses does not stand in its
+// text: it was put together to pass a filter, or is written in other letters.
+func (b *Builder) hiddenName(name, kind string, pos Pos) {
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	if len(last) < 3 || strings.Contains(b.src, last) || b.src == "" {
+		return
+	}
+	b.Dynamic(kind, name, pos)
+}

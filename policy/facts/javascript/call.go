@@ -1,0 +1,324 @@
+package javascript
+
+import (
+	"strings"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+)
+
+// site is one call as it is about to happen.
+type site struct {
+	n    id
+	name string // of a callee that is not the program's own
+	how  string
+	this *val
+	args []*val
+	recv []facts.Value
+	open bool // there are more arguments than args, not known
+	new  bool
+	tag  bool // a template was given
+}
+
+func (s *site) arg(i int) *val {
+	switch {
+	case i < len(s.args):
+		return s.args[i]
+	case s.open:
+		return unknown
+	}
+	return undefined
+}
+
+// origins are where the arguments and the receiver come from.
+func (s *site) origins() []string {
+	var from []string
+	if s.this != nil {
+		from = s.this.From
+	}
+	for _, a := range s.args {
+		from = merge(from, a.origins())
+	}
+	return from
+}
+
+// call evaluates a call expression.
+func (w *walk) call(n id) *val {
+	fn, argNode := w.t.child(n, fFunction), w.t.child(n, fArguments)
+	for w.t.kind(fn) == kParen && w.t.nodes[fn].first != 0 {
+		inner := w.t.nodes[fn].first
+		if k := w.t.kind(inner); k != kMember && k != kSubscript && k != kParen {
+			break
+		}
+		fn = inner
+	}
+	s := &site{n: n}
+	if k := w.t.kind(fn); k == kMember || k == kSubscript {
+		obj := w.expr(w.t.child(fn, fObject))
+		key, ok := w.memberKey(fn)
+		if !ok {
+			return w.callAny(obj, w.indexValue(fn), fn, argNode, s)
+		}
+		how := ""
+		if k == kSubscript {
+			how = "subscript"
+		}
+		w.arguments(argNode, s)
+		if w.t.kind(w.t.child(fn, fObject)) == kSuper {
+			s.this = w.thisValue()
+			return w.apply(w.member(obj, key, how, fn), s)
+		}
+		return w.callMethod(obj, key, how, fn, s)
+	}
+	if w.t.kind(fn) == kSuper {
+		w.arguments(argNode, s)
+		return w.superCall(s)
+	}
+	callee := w.expr(fn)
+	w.arguments(argNode, s)
+	if w.t.kind(fn) == kFunction || w.t.kind(fn) == kIdentifier {
+		s.this = named(globalName, "")
+	}
+	return w.apply(callee, s)
+}
+
+// callAny calls a member of obj whose name is one of several, or not known.
+func (w *walk) callAny(obj, index *val, fn, argNode id, s *site) *val {
+	names := index.keyTexts()
+	var rest *val
+	if len(names) == 0 || !index.Known() {
+		rest = w.unknownMember(obj, index, fn)
+	}
+	w.arguments(argNode, s)
+	var out *val
+	for _, k := range names {
+		c := *s
+		out = union(out, w.callMethod(obj, k, "subscript", fn, &c))
+	}
+	if rest != nil {
+		s.this = obj
+		out = union(out, w.apply(rest, s))
+	}
+	return out
+}
+
+// arguments evaluates what a call is given.
+func (w *walk) arguments(n id, s *site) {
+	if n == 0 {
+		return
+	}
+	if w.t.kind(n) == kTemplate { // a tagged template: the text, then what stands in it
+		parts := w.templateParts(n)
+		v := text("")
+		for _, p := range parts {
+			v = plus(v, p)
+		}
+		s.args, s.tag = append(s.args, v), true
+		return
+	}
+	w.t.each(n, func(c id) {
+		v := w.expr(c)
+		if w.t.kind(c) != kSpread {
+			s.args = append(s.args, v)
+			return
+		}
+		items, open := elements(v)
+		s.args = append(s.args, items...)
+		if open {
+			s.args = append(s.args, itemOf(v))
+			s.open = true
+		}
+	})
+	if len(s.args) > maxItems {
+		s.args, s.open = s.args[:maxItems], true
+	}
+}
+
+// new evaluates a constructor call.
+func (w *walk) new(n id) *val {
+	s := &site{n: n, new: true}
+	callee := w.expr(w.t.child(n, fConstructor))
+	w.arguments(w.t.child(n, fArguments), s)
+	return w.apply(callee, s)
+}
+
+// callMethod calls the member of obj with that name.
+func (w *walk) callMethod(obj *val, key, how string, at id, s *site) *val {
+	if obj.alts != nil {
+		var out *val
+		for _, a := range obj.alts {
+			c := *s
+			out = union(out, w.callMethod(a, key, how, at, &c))
+		}
+		return out
+	}
+	s.this = obj
+	if v, ok := w.thenable(obj, key, s); ok {
+		return v
+	}
+	if v, ok := w.builtinMethod(obj, key, s); ok {
+		return v
+	}
+	return w.apply(w.member(obj, key, how, at), s)
+}
+
+// apply calls a value.
+func (w *walk) apply(callee *val, s *site) *val {
+	if callee.alts != nil {
+		var out *val
+		for _, a := range callee.alts {
+			c := *s
+			out = union(out, w.apply(a, &c))
+		}
+		return out
+	}
+	switch {
+	case callee.name != "":
+		s.name, s.how = callee.name, callee.how
+		if s.this == nil || callee.this != nil && s.this.name == globalName {
+			s.this = callee.this
+		}
+		s.recv = callee.recv
+		return w.applyName(callee, s)
+	case callee.ref != nil:
+		return w.applyRef(callee, s)
+	}
+	w.handOver(s, s.origins())
+	return opaque(merge(callee.From, s.origins()))
+}
+
+func (w *walk) applyRef(callee *val, s *site) *val {
+	o := callee.ref
+	switch o.role {
+	case class:
+		return w.construct(callee, s)
+	case closure:
+		if s.new {
+			return w.constructOld(callee, s)
+		}
+		return w.invoke(o.fn, s.this, s.args, s.n)
+	case bound:
+		c := *s
+		c.args = append(o.items[:len(o.items):len(o.items)], s.args...)
+		c.this = o.made
+		if o.base.name != "" {
+			c.this = nil
+		}
+		return w.apply(o.base, &c)
+	case proxy:
+		how, args := "apply", []*val{unknown, list(s.args)}
+		if s.new {
+			how, args = "construct", []*val{list(s.args)}
+		}
+		if v, ok := w.proxied(callee, how, args, s.n); ok {
+			return v
+		}
+		return w.apply(o.items[0], s)
+	case resolver:
+		if o.base != nil && o.base.ref != nil {
+			w.resolve(o.base.ref, settled(s.arg(0)))
+		}
+		return undefined
+	}
+	w.handOver(s, s.origins())
+	return opaque(s.origins())
+}
+
+// handOver says that functions given to a call will be called at some time, with something from there.
+func (w *walk) handOver(s *site, from []string) {
+	for _, a := range s.args {
+		w.giveFunction(a, from, 2)
+	}
+}
+
+func (w *walk) giveFunction(a *val, from []string, depth int) {
+	a.all(func(v *val) {
+		switch {
+		case v.ref == nil || depth == 0:
+		case v.ref.fn != nil && v.ref.role == closure:
+			if v.ref.fn.given == nil && from != nil {
+				g := opaque(from)
+				v.ref.fn.given = []*val{g, g, g}
+			}
+		case v.ref.role == plain:
+			for _, k := range v.ref.keys {
+				w.giveFunction(v.ref.props[k], from, depth-1)
+			}
+		}
+	})
+}
+
+// applyName calls something that is not the program's own.
+func (w *walk) applyName(callee *val, s *site) *val {
+	if v, ok := w.reflected(callee, s); ok {
+		return v
+	}
+	if strings.HasSuffix(s.name, unknownSuffix) {
+		owner := strings.TrimSuffix(s.name, unknownSuffix)
+		if owner == globalName {
+			w.dynamic(facts.DynCall, "a global whose name is not known", s.n, s.origins()...)
+		} else if class := w.module(owner); class != "" && !eager[class] {
+			w.dynamic(facts.DynAttr, owner+"[…]", s.n, callee.From...)
+		}
+		w.handOver(s, s.origins())
+		return opaque(s.origins())
+	}
+	if s.name == unknownConstructor {
+		return opaque(s.origins())
+	}
+	if f, ok := natives[s.name]; ok {
+		if v, done := f(w, s); done {
+			return v
+		}
+	}
+	for _, proto := range []string{"String", "Array", "Buffer", "Number"} {
+		if key, ok := strings.CutPrefix(s.name, proto+".prototype."); ok && s.this != nil {
+			if v, ok := w.builtinMethod(s.this, key, s); ok {
+				return v
+			}
+			w.handOver(s, s.origins())
+			return opaque(s.origins())
+		}
+	}
+	if pureName(s.name) && !w.known(s.name) {
+		w.handOver(s, s.origins())
+		return opaque(s.origins())
+	}
+	return w.report(s)
+}
+
+// report tells the builder of a call, and gives what comes back.
+func (w *walk) report(s *site) *val {
+	v := w.emit(s)
+	from := v.From
+	if s.this != nil {
+		from = merge(from, s.this.From)
+	}
+	w.handOver(s, from)
+	w.callBacks(s, from)
+	w.shapes(s)
+	return v
+}
+
+// callBacks calls what is handed over where that is not a function of the program: on('data', eval).
+func (w *walk) callBacks(s *site, from []string) {
+	for i, a := range s.args {
+		if i == 0 && len(s.args) == 1 && !callsBack[last(s.name)] || i > 4 {
+			continue
+		}
+		a.all(func(f *val) {
+			if f.name == "" || pureName(f.name) || !callsBack[last(s.name)] {
+				return
+			}
+			c := &site{n: s.n, args: []*val{opaque(from)}, open: true}
+			w.apply(&val{name: f.name, how: "value", recv: f.recv, this: f.this}, c)
+		})
+	}
+}
+
+// callsBack are methods that call what they are given.
+var callsBack = map[string]bool{
+	"on": true, "once": true, "addListener": true, "addEventListener": true, "prependListener": true, "then": true,
+	"catch": true, "finally": true, "map": true, "forEach": true, "filter": true, "reduce": true, "some": true,
+	"every": true, "find": true, "flatMap": true, "get": true, "subscribe": true, "pipe": true, "nextTick": true,
+	"each": true, "use": true, "post": true, "readFile": true, "question": true, "request": true, "createServer": true,
+}

@@ -1,0 +1,156 @@
+package facts
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+)
+
+// interpreterNames are other names of the languages that have an extractor.
+var interpreterNames = map[Lang]Lang{
+	"sh": Shell, "shell": Shell, "dash": Shell, "ash": Shell, "zsh": Shell, "ksh": Shell, "python3": Python, "py": Python,
+	"node": JavaScript, "js": JavaScript, "ts": TypeScript,
+}
+
+// ParseLang gives the language that a name stands for: "sh" is [Shell].
+func ParseLang(name string) Lang {
+	l := Lang(strings.ToLower(name))
+	if c, ok := interpreterNames[l]; ok {
+		return c
+	}
+	return l
+}
+
+// extract runs the extractor of the builder's language over src. A text that
+// is too long or too deeply nested is not parsed at all: parsers hang on, or
+// die of, such text.
+func (b *Builder) extract(ctx context.Context, src []byte) {
+	if len(src) > b.s.lim.Source {
+		b.limit("source of more than " + fmt.Sprint(b.s.lim.Source) + " bytes")
+		return
+	}
+	x, ok := b.s.langs[b.lang]
+	if !ok {
+		b.Dynamic(DynUnscanned, string(b.lang), Pos{})
+		return
+	}
+	if depth := bracketDepth(src); depth > b.s.lim.Bracket {
+		b.Dynamic(DynTooDeep, fmt.Sprintf("brackets nested %d deep", depth), Pos{})
+		return
+	}
+	b.src = string(src)
+	b.hidden(src)
+	before := b.s.doc.Meta.Nodes
+	err := b.guarded(ctx, x, src)
+	switch {
+	case ctx.Err() != nil:
+		b.limit("time")
+	case err != nil:
+		b.Dynamic(DynUnparsable, err.Error(), Pos{})
+	case b.s.doc.Meta.Nodes == before && len(bytes.TrimSpace(src)) > 0:
+		b.Dynamic(DynUnparsable, "nothing was recognised", Pos{})
+	}
+}
+
+func (b *Builder) guarded(ctx context.Context, x Extractor, src []byte) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("extractor panicked: %v", p)
+		}
+	}()
+	return x.Extract(ctx, src, b)
+}
+
+// bracketDepth is how deep brackets nest, quotes notwithstanding: a bound on
+// what a recursive parser will do, not a parse.
+func bracketDepth(src []byte) int {
+	depth, most := 0, 0
+	for _, c := range src {
+		switch c {
+		case '(', '[', '{':
+			depth++
+			most = max(most, depth)
+		case ')', ']', '}':
+			depth = max(depth-1, 0)
+		}
+	}
+	return most
+}
+
+// Nested scans code, which is text in the given language, as part of this
+// scan: every alternative that is known. What is not known is the dynamic fact
+// opaque_code, or partial_code where it is a shell's and the name of the
+// program is known: the rest of that line is then scanned with a hole in it.
+func (b *Builder) Nested(lang Lang, code Value, o NestedOpts) {
+	lang = ParseLang(string(lang))
+	if len(code.Items) > 0 {
+		code = Join(Text(" "), code.Items)
+	}
+	for _, text := range code.Alts {
+		b.nestedText(lang, text, code.From, o)
+	}
+	if code.Known() {
+		return
+	}
+	head := strings.TrimLeft(code.Head(), " \t\n")
+	if lang == Shell && strings.ContainsAny(head, " \t\n;") && len(code.Alts) == 0 {
+		b.dynamicVia(DynPartialCode, short(head), o, code.From)
+		o.Verbatim = false
+		b.nestedText(lang, head+`"$`+Hole+`"`+code.Tail(), code.From, o)
+		return
+	}
+	b.dynamicVia(DynOpaqueCode, short(head), o, code.From)
+}
+
+// Hole is the shell variable that stands for the unknown part of a command
+// line. It is never set.
+const Hole = "CAISSON_UNKNOWN"
+
+func (b *Builder) dynamicVia(kind, detail string, o NestedOpts, from []string) {
+	c := *b
+	c.via = join(b.via, o.Via)
+	c.Dynamic(kind, detail, o.Pos, from...)
+	b.cwd = c.cwd
+}
+
+func (b *Builder) nestedText(lang Lang, text string, from []string, o NestedOpts) {
+	if b.Full() {
+		return
+	}
+	if b.depth+1 > b.s.lim.Depth {
+		b.dynamicVia(DynTooDeep, "code within code", o, from)
+		return
+	}
+	for _, f := range from {
+		if f == "decoded" {
+			b.dynamicVia(DynEncoded, short(text), o, from)
+			break
+		}
+	}
+	key := nestedKey{lang, b.cwd, text}
+	if b.s.seen[key] {
+		return
+	}
+	b.s.seen[key] = true
+	b.s.nested++
+	if b.s.nested > b.s.lim.Nested {
+		b.limit("nested texts")
+		return
+	}
+	child := &Builder{s: b.s, lang: lang, depth: b.depth + 1, via: join(b.via, o.Via), cwd: b.cwd}
+	child.origin = b.at(o.Pos).Pos
+	child.verbatim = o.Verbatim && (b.depth == 0 || b.verbatim)
+	child.extract(b.s.ctx, []byte(text))
+	if lang == Shell && b.lang == Shell && len(o.Via) > 0 && (o.Via[0] == "eval" || o.Via[0] == "source") {
+		b.cwd = child.cwd
+	}
+}
+
+func join(a, b []string) []string {
+	if len(b) == 0 {
+		return a
+	}
+	out := make([]string, 0, len(a)+len(b))
+	return append(append(out, a...), b...)
+}

@@ -1,0 +1,268 @@
+package facts
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// procRoots lead back to the root of the file system.
+var procRoots = []string{"/proc/self/root", "/proc/1/root", "/proc/thread-self/root"}
+
+// CleanPath makes a path canonical: file URLs, doubled slashes, dots, a
+// leading home directory, and the ways through /proc that lead back to the
+// root. A relative path is put behind cwd; where cwd is "", it stays relative.
+func (t *Tables) CleanPath(p, cwd string) string {
+	p = strings.TrimPrefix(p, "file://")
+	switch {
+	case p == "~" || strings.HasPrefix(p, "~/"):
+		p = t.Home + p[1:]
+	case strings.HasPrefix(p, "~root"):
+		p = "/root" + p[len("~root"):]
+	case len(p) > 1 && p[0] == '~':
+		p = "/home/" + p[1:]
+	}
+	if p == "" {
+		return ""
+	}
+	if p[0] != '/' {
+		if cwd == "" {
+			return path.Clean(p)
+		}
+		p = cwd + "/" + p
+	}
+	p = path.Clean(p)
+	for again := true; again; {
+		again = false
+		for _, r := range procRoots {
+			if p == r || strings.HasPrefix(p, r+"/") {
+				p, again = path.Clean("/"+p[len(r):]), true
+			}
+		}
+	}
+	if rest, ok := strings.CutPrefix(p, "/proc/self/cwd"); ok && cwd != "" {
+		p = path.Clean(cwd + "/" + rest)
+	}
+	return p
+}
+
+// PathClass gives the class of a cleaned path: that of the first rule that
+// matches; "workspace" or "home" below those folders; "relative" for one whose
+// working directory is not known; else "outside". A path with wildcards has
+// the class of the first rule that it could mean.
+func (t *Tables) PathClass(p string) string {
+	if p == "" {
+		return "unknown"
+	}
+	glob := strings.ContainsAny(p, "*?[")
+	base := path.Base(p)
+	for i := range t.Paths {
+		if t.Paths[i].matches(t, p, base, glob) {
+			return t.Paths[i].Class
+		}
+	}
+	if p[0] != '/' {
+		return "relative"
+	}
+	if under(p, t.Workspace) {
+		return "workspace"
+	}
+	if under(p, t.Home) {
+		return "home"
+	}
+	return "outside"
+}
+
+func (r *PathRule) matches(t *Tables, p, base string, glob bool) bool {
+	for _, u := range r.Under {
+		u = t.home(u)
+		if under(p, u) || glob && globUnder(p, u) {
+			return true
+		}
+	}
+	for _, e := range r.Exact {
+		e = t.home(e)
+		if p == e || glob && globMatch(p, e) {
+			return true
+		}
+	}
+	for _, m := range r.Match {
+		if ok, _ := path.Match(t.home(m), p); ok {
+			return true
+		}
+	}
+	for _, m := range r.Base {
+		if ok, _ := path.Match(m, base); ok {
+			return true
+		}
+		if glob && strings.ContainsAny(base, "*?[") && strings.Trim(base, "*?.") != "" && globMatch(base, m) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *Tables) home(p string) string {
+	if strings.HasPrefix(p, "~/") || p == "~" {
+		return t.Home + p[1:]
+	}
+	return p
+}
+
+func under(p, dir string) bool {
+	if dir == "" {
+		return false
+	}
+	return p == dir || strings.HasPrefix(p, dir) && (dir == "/" || p[len(dir)] == '/')
+}
+
+// globMatch reports whether a path with wildcards could mean target. A bare
+// star in a folder ("/etc/*") means the folder, not each file in it.
+func globMatch(glob, target string) bool {
+	if path.Base(glob) == "*" {
+		return path.Dir(glob) == target
+	}
+	ok, err := path.Match(glob, target)
+	return err == nil && ok
+}
+
+// globUnder reports whether a path with wildcards could lie under dir.
+func globUnder(glob, dir string) bool {
+	g, d := strings.Split(glob, "/"), strings.Split(dir, "/")
+	if len(g) < len(d) {
+		return false
+	}
+	for i := range d {
+		if g[i] == "*" && i > 0 && i < len(d) && len(d) > 1 && i == len(g)-1 {
+			return false
+		}
+		if ok, err := path.Match(g[i], d[i]); err != nil || !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// abs gives the cleaned path of a value's alternative.
+func (b *Builder) abs(p string) string { return b.s.tables.CleanPath(p, b.cwd) }
+
+// Chdir changes the directory that relative paths start from, for what this
+// builder sees from here on. One that is not known makes relative paths
+// unknown.
+func (b *Builder) Chdir(dir Value) {
+	d, ok := dir.One()
+	if !ok {
+		b.cwd = ""
+		return
+	}
+	p := b.abs(d)
+	if !strings.HasPrefix(p, "/") {
+		p = ""
+	}
+	b.cwd = p
+}
+
+// Cwd is the directory that relative paths start from, "" where not known.
+func (b *Builder) Cwd() string { return b.cwd }
+
+// SetCwd restores what [Builder.Cwd] gave, at the end of a subshell.
+func (b *Builder) SetCwd(dir string) { b.cwd = dir }
+
+// File records the use of a path: one fact for each alternative.
+func (b *Builder) File(u Use) {
+	f := File{Op: u.Op, By: u.By, Recursive: u.Recursive, Mode: u.Mode, From: u.Data.From}
+	for _, p := range u.What.Alts {
+		b.file(f, p, u.Pos)
+	}
+	if u.What.Known() {
+		return
+	}
+	if len(u.What.Items) > 0 {
+		for _, it := range u.What.Items {
+			v := u
+			v.What = it
+			b.File(v)
+		}
+		return
+	}
+	if !b.room() {
+		return
+	}
+	f.At = b.at(u.Pos)
+	f.Class = "unknown"
+	if h := u.What.Head(); h != "" {
+		f.Path = b.abs(h)
+		f.Class = b.prefixClass(h)
+		f.Traversal = slices.Contains(strings.Split(h, "/"), "..") && f.Class != "workspace"
+	}
+	b.s.doc.Files = append(b.s.doc.Files, f)
+}
+
+// prefixClass is the class that a path must have of which only the beginning
+// is known: the folder's that is wholly known.
+func (b *Builder) prefixClass(h string) string {
+	i := strings.LastIndexByte(h, '/')
+	if i < 0 {
+		return "unknown"
+	}
+	if i == 0 {
+		return "unknown"
+	}
+	return b.s.tables.PathClass(b.abs(h[:i+1]))
+}
+
+func (b *Builder) file(f File, p string, pos Pos) {
+	if p == "" || p == "-" {
+		return
+	}
+	if host, port, proto, ok := devNet(p); ok {
+		op := OpConnect
+		if proto == "udp" {
+			op = OpSendUDP
+		}
+		b.Net(Use{Pos: pos, Op: op, What: Text(host), Port: Number(port), Scheme: proto, By: f.By, Data: Value{From: f.From}})
+		return
+	}
+	if !b.room() {
+		return
+	}
+	f.At = b.at(pos)
+	f.Path = b.abs(p)
+	f.Folded = true
+	f.Class = b.s.tables.PathClass(f.Path)
+	f.Traversal = slices.Contains(strings.Split(p, "/"), "..") && f.Class != "workspace"
+	b.s.doc.Files = append(b.s.doc.Files, f)
+}
+
+// devNet takes apart the paths that bash opens as connections.
+func devNet(p string) (host, port, proto string, ok bool) {
+	parts := strings.Split(path.Clean(p), "/")
+	if len(parts) != 5 || parts[1] != "dev" || parts[2] != "tcp" && parts[2] != "udp" {
+		return "", "", "", false
+	}
+	return parts[3], parts[4], parts[2], true
+}
+
+// Store remembers what the program writes to a file, so that running it later
+// scans that text. Appending adds to what is there.
+func (b *Builder) Store(file, content Value, appending bool) {
+	p, ok := file.One()
+	if !ok || len(b.s.files) > 64 {
+		return
+	}
+	p = b.abs(p)
+	if old, had := b.s.files[p]; had && appending {
+		content = Concat(old, content)
+	}
+	b.s.files[p] = content
+}
+
+// Load gives what the program wrote to a file before.
+func (b *Builder) Load(file Value) (Value, bool) {
+	p, ok := file.One()
+	if !ok {
+		return Value{}, false
+	}
+	v, ok := b.s.files[b.abs(p)]
+	return v, ok
+}

@@ -1,0 +1,437 @@
+package python
+
+import (
+	"strings"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+)
+
+func (it *interp) attributeExpr(n *node, s *scope) *val {
+	obj := it.evalOr(n.child("object"), s)
+	return it.attribute(obj, identifier(it.t.text(n.child("attribute"))), n, s)
+}
+
+// attribute is v.name.
+func (it *interp) attribute(v *val, name string, n *node, s *scope) *val {
+	if v.kind == kAlt {
+		var out *val
+		for _, b := range v.x.alts {
+			out = join(out, it.attribute(b, name, n, s))
+		}
+		return out
+	}
+	if got := it.gadget(v, name, n); got != nil {
+		return got
+	}
+	switch v.kind {
+	case kInst, kClass:
+		return it.attributeOf(v, name, n, s)
+	case kRef:
+		return it.attributeOfRef(v, name, n)
+	case kObj:
+		if v.x != nil && v.x.dict[name] != nil {
+			return v.x.dict[name]
+		}
+		if got := pathAttribute(v, name); got != nil {
+			return got
+		}
+		return it.member(v.text, name, v)
+	case kFunc:
+		switch name {
+		case "__name__", "__qualname__":
+			if v.x.fn.lambda {
+				return unknown
+			}
+			return str(v.x.fn.name)
+		case "__globals__":
+			return &val{kind: kSpace}
+		case "__call__", "__wrapped__", "__func__":
+			return v
+		}
+		return unknown
+	case kWrap:
+		if name == "func" && v.x.self != nil {
+			return v.x.self
+		}
+		return unknown
+	case kSpace:
+		return &val{kind: kRef, text: "dict." + name, x: &extra{self: v}}
+	}
+	if t := methodType(v); t != "" {
+		return &val{kind: kRef, text: t + "." + name, from: v.from, x: &extra{self: v}}
+	}
+	// Something unknown: a method of it, so that what folds still folds.
+	return &val{kind: kRef, text: "?." + name, from: v.from, x: &extra{self: v}}
+}
+
+// methodType names the class that a constant's methods stand under.
+func methodType(v *val) string {
+	switch v.kind {
+	case kStr:
+		return "str"
+	case kBytes:
+		return "bytes"
+	case kInt, kBool:
+		return "int"
+	case kFloat:
+		return "float"
+	case kList, kTuple:
+		return "list"
+	case kSet:
+		return "set"
+	case kDict:
+		return "dict"
+	}
+	return ""
+}
+
+// member is a method of an object of something outside, under its type's name.
+func (it *interp) member(typ, name string, self *val) *val {
+	full := typ + "." + name
+	if strings.Count(full, ".") > 7 || len(full) > 120 {
+		return &val{kind: kRef, text: "?." + name, from: self.from, x: &extra{self: self}}
+	}
+	return &val{kind: kRef, text: full, from: self.from, x: &extra{self: self}}
+}
+
+func (it *interp) attributeOfRef(v *val, name string, n *node) *val {
+	if v.x != nil && v.x.self != nil && strings.HasPrefix(v.text, "?.") {
+		return &val{kind: kRef, text: "?." + name, from: v.from, x: &extra{self: v.x.self}}
+	}
+	switch name {
+	case "__call__", "__func__", "__wrapped__":
+		return v
+	case "__name__", "__qualname__", "__module__":
+		if v.text[0] == '?' {
+			return unknown
+		}
+		return str(v.text[strings.LastIndexByte(v.text, '.')+1:])
+	case "__dict__":
+		return &val{kind: kSpace, x: &extra{self: v}}
+	case "__self__":
+		if builtins[v.text] {
+			it.dynamic(facts.DynReflection, v.text+".__self__", n)
+			return ref("builtins", "attr")
+		}
+	}
+	how := ""
+	if v.x != nil {
+		how = v.x.how
+	}
+	full := canonical(v.text + "." + name)
+	if p := it.patched[full]; p != nil {
+		return p
+	}
+	out := ref(full, how)
+	var self *val
+	if v.x != nil && v.x.self != nil {
+		self = v.x.self
+		out.x = &extra{self: self, how: how}
+	}
+	if c, ok := constants[full]; ok {
+		return c
+	}
+	if flag, ok := strings.CutPrefix(full, "os.O_"); ok && self == nil {
+		return str("O_" + flag)
+	}
+	if from, ok := sources[full]; ok {
+		out.from = from
+	}
+	return out
+}
+
+// sources are attributes that bring something in.
+var sources = map[string][]string{
+	"sys.argv": {"argv"}, "sys.orig_argv": {"argv"}, "os.environ": {"env"}, "os.environb": {"env"}, "sys.stdin": {"stdin"},
+	"sys.stdin.buffer": {"stdin"},
+}
+
+// constants are attributes whose value folding needs.
+var constants = map[string]*val{
+	"stat.S_IXUSR": integer(0o100), "stat.S_IXGRP": integer(0o10), "stat.S_IXOTH": integer(1), "stat.S_IRWXU": integer(0o700),
+	"stat.S_IRUSR": integer(0o400), "stat.S_IWUSR": integer(0o200), "stat.S_IRGRP": integer(0o40), "stat.S_IWGRP": integer(0o20),
+	"stat.S_IROTH": integer(4), "stat.S_IWOTH": integer(2), "stat.S_IRWXG": integer(0o70), "stat.S_IRWXO": integer(7),
+	"stat.S_ISUID": integer(0o4000), "stat.S_ISGID": integer(0o2000), "stat.S_IEXEC": integer(0o100),
+	"signal.SIGKILL": integer(9), "signal.SIGTERM": integer(15), "signal.SIGSTOP": integer(19), "signal.SIGINT": integer(2),
+	"os.sep": str("/"), "os.path.sep": str("/"), "os.linesep": str("\n"), "os.curdir": str("."), "os.pardir": str(".."),
+	"os.extsep": str("."), "os.pathsep": str(":"), "os.devnull": str("/dev/null"), "os.name": str("posix"),
+	"sys.executable": str("python3"), "sys.platform": str("linux"), "sys.byteorder": str("little"),
+	"string.ascii_lowercase": str("abcdefghijklmnopqrstuvwxyz"),
+	"string.ascii_uppercase": str("ABCDEFGHIJKLMNOPQRSTUVWXYZ"),
+	"string.ascii_letters":   str("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"),
+	"string.digits":          str("0123456789"),
+	"string.hexdigits":       str("0123456789abcdefABCDEF"),
+	"string.punctuation":     str("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"),
+	"string.whitespace":      str(" \t\n\r\v\f"),
+	"string.printable":       str("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ \t\n\r\v\f"),
+}
+
+// innards are attributes by which a program reaches the interpreter's own
+// namespaces from any object.
+var innards = map[string]bool{
+	"__globals__": true, "__builtins__": true, "f_globals": true, "f_builtins": true, "f_locals": true, "func_globals": true,
+	"gi_frame": true, "cr_frame": true, "ag_frame": true, "tb_frame": true, "__getattribute__": true,
+}
+
+// gadget is an attribute that leads from an object to classes and namespaces;
+// nil where name is an ordinary one.
+func (it *interp) gadget(v *val, name string, n *node) *val {
+	if len(name) < 6 || name[0] != '_' && name[0] != 'f' && name[1] != '_' && !strings.HasSuffix(name, "_frame") {
+		return nil
+	}
+	class := v.kind == kRef && v.x != nil && v.x.how == "class"
+	switch {
+	case name == "__class__" && v.kind != kInst && v.kind != kClass:
+		return ref("?class", "class")
+	case class && (name == "__base__" || name == "__bases__" || name == "__mro__"), v.kind == kRef && v.text == "object" && name != "__subclasses__" && strings.HasPrefix(name, "__bas"):
+		return ref("object", "class")
+	case class && v.text == "?class" && name == "mro":
+		return ref("object", "class")
+	case name == "__subclasses__" && v.kind == kRef && (builtins[v.text] || class && v.text != "?class"):
+		it.dynamic(facts.DynReflection, name, n)
+		return &val{kind: kRef, text: "?." + name, x: &extra{self: unknown}}
+	case name == "__getattribute__" || name == "__getattr__":
+		if v.kind == kInst || v.kind == kClass || v.kind == kUnknown || v.kind == kRef && (v.text == "object" || v.text == "type") {
+			return nil
+		}
+		return &val{kind: kWrap, x: &extra{self: ref("getattr", "attr"), items: []*val{v}}}
+	case innards[name]:
+		if v.kind == kInst || v.kind == kClass || v.kind == kFunc {
+			return nil
+		}
+		if strings.HasSuffix(name, "_frame") {
+			return unknown
+		}
+		if name == "__builtins__" || v.isConst() {
+			it.dynamic(facts.DynReflection, name, n)
+		}
+		if name == "__builtins__" {
+			return ref("builtins", "attr")
+		}
+		return &val{kind: kSpace, text: "?"}
+	}
+	return nil
+}
+
+func (it *interp) subscriptExpr(n *node, s *scope) *val {
+	obj := it.evalOr(n.child("value"), s)
+	var keys []*val
+	var cut *node
+	for c := n.first; c != nil; c = c.next {
+		if c.field != "subscript" {
+			continue
+		}
+		if c.kind == "slice" {
+			cut = c
+			keys = append(keys, unknown)
+			continue
+		}
+		keys = append(keys, it.eval(c, s))
+	}
+	if len(keys) == 0 {
+		return derived(obj)
+	}
+	if cut != nil && len(keys) == 1 {
+		return it.slice(obj, cut, s)
+	}
+	key := keys[0]
+	if len(keys) > 1 {
+		key = list(kTuple, keys)
+	}
+	return it.item(obj, key, n, s)
+}
+
+// item is v[key].
+func (it *interp) item(v, key *val, n *node, s *scope) *val {
+	switch v.kind {
+	case kAlt:
+		var out *val
+		for _, b := range v.x.alts {
+			out = join(out, it.item(b, key, n, s))
+		}
+		return out
+	case kSpace:
+		return it.lookup(v, key, n, s)
+	case kDict:
+		return v.value(key)
+	case kList, kTuple, kSet:
+		return indexed(v, key)
+	case kStr, kBytes:
+		return indexText(v, key)
+	case kRef:
+		return it.itemOfRef(v, key, n)
+	case kObj:
+		out := derived(v, key)
+		if _, ok := it.b.API(v.text + ".__getitem__"); ok {
+			return it.report(v.text+".__getitem__", &arguments{pos: []*val{key}}, v, n)
+		}
+		return out
+	}
+	return derived(v, key)
+}
+
+func (it *interp) itemOfRef(v, key *val, n *node) *val {
+	switch v.text {
+	case "sys.modules":
+		name, ok := key.oneText()
+		if !ok {
+			if key.kind == kStr {
+				return it.eachText(key, func(s string) *val { return ref(canonical(s), "subscript") })
+			}
+			return fromSomewhere // one that is loaded already
+		}
+		if name == "__main__" {
+			return &val{kind: kSpace}
+		}
+		it.importFact(n, facts.Import{Module: name, How: "dynamic"})
+		return ref(canonical(name), "subscript")
+	case "os.environ", "os.environb":
+		it.env("read", key, nil, n)
+		name, _ := key.oneText()
+		return &val{from: []string{"env:" + name}}
+	case "builtins":
+		return it.lookup(&val{kind: kSpace, x: &extra{self: v}}, key, n, it.module)
+	case "object":
+		return v // a class among __mro__ or __bases__
+	case "ctypes.cdll", "ctypes.windll", "ctypes.pydll", "ctypes.oledll":
+		return it.report("ctypes.CDLL", &arguments{pos: []*val{key}}, nil, n)
+	}
+	if len(v.from) > 0 {
+		return derived(v, key)
+	}
+	if v.x == nil || v.x.self == nil {
+		return v // List[int], Callable[[int], str]: a type
+	}
+	return derived(v, key)
+}
+
+// value is d[key].
+func (v *val) value(key *val) *val {
+	if k := dictKey(key); k != "" {
+		if got := v.x.dict[k]; got != nil {
+			return got
+		}
+		if got := v.x.dict["?:"]; got != nil {
+			return got
+		}
+		return &val{from: v.from}
+	}
+	var out *val
+	for i, k := range v.x.order {
+		if i >= facts.MaxAlts {
+			out = join(out, derived(v))
+			break
+		}
+		out = join(out, v.x.dict[k])
+	}
+	if out == nil {
+		return derived(v, key)
+	}
+	return out.with(key.from)
+}
+
+func indexed(v, key *val) *val {
+	if i, ok := key.int(); ok && !v.open {
+		if i < 0 {
+			i += int64(len(v.x.items))
+		}
+		if i >= 0 && int(i) < len(v.x.items) {
+			return v.x.items[i]
+		}
+		return unknown
+	}
+	var out *val
+	for i, item := range v.x.items {
+		if i >= facts.MaxAlts {
+			return derived(v)
+		}
+		out = join(out, item)
+	}
+	if v.open {
+		out = join(out, &val{from: v.from})
+	}
+	if out == nil {
+		return derived(v)
+	}
+	return out
+}
+
+// fromSomewhere is what a name that is not known stands for in a namespace:
+// calling it is worth a fact.
+var fromSomewhere = &val{from: []string{"namespace"}}
+
+// lookup is a name in a namespace taken as a dictionary.
+func (it *interp) lookup(v, key *val, n *node, s *scope) *val {
+	var self *val
+	if v.x != nil {
+		self = v.x.self
+	}
+	names := []string{}
+	if key.kind == kStr && !key.open {
+		names = key.all()
+	}
+	if len(names) == 0 {
+		switch {
+		case self != nil && self.kind == kRef && it.dangerous(self.text):
+			it.dynamic(facts.DynAttr, self.text, n, key.origins(0)...)
+		case self == nil:
+			return fromSomewhere
+		}
+		return unknown
+	}
+	var out *val
+	for _, name := range names {
+		name = identifier(name)
+		switch {
+		case self != nil:
+			out = join(out, withHow(it.attribute(self, name, n, s), "subscript"))
+		case v.text == "?":
+			got := it.anyName(name)
+			if got.kind == kRef {
+				it.dynamic(facts.DynReflection, "namespace of a function or frame: "+name, n)
+			}
+			out = join(out, got)
+		default:
+			out = join(out, withHow(it.name(name, s), "subscript"))
+		}
+	}
+	return out
+}
+
+// anyName is what a name most likely is in a namespace that is not known.
+func (it *interp) anyName(name string) *val {
+	if name == "__builtins__" {
+		return ref("builtins", "subscript")
+	}
+	if builtins[name] || it.dangerous(name) {
+		return ref(canonical(name), "subscript")
+	}
+	return unknown
+}
+
+func withHow(v *val, how string) *val {
+	if v.kind != kRef {
+		return v
+	}
+	c := *v
+	if c.x == nil {
+		c.x = &extra{how: how}
+	} else {
+		x := *c.x
+		x.how = how
+		c.x = &x
+	}
+	return &c
+}
+
+// eachText joins f over the alternatives of a text.
+func (it *interp) eachText(v *val, f func(string) *val) *val {
+	var out *val
+	for _, s := range v.all() {
+		out = join(out, f(s))
+	}
+	if v.open {
+		out = join(out, &val{from: v.from})
+	}
+	return out
+}

@@ -1,0 +1,355 @@
+package python
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+)
+
+func (it *interp) callExpr(n *node, s *scope) *val {
+	f := it.evalOr(n.child("function"), s)
+	a := it.arguments(n.child("arguments"), s)
+	return it.call(f, a, n, s)
+}
+
+// arguments evaluates an argument list.
+func (it *interp) arguments(n *node, s *scope) *arguments {
+	a := &arguments{}
+	if n == nil {
+		return a
+	}
+	if n.kind == "generator_expression" {
+		a.pos = []*val{it.eval(n, s)}
+		return a
+	}
+	n.each(func(c *node) {
+		switch c.kind {
+		case "keyword_argument":
+			a.set(identifier(it.t.text(c.child("name"))), it.evalOr(c.child("value"), s))
+		case "list_splat":
+			v := it.evalOr(c.nth(0), s)
+			items, ok := it.iterate(v, c)
+			a.pos = append(a.pos, items...)
+			if !ok {
+				a.open, a.rest = true, mix(a.rest, v.origins(0))
+			}
+		case "dictionary_splat":
+			a.spread(it.evalOr(c.nth(0), s))
+		default:
+			a.pos = append(a.pos, it.eval(c, s))
+		}
+	})
+	return a
+}
+
+func (a *arguments) spread(d *val) {
+	if d.kind == kDict {
+		for _, k := range d.x.order {
+			if _, name, ok := strings.Cut(k, ":"); ok && name != "" {
+				a.set(name, d.x.dict[k])
+			}
+		}
+		if !d.open {
+			return
+		}
+	}
+	a.open, a.rest = true, mix(a.rest, d.origins(0))
+}
+
+// call is f(a).
+func (it *interp) call(f *val, a *arguments, n *node, s *scope) *val {
+	if it.over {
+		return unknown
+	}
+	switch f.kind {
+	case kAlt:
+		var out *val
+		for _, b := range f.x.alts {
+			out = join(out, it.call(b, a, n, s))
+		}
+		return out
+	case kFunc:
+		return it.follow(f.x.fn, a, f.x.self, n)
+	case kClass:
+		return it.instantiate(f.x.cls, a, n, s)
+	case kInst:
+		if m := f.x.cls.member("__call__", 0); m != nil && m.kind == kFunc {
+			return it.follow(m.x.fn, a, f, n)
+		}
+	case kWrap:
+		return it.callWrap(f, a, n, s)
+	case kRef:
+		return it.callRef(f, a, n, s)
+	case kObj:
+		if _, ok := it.b.API(f.text + ".__call__"); ok {
+			return it.report(f.text+".__call__", a, f, n)
+		}
+	}
+	if slices.Contains(f.from, "namespace") {
+		it.dynamic(facts.DynCall, "name looked up in a namespace", n, f.from...)
+	}
+	it.handOver("", a, n)
+	return derived(append(a.all(), f)...)
+}
+
+// callWrap calls what a partial, an attrgetter or a methodcaller holds.
+func (it *interp) callWrap(f *val, a *arguments, n *node, s *scope) *val {
+	b := &arguments{open: a.open, rest: a.rest, how: "value"}
+	b.pos = append(append(b.pos, f.x.items...), a.pos...)
+	for _, k := range f.x.order {
+		b.set(k, f.x.dict[k])
+	}
+	for _, k := range a.keys {
+		b.set(k, a.kw[k])
+	}
+	switch f.text {
+	case "attrgetter", "itemgetter", "methodcaller":
+		return it.getter(f, a, n, s)
+	}
+	return it.call(f.x.self, b, n, s)
+}
+
+// getter applies operator.attrgetter and its like to the first argument.
+func (it *interp) getter(f *val, a *arguments, n *node, s *scope) *val {
+	obj := a.get(0, "obj")
+	if obj == nil || len(f.x.items) == 0 {
+		return unknown
+	}
+	name := f.x.items[0]
+	if f.text == "itemgetter" {
+		return it.item(obj, name, n, s)
+	}
+	got := it.attributeNamed(obj, name, n, s)
+	if f.text == "attrgetter" {
+		return got
+	}
+	return it.call(got, &arguments{pos: f.x.items[1:], kw: f.x.dict, keys: f.x.order, how: "value"}, n, s)
+}
+
+// attributeNamed is getattr(v, name), where name may hold dots.
+func (it *interp) attributeNamed(v, name *val, n *node, s *scope) *val {
+	if name.kind != kStr {
+		it.opaqueAttribute(v, name, n)
+		return derived(v, name)
+	}
+	out := it.eachText(name, func(text string) *val {
+		got := v
+		for _, part := range strings.Split(text, ".") {
+			got = it.attribute(got, identifier(part), n, s)
+		}
+		return withHow(got, "getattr")
+	})
+	if name.open {
+		it.opaqueAttribute(v, name, n)
+	}
+	return out
+}
+
+// opaqueAttribute: of a module that matters, an attribute whose name is not
+// known can be anything.
+func (it *interp) opaqueAttribute(v, name *val, n *node) {
+	for _, b := range v.branches() {
+		if b.kind == kRef && (b.x == nil || b.x.self == nil && b.x.how != "type") && it.dangerous(b.text) {
+			it.dynamic(facts.DynAttr, b.text, n, name.origins(0)...)
+		}
+	}
+}
+
+// callRef calls something outside.
+func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
+	name := f.text
+	var self *val
+	if f.x != nil {
+		self = f.x.self
+		if a.how == "" {
+			a.how = f.x.how
+		}
+	}
+	if p := it.patched[name]; p != nil && p.kind != kRef {
+		return it.call(p, a, n, s)
+	}
+	c := &invocation{it: it, name: name, self: self, arguments: a, n: n, s: s}
+	if h, ok := it.x.handlers[name]; ok {
+		if v := h(c); v != nil {
+			return v
+		}
+	}
+	if self != nil {
+		if v := c.method(); v != nil {
+			return v
+		}
+	}
+	if name[0] == '?' || name[0] == '.' {
+		if slices.Contains(f.from, "namespace") && it.x.runners(it.b.Tables())[name[1:]] {
+			it.dynamic(facts.DynCall, "method "+name[2:]+" of something looked up in a namespace", n, f.from...)
+		}
+		it.handOver("", a, n)
+		return derived(append(a.all(), f)...)
+	}
+	v := it.report(name, a, self, n)
+	it.handOver(name, a, n)
+	return v
+}
+
+// report hands a call to the builder, which knows what it does, and takes up
+// what it gives back.
+func (it *interp) report(name string, a *arguments, self *val, n *node) *val {
+	_, known := it.b.API(name)
+	if !known && builtins[name] {
+		return derived(a.all()...)
+	}
+	if known {
+		it.reported++
+	}
+	if it.quiet > 0 {
+		return it.typed(name, a, self, facts.Value{})
+	}
+	c := facts.Call{At: facts.At{Pos: it.pos(n)}, Name: name, How: a.how}
+	for i, v := range a.pos {
+		it.usesEnv(name, v, n)
+		if i < 64 {
+			c.Args = append(c.Args, v.fact())
+		}
+	}
+	if a.open {
+		c.Args = append(c.Args, facts.Opaque(a.rest...))
+	}
+	if len(a.keys) > 0 {
+		c.Kwargs = make(map[string]facts.Value, len(a.keys))
+		for _, k := range a.keys {
+			if k != "env" {
+				it.usesEnv(name, a.kw[k], n)
+			}
+			c.Kwargs[k] = a.kw[k].fact()
+		}
+	}
+	c.Recv = receiver(self)
+	it.notice(name, a, self, n)
+	out := it.b.Call(c)
+	if !known {
+		out.From = mix(out.From, derived(a.all()...).from)
+		if self != nil {
+			out.From = mix(out.From, self.origins(0))
+		}
+	}
+	return it.typed(name, a, self, out)
+}
+
+// usesEnv: the whole environment handed to a call is a use of all of it.
+func (it *interp) usesEnv(name string, v *val, n *node) {
+	if v.kind == kRef && v.text == "os.environ" && name != "dict" {
+		it.dumpEnv(n)
+	}
+}
+
+// receiver is what a method's object was made of.
+func receiver(self *val) []facts.Value {
+	if self == nil {
+		return nil
+	}
+	if self.kind != kObj {
+		if self.isConst() {
+			return []facts.Value{self.fact()}
+		}
+		return nil
+	}
+	if self.x == nil {
+		return nil
+	}
+	out := self.x.recv
+	if self.x.str != nil && isPath(self) {
+		out = []facts.Value{self.x.str.fact()}
+	}
+	if len(self.x.fields) > 0 {
+		out = append([]facts.Value(nil), out...)
+		if len(out) == 0 {
+			out = append(out, facts.Value{})
+		}
+		first := out[0]
+		first.Fields = self.x.fields
+		out[0] = first
+	}
+	return out
+}
+
+// typed is the result of a call: an object under the name of what made it.
+func (it *interp) typed(name string, a *arguments, self *val, got facts.Value) *val {
+	if got.Type == "" && it.quiet > 0 {
+		got.Type, got.From = name, derived(a.all()...).from
+	}
+	if strings.Count(got.Type, ".") > 6 || len(got.Type) > 100 {
+		got.Type = ""
+	}
+	if got.Type != "" && strings.Count(got.Type, ".") == 0 && builtins[got.Type] && got.Type != "open" && typedBuiltins[got.Type] {
+		return fromFact(got)
+	}
+	v := fromFact(got)
+	if v.kind == kObj {
+		v.x.self = self
+		if s := textOf(v.text, a, self); s != nil {
+			v.x.str = s
+		}
+	}
+	return v
+}
+
+var typedBuiltins = map[string]bool{"str": true, "bytes": true, "int": true, "float": true, "bool": true, "list": true, "dict": true}
+
+// handOver follows the program's own functions that are given to something
+// outside, which will call them with arguments that are not known, and reports
+// callables from outside that run things.
+func (it *interp) handOver(name string, a *arguments, n *node) {
+	applied := it.does(name, "apply")
+	for _, v := range a.all() {
+		for _, b := range v.branches() {
+			switch b.kind {
+			case kFunc:
+				if b.x.fn.runs == 0 || b.x.fn.lambda {
+					it.callUnknown(b.x.fn)
+				}
+			case kInst:
+				if m := b.x.cls.member("run", 0); m != nil && m.kind == kFunc && m.x.fn.runs == 0 {
+					it.follow(m.x.fn, &arguments{}, b, n)
+				}
+			case kRef:
+				if !applied && it.runs(b.text) && it.quiet == 0 {
+					it.report(b.text, &arguments{pos: []*val{{from: []string{"param"}}}, how: "value"}, b.x.selfOrNil(), n)
+				}
+			}
+		}
+	}
+}
+
+func (x *extra) selfOrNil() *val {
+	if x == nil {
+		return nil
+	}
+	return x.self
+}
+
+// runs reports whether a function of something outside runs code or commands.
+func (it *interp) runs(name string) bool { return it.does(name, "code", "shell", "argv") }
+
+func (it *interp) does(name string, what ...string) bool {
+	api, ok := it.b.API(name)
+	if !ok {
+		return false
+	}
+	for i := range api.Effects {
+		if slices.Contains(what, api.Effects[i].Do) {
+			return true
+		}
+	}
+	return false
+}
+
+// invocation is one call of something outside, as handlers see it.
+type invocation struct {
+	*arguments
+	it   *interp
+	name string
+	self *val
+	n    *node
+	s    *scope
+}

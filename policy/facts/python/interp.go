@@ -1,0 +1,142 @@
+package python
+
+import (
+	"github.com/caisson-dev/caisson/policy/facts"
+)
+
+const (
+	maxEvalDepth = 400  // nesting of expressions and blocks
+	maxCalls     = 8    // functions of the program within each other
+	minRuns      = 8    // runs of one function with different arguments
+	idleRuns     = 40   // see refresh
+	runNodes     = 6000 // more runs, while they cost no more than this
+	maxUnroll    = 256  // rounds of a loop over constants
+	unrollNodes  = 6000
+	stepsPerNode = 60
+	minSteps     = 100_000
+)
+
+// interp walks one text as the program would run: it takes every branch, binds
+// names to abstract values, and follows the program's own functions with the
+// arguments that they are called with.
+type interp struct {
+	b       *facts.Builder
+	x       *extractor
+	g       *language
+	t       *tree
+	module  *scope
+	star    []string // modules of star imports
+	depth   int
+	calls   []*function
+	loops   int // loops around the place whose rounds are not known
+	unroll  int // rounds of the loops around it that are followed one by one
+	steps   int
+	copied  int // bytes, see maxCopied
+	limit   int
+	over    bool
+	deep    bool
+	quiet   int   // above 0, nothing is reported
+	at      *node // stands for every position, while code that is not in t is followed
+	journal []write
+	marks   []int
+	pending []*function
+	// version counts changes to what functions can see beside their arguments.
+	version  int
+	reported int             // calls that the tables know, and what could not be told
+	missed   map[string]bool // names looked up before they were bound
+	classes  []*class
+
+	shape   shape
+	patched map[string]*val // attributes of modules that the program replaced
+	inlined int
+}
+
+func newInterp(x *extractor, t *tree, b *facts.Builder) *interp {
+	it := &interp{unroll: 1, b: b, x: x, g: x.language, t: t, module: newScope(nil)}
+	it.limit = minSteps + stepsPerNode*t.nodes
+	it.set(it.module, "__name__", str("__main__"))
+	it.set(it.module, "__builtins__", ref("builtins", "attr"))
+	return it
+}
+
+// run follows the whole text: the module first, then what nothing called.
+func (it *interp) run() {
+	it.block(it.t.root, it.module)
+	// Functions found on the way are appended while this runs.
+	for i := 0; i < len(it.pending) && !it.over; i++ {
+		if f := it.pending[i]; f.runs == 0 {
+			it.callUnknown(f)
+		}
+	}
+	if it.over && !it.deep {
+		it.b.Limit("steps of the extractor", facts.Pos{})
+	}
+}
+
+// rounds reports whether a body of that size may be followed n times, and
+// notes that it is; done ends that.
+func (it *interp) rounds(n int, size int32) (done func(), ok bool) {
+	if n > maxUnroll || n*it.unroll*int(size) > unrollNodes || it.steps > it.limit/2 {
+		return nil, false
+	}
+	before := it.unroll
+	it.unroll *= max(n, 1)
+	return func() { it.unroll = before }, true
+}
+
+// step counts work and reports whether there is still time.
+func (it *interp) step() bool {
+	it.steps++
+	if it.over {
+		return false
+	}
+	if it.steps > it.limit || !it.b.Node() {
+		it.over = true
+		return false
+	}
+	return true
+}
+
+// enter guards against depth; each true is followed by leave.
+func (it *interp) enter(n *node) bool {
+	if it.depth >= maxEvalDepth {
+		if !it.deep {
+			it.deep = true
+			it.b.Dynamic(facts.DynTooDeep, "syntax", it.pos(n))
+		}
+		return false
+	}
+	if !it.step() {
+		return false
+	}
+	it.depth++
+	return true
+}
+
+func (it *interp) leave() { it.depth-- }
+
+// pos is where a node stands.
+func (it *interp) pos(n *node) facts.Pos {
+	if it.at != nil {
+		n = it.at
+	}
+	if n == nil {
+		return facts.Pos{}
+	}
+	return facts.Pos{Line: int(n.row) + 1, Col: int(n.col) + 1, EndLine: int(n.erow) + 1, EndCol: int(n.ecol) + 1}
+}
+
+// dynamic reports what could not be told.
+func (it *interp) dynamic(kind, detail string, n *node, from ...string) {
+	it.reported++
+	if it.quiet == 0 {
+		it.b.Dynamic(kind, detail, it.pos(n), from...)
+	}
+}
+
+func (it *interp) importFact(n *node, f facts.Import) {
+	if it.quiet == 0 {
+		f.Pos = it.pos(n)
+		it.b.Import(f)
+	}
+}

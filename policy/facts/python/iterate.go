@@ -1,0 +1,156 @@
+package python
+
+import (
+	"github.com/caisson-dev/caisson/policy/facts"
+)
+
+// iterate gives the items of v in order, and whether these are all.
+func (it *interp) iterate(v *val, n *node) ([]*val, bool) {
+	switch v.kind {
+	case kList, kTuple, kSet:
+		return v.x.items, !v.open
+	case kDict:
+		var keys []*val
+		for _, k := range v.x.order {
+			keys = append(keys, keyValue(k))
+		}
+		return keys, !v.open
+	case kStr:
+		s, ok := v.one()
+		if !ok || len(s) > 4096 {
+			return nil, false
+		}
+		var out []*val
+		for _, r := range s {
+			out = append(out, str(string(r)).with(v.from))
+		}
+		return out, true
+	case kBytes:
+		s, ok := v.one()
+		if !ok || len(s) > 4096 {
+			return nil, false
+		}
+		out := make([]*val, len(s))
+		for i := range len(s) {
+			out[i] = integer(int64(s[i])).with(v.from)
+		}
+		return out, true
+	case kRef:
+		if v.text == "os.environ" {
+			it.dumpEnv(n)
+			return []*val{{from: []string{"env"}}}, false
+		}
+		if len(v.from) > 0 {
+			return []*val{{from: v.from}}, false
+		}
+	case kAlt:
+		var all []*val
+		for _, b := range v.x.alts {
+			items, ok := it.iterate(b, n)
+			if !ok {
+				return nil, false
+			}
+			all = append(all, items...)
+		}
+		return all, false
+	case kInst:
+		if m := v.x.cls.member("__iter__", 0); m != nil && m.kind == kFunc {
+			got := it.follow(m.x.fn, &arguments{}, v, n)
+			if got.isSeq() {
+				return got.x.items, false
+			}
+		}
+	}
+	return nil, false
+}
+
+// keyValue is the constant that a dict key stands for.
+func keyValue(key string) *val {
+	k := kind(0)
+	for i := range len(key) {
+		if key[i] == ':' {
+			if k == 0 {
+				return unknown
+			}
+			return &val{kind: k, text: key[i+1:]}
+		}
+		if key[i] < '0' || key[i] > '9' {
+			return unknown
+		}
+		k = k*10 + kind(key[i]-'0')
+	}
+	return unknown
+}
+
+func (it *interp) dumpEnv(n *node) {
+	if it.quiet == 0 {
+		it.b.Env("dump", facts.Value{}, facts.Value{}, it.pos(n))
+	}
+}
+
+// comprehension folds a comprehension over constants, and follows the body
+// once with what is known where it cannot.
+func (it *interp) comprehension(k kind, n *node, outer *scope) *val {
+	s := newScope(outer)
+	s.globals, s.fn = outer.globals, outer.fn
+	var clauses []*node
+	n.each(func(c *node) {
+		if c.kind == "for_in_clause" || c.kind == "if_clause" {
+			clauses = append(clauses, c)
+		}
+	})
+	out := list(k, nil)
+	if k == kDict {
+		out.x.dict = map[string]*val{}
+	}
+	body := n.child("body")
+	if body == nil {
+		return unknown
+	}
+	rounds := 0
+	add := func() {
+		rounds++
+		if k != kDict {
+			out.x.items = append(out.x.items, it.eval(body, s))
+			return
+		}
+		out.put(it.evalOr(body.child("key"), s), it.evalOr(body.child("value"), s))
+	}
+	it.clause(clauses, out, s, add, &rounds, int(n.size))
+	return out
+}
+
+// clause runs the clauses from the first on, and add for every combination.
+func (it *interp) clause(clauses []*node, out *val, s *scope, add func(), rounds *int, cost int) {
+	if it.over {
+		return
+	}
+	if len(clauses) == 0 {
+		add()
+		return
+	}
+	c, rest := clauses[0], clauses[1:]
+	if c.kind == "if_clause" {
+		is, certain := it.evalOr(c.nth(0), s).truth()
+		if certain && !is {
+			return
+		}
+		out.open = out.open || !certain
+		it.clause(rest, out, s, add, rounds, cost)
+		return
+	}
+	left, right := c.child("left"), c.child("right")
+	over := it.evalOr(right, s)
+	items, known := it.iterate(over, c)
+	if known && len(items) <= 4096 && (len(items)+*rounds)*cost*it.unroll <= 8*unrollNodes && it.steps < it.limit/2 {
+		for _, item := range items {
+			it.assign(left, item, s)
+			it.clause(rest, out, s, add, rounds, cost)
+		}
+		return
+	}
+	out.open = true
+	out.from = mix(out.from, over.origins(0))
+	it.assign(left, widest(items, over), s)
+	it.clause(rest, out, s, add, rounds, cost)
+}

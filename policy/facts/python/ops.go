@@ -1,0 +1,497 @@
+package python
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+)
+
+// binary folds a chain of operators; the left spine is walked, not recursed
+// into, so that a long sum is not deep.
+func (it *interp) binary(n *node, s *scope) *val {
+	var spine []*node
+	left := n
+	for left != nil && left.kind == "binary_operator" {
+		spine = append(spine, left)
+		left = left.child("left")
+	}
+	v := it.evalOr(left, s)
+	for i := len(spine) - 1; i >= 0; i-- {
+		r := it.evalOr(spine[i].child("right"), s)
+		op := ""
+		if o := spine[i].child("operator"); o != nil {
+			op = o.kind
+		}
+		v = it.operate(op, v, r, spine[i])
+	}
+	return v
+}
+
+// operate is a op b.
+func (it *interp) operate(op string, a, b *val, n *node) *val {
+	if a.kind == kAlt || b.kind == kAlt {
+		var out *val
+		as, bs := a.branches(), b.branches()
+		if len(as)*len(bs) > facts.MaxAlts {
+			return derived(a, b)
+		}
+		for _, x := range as {
+			for _, y := range bs {
+				out = join(out, it.operate(op, x, y, n))
+			}
+		}
+		return out
+	}
+	switch op {
+	case "+":
+		if a.isSeq() && b.isSeq() {
+			items := append(append([]*val(nil), a.x.items...), b.x.items...)
+			if len(items) > 4096 {
+				return derived(a, b)
+			}
+			return &val{kind: a.kind, open: a.open || b.open, x: &extra{items: items}}
+		}
+		if a.isSeq() && b.kind == kUnknown { // ["git"] + sys.argv[1:]
+			out := &val{kind: a.kind, open: true, x: &extra{items: append([]*val(nil), a.x.items...)}}
+			return out.with(derived(a, b).from)
+		}
+		if isTextual(a) || isTextual(b) {
+			return it.concat(a, b)
+		}
+	case "*":
+		if v := times(a, b); v != nil {
+			return v
+		}
+	case "%":
+		if a.isText() {
+			return it.percent(a, b)
+		}
+	case "/":
+		if isPath(a) || isPath(b) {
+			return joinPath(a, b)
+		}
+	case "|":
+		if a.kind == kStr && b.kind == kStr {
+			return concat(concat(a, str("|")), b) // flags of os.open
+		}
+		if a.kind == kDict {
+			d := &val{kind: kDict, x: &extra{dict: map[string]*val{}}}
+			d.merge(a)
+			d.merge(b)
+			return d
+		}
+		if a.kind == kNone || a.kind == kRef && builtins[a.text] {
+			return unknown // a type
+		}
+	case ">>":
+		if a.kind == kRef && a.text == "print" {
+			return derived(a, b)
+		}
+	}
+	if v := arithmetic(op, a, b); v != nil {
+		return v
+	}
+	return derived(a, b)
+}
+
+func isTextual(v *val) bool {
+	return v.isText() || v.kind == kUnknown && v.x != nil && (v.x.pre != "" || v.x.suf != "")
+}
+
+// maxCopied bounds the bytes that folding a text by pieces copies.
+const maxCopied = 32 << 20
+
+// concat is the function of that name, within a bound on its work.
+func (it *interp) concat(a, b *val) *val {
+	it.copied += len(a.text) + len(b.text)
+	if it.copied > maxCopied {
+		it.over = true
+		return derived(a, b)
+	}
+	return concat(a, b)
+}
+
+// concat joins two texts; what is known at the ends survives.
+func concat(a, b *val) *val {
+	from := mix(a.from, b.from)
+	if a.isText() && b.isText() && !a.open && !b.open && (1+len(a.more))*(1+len(b.more)) <= facts.MaxAlts {
+		if len(a.more)+len(b.more) == 0 {
+			return text(a.kind, a.text+b.text).with(from)
+		}
+		var alts []string
+		for _, x := range a.all() {
+			for _, y := range b.all() {
+				alts = append(alts, x+y)
+			}
+		}
+		return choice(a.kind, alts, false, from)
+	}
+	x := &extra{pre: head(a), suf: tail(b)}
+	if s, ok := a.one(); ok && a.isText() {
+		x.pre = clipHead(s + head(b))
+	}
+	if s, ok := b.one(); ok && b.isText() {
+		x.suf = clipTail(tail(a) + s)
+	}
+	if a.x != nil || b.x != nil {
+		x.size = sizeOf(a) + sizeOf(b)
+	}
+	return &val{from: mix(mix(from, a.origins(1)), b.origins(1)), x: x}
+}
+
+func head(v *val) string {
+	if v.isText() {
+		if s, ok := v.one(); ok {
+			return clipHead(s)
+		}
+		return v.fact().Head()
+	}
+	if v.x != nil && v.kind == kUnknown {
+		return v.x.pre
+	}
+	return ""
+}
+
+func tail(v *val) string {
+	if v.isText() {
+		if s, ok := v.one(); ok {
+			return clipTail(s)
+		}
+		return v.fact().Tail()
+	}
+	if v.x != nil && v.kind == kUnknown {
+		return v.x.suf
+	}
+	return ""
+}
+
+func clipHead(s string) string { return s[:min(len(s), 4096)] }
+
+func clipTail(s string) string { return s[max(0, len(s)-4096):] }
+
+func sizeOf(v *val) int {
+	if v.isText() {
+		return len(v.text)
+	}
+	if v.x != nil {
+		return v.x.size
+	}
+	return 0
+}
+
+// times is repetition; nil where neither side is a sequence and a number.
+func times(a, b *val) *val {
+	n, ok := b.int()
+	if !ok {
+		if n, ok = a.int(); !ok || !b.isText() && !b.isSeq() {
+			return nil
+		}
+		a = b
+	}
+	n = max(n, 0)
+	switch {
+	case a.isText():
+		s, one := a.one()
+		if !one {
+			return derived(a)
+		}
+		if int64(len(s))*n > facts.MaxFolded {
+			n = facts.MaxFolded / int64(max(len(s), 1)) // as good as more, and known to be large
+		}
+		return text(a.kind, strings.Repeat(s, int(n))).with(a.from)
+	case a.isSeq():
+		if int64(len(a.x.items))*n > 16384 {
+			return &val{kind: a.kind, open: true, from: a.origins(0), x: &extra{items: a.x.items, size: int(min(n, math.MaxInt32))}}
+		}
+		var items []*val
+		for range n {
+			items = append(items, a.x.items...)
+		}
+		return &val{kind: a.kind, open: a.open, x: &extra{items: items}}
+	case a.kind == kUnknown && a.x != nil && a.x.size > 0:
+		return &val{from: a.from, x: &extra{size: int(min(int64(a.x.size)*n, math.MaxInt32))}}
+	}
+	return nil
+}
+
+// arithmetic folds numbers; nil where it cannot.
+func arithmetic(op string, a, b *val) *val {
+	x, ok := a.int()
+	y, ok2 := b.int()
+	if !ok || !ok2 {
+		return floats(op, a, b)
+	}
+	switch op {
+	case "+":
+		return integer(x + y)
+	case "-":
+		return integer(x - y)
+	case "*":
+		return integer(x * y)
+	case "//":
+		if y != 0 {
+			return integer(floorDiv(x, y))
+		}
+	case "%":
+		if y != 0 {
+			return integer(x - y*floorDiv(x, y))
+		}
+	case "/":
+		if y != 0 && x%y == 0 {
+			return &val{kind: kFloat, text: formatFloat(float64(x / y))}
+		}
+	case "**":
+		if y >= 0 && y < 64 && x > -1024 && x < 1024 {
+			if p := math.Pow(float64(x), float64(y)); math.Abs(p) < 1<<53 {
+				return integer(int64(p))
+			}
+		}
+	case "<<":
+		if y >= 0 && y < 32 && x < 1<<30 && x > -1<<30 {
+			return integer(x << y)
+		}
+	case ">>":
+		if y >= 0 && y < 64 {
+			return integer(x >> y)
+		}
+	case "&":
+		return integer(x & y)
+	case "|":
+		return integer(x | y)
+	case "^":
+		return integer(x ^ y)
+	}
+	return nil
+}
+
+func floats(op string, a, b *val) *val {
+	if a.kind != kFloat && b.kind != kFloat {
+		return nil
+	}
+	x, err := strconv.ParseFloat(a.text, 64)
+	y, err2 := strconv.ParseFloat(b.text, 64)
+	if err != nil || err2 != nil || len(a.more)+len(b.more) > 0 || a.open || b.open {
+		return nil
+	}
+	switch op {
+	case "+":
+		x += y
+	case "-":
+		x -= y
+	case "*":
+		x *= y
+	case "/":
+		if y == 0 {
+			return nil
+		}
+		x /= y
+	default:
+		return nil
+	}
+	return &val{kind: kFloat, text: formatFloat(x)}
+}
+
+func floorDiv(x, y int64) int64 {
+	q := x / y
+	if (x%y != 0) && ((x < 0) != (y < 0)) {
+		q--
+	}
+	return q
+}
+
+func (it *interp) unary(n *node, s *scope) *val {
+	v := it.evalOr(n.child("argument"), s)
+	op := n.child("operator")
+	if x, ok := v.int(); ok && op != nil {
+		switch op.kind {
+		case "-":
+			return integer(-x)
+		case "~":
+			return integer(^x)
+		case "+":
+			return v
+		}
+	}
+	return derived(v)
+}
+
+func (it *interp) comparison(n *node, s *scope) *val {
+	var operands []*val
+	var ops []string
+	for c := n.first; c != nil; c = c.next {
+		if c.field == "operators" {
+			ops = append(ops, c.kind)
+		} else if c.named && c.kind != "comment" {
+			operands = append(operands, it.eval(c, s))
+		}
+	}
+	if len(operands) != 2 || len(ops) != 1 {
+		return unknown
+	}
+	return compare(ops[0], operands[0], operands[1])
+}
+
+func compare(op string, a, b *val) *val {
+	if x, ok := a.int(); ok {
+		if y, ok := b.int(); ok {
+			switch op {
+			case "==":
+				return boolean(x == y)
+			case "!=":
+				return boolean(x != y)
+			case "<":
+				return boolean(x < y)
+			case "<=":
+				return boolean(x <= y)
+			case ">":
+				return boolean(x > y)
+			case ">=":
+				return boolean(x >= y)
+			}
+		}
+	}
+	x, ok := a.one()
+	y, ok2 := b.one()
+	if ok && ok2 && a.isText() && b.isText() {
+		switch op {
+		case "==":
+			return boolean(x == y)
+		case "!=":
+			return boolean(x != y)
+		case "in":
+			return boolean(strings.Contains(y, x))
+		}
+	}
+	return unknown
+}
+
+// slice is v[a:b:c].
+func (it *interp) slice(v *val, n *node, s *scope) *val {
+	bounds := [3]*val{}
+	i := 0
+	for c := n.first; c != nil; c = c.next {
+		if c.kind == ":" {
+			i++
+		} else if c.named && i < 3 && c.kind != "comment" {
+			bounds[i] = it.eval(c, s)
+		}
+	}
+	var at [3]int64
+	for i, b := range bounds {
+		if b == nil || b.kind == kNone {
+			bounds[i] = nil
+			continue
+		}
+		x, ok := b.int()
+		if !ok {
+			return derived(v)
+		}
+		at[i] = x
+	}
+	step := int64(1)
+	if bounds[2] != nil {
+		step = at[2]
+	}
+	if step == 0 {
+		return unknown
+	}
+	pick := func(length int) []int { return sliceIndices(length, at, bounds[0] != nil, bounds[1] != nil, step) }
+	switch {
+	case v.kind == kStr || v.kind == kBytes:
+		return it.eachText(v, func(s string) *val { return sliceText(v.kind, s, pick).with(v.from) })
+	case v.isSeq() && !v.open:
+		idx := pick(len(v.x.items))
+		items := make([]*val, len(idx))
+		for i, j := range idx {
+			items[i] = v.x.items[j]
+		}
+		return list(v.kind, items).with(v.from)
+	case v.kind == kUnknown && v.x != nil && bounds[0] == nil && bounds[1] != nil && step == 1 && at[1] >= 0 && int(at[1]) <= len(v.x.pre):
+		return str(v.x.pre[:at[1]]).with(v.from)
+	}
+	return derived(v)
+}
+
+func sliceText(k kind, s string, pick func(int) []int) *val {
+	if k == kBytes {
+		idx := pick(len(s))
+		out := make([]byte, len(idx))
+		for i, j := range idx {
+			out[i] = s[j]
+		}
+		return bytes_(string(out))
+	}
+	r := []rune(s)
+	idx := pick(len(r))
+	out := make([]rune, len(idx))
+	for i, j := range idx {
+		out[i] = r[j]
+	}
+	return str(string(out))
+}
+
+func sliceIndices(length int, at [3]int64, hasStart, hasEnd bool, step int64) []int {
+	n := int64(length)
+	norm := func(x, low, high int64) int64 {
+		if x < 0 {
+			x += n
+		}
+		return min(max(x, low), high)
+	}
+	start, end := int64(0), n
+	low, high := int64(0), n
+	if step < 0 {
+		start, end, low, high = n-1, -1, -1, n-1
+	}
+	if hasStart {
+		start = norm(at[0], low, high)
+	}
+	if hasEnd {
+		end = norm(at[1], low, high)
+	}
+	var out []int
+	if step > n {
+		step = n + 1
+	}
+	if step < -n {
+		step = -n - 1
+	}
+	for i := start; step > 0 && i < end || step < 0 && i > end; i += step {
+		out = append(out, int(i))
+	}
+	return out
+}
+
+func indexText(v, key *val) *val {
+	i, ok := key.int()
+	if !ok {
+		return derived(v, key)
+	}
+	var out *val
+	for _, s := range v.all() {
+		out = join(out, charAt(v.kind, s, i))
+	}
+	return out.with(v.from)
+}
+
+func charAt(k kind, s string, i int64) *val {
+	if k == kBytes {
+		if i < 0 {
+			i += int64(len(s))
+		}
+		if i < 0 || i >= int64(len(s)) {
+			return unknown
+		}
+		return integer(int64(s[i]))
+	}
+	r := []rune(s)
+	if i < 0 {
+		i += int64(len(r))
+	}
+	if i < 0 || i >= int64(len(r)) {
+		return unknown
+	}
+	return str(string(r[i]))
+}

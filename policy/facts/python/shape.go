@@ -1,0 +1,138 @@
+package python
+
+import (
+	"strings"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+)
+
+// shape is what is gathered about loops, for facts about the program's form.
+type shape struct {
+	endless []*node // loops around the place that never end by themselves
+	forked  bool
+	said    map[string]bool
+}
+
+// enterLoop notes a loop; the result is called at its end.
+func (it *interp) enterLoop(n *node, s *scope) func() {
+	if !it.endless(n) {
+		return func() {}
+	}
+	it.shape.endless = append(it.shape.endless, n)
+	return func() { it.shape.endless = it.shape.endless[:len(it.shape.endless)-1] }
+}
+
+// endless: while True, while 1, for … in itertools.count() without an end.
+func (it *interp) endless(n *node) bool {
+	body := n.child("body")
+	if body == nil || breaks(body) {
+		return false
+	}
+	if n.kind == "while_statement" {
+		c := n.child("condition")
+		for c != nil && c.kind == "parenthesized_expression" {
+			c = c.nth(0)
+		}
+		if c == nil {
+			return false
+		}
+		if c.kind == "not_operator" {
+			v := c.nth(0)
+			return v != nil && (v.kind == "false" || v.kind == "none" || v.kind == "integer" && it.t.text(v) == "0")
+		}
+		return c.kind == "true" || c.kind == "integer" && it.t.text(c) != "0" || c.kind == "string" && c.size > 3
+	}
+	right := n.child("right")
+	if right == nil {
+		return false
+	}
+	text := it.t.text(right)
+	return strings.HasSuffix(text, "count()") || strings.HasPrefix(text, "iter(int,")
+}
+
+// starters make processes and threads.
+var starters = map[string]string{
+	"os.fork": facts.StructForkBomb, "os.forkpty": facts.StructForkBomb, "pty.fork": facts.StructForkBomb,
+	"multiprocessing.Process.start": facts.StructForkBomb, "subprocess.Popen": facts.StructForkBomb,
+	"os.posix_spawn": facts.StructForkBomb, "os.spawnl": facts.StructForkBomb, "os.spawnv": facts.StructForkBomb,
+	"threading.Thread.start": facts.StructInfiniteLoop, "os.startfile": facts.StructForkBomb,
+}
+
+// senders put data on the network.
+var senders = map[string]bool{
+	"socket.socket.sendto": true, "socket.socket.send": true, "socket.socket.sendall": true, "socket.socket.connect": true,
+	"requests.get": true, "requests.post": true, "urllib.request.urlopen": true, "socket.socket.sendmsg": true,
+}
+
+// notice sees every call that is reported, for the shapes that calls make.
+func (it *interp) notice(name string, a *arguments, self *val, n *node) {
+	endless := len(it.shape.endless) > 0
+	recursive := it.recursive()
+	switch kind, ok := starters[name]; {
+	case ok && (endless || recursive && kind == facts.StructForkBomb && name != "subprocess.Popen"):
+		it.structure(kind, name, n)
+	case ok && strings.Contains(name, "fork") && it.shape.forked && len(it.calls) == 0 && it.loops > 0:
+		it.structure(kind, name, n)
+	case senders[name] && endless:
+		it.structure(facts.StructInfiniteLoop, name, n)
+	}
+	if strings.Contains(name, "fork") {
+		it.shape.forked = true
+	}
+	it.receivedCode(name, a, n)
+}
+
+// recursive reports that the function that is being followed calls itself.
+func (it *interp) recursive() bool {
+	for _, f := range it.calls {
+		if f.active > 1 || f.selfCall(f.body) {
+			return true
+		}
+	}
+	return false
+}
+
+// selfCall looks for a call of the function's own name in its body.
+func (f *function) selfCall(n *node) bool {
+	if n == nil || f.lambda || n.size > 4000 {
+		return false
+	}
+	for c := n.first; c != nil; c = c.next {
+		if c.kind == "call" {
+			if name := c.child("function"); name != nil && name.kind == "identifier" && f.t.text(name) == f.name {
+				return true
+			}
+		}
+		if c.size > 1 && f.selfCall(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// receivedCode: what comes from the network is run.
+func (it *interp) receivedCode(name string, a *arguments, n *node) {
+	if !it.runs(name) {
+		return
+	}
+	for _, v := range a.all() {
+		for _, from := range v.origins(0) {
+			if from == "net" || strings.HasPrefix(from, "net:") {
+				it.structure(facts.StructRecvExec, name, n)
+				return
+			}
+		}
+	}
+}
+
+func (it *interp) structure(kind, detail string, n *node) {
+	key := kind + detail
+	if it.quiet > 0 || it.shape.said[key] {
+		return
+	}
+	if it.shape.said == nil {
+		it.shape.said = map[string]bool{}
+	}
+	it.shape.said[key] = true
+	it.b.Struct(kind, detail, it.pos(n))
+}

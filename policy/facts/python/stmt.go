@@ -1,0 +1,421 @@
+package python
+
+import (
+	"strings"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+)
+
+// block follows the statements under n in order.
+func (it *interp) block(n *node, s *scope) {
+	if n == nil || !it.enter(n) {
+		return
+	}
+	defer it.leave()
+	for c := n.first; c != nil && !it.over; c = c.next {
+		if c.named {
+			it.statement(c, s)
+		}
+	}
+}
+
+type statementFunc func(it *interp, n *node, s *scope)
+
+// newStatements says what each kind of statement does. What is not here is an
+// expression.
+func newStatements() map[string]statementFunc {
+	return map[string]statementFunc{
+		"comment": skip, "line_continuation": skip, "pass_statement": skip, "break_statement": skip, "continue_statement": skip,
+		"expression_statement":    func(it *interp, n *node, s *scope) { it.children(n, s) },
+		"import_statement":        (*interp).importStatement,
+		"import_from_statement":   (*interp).importFrom,
+		"future_import_statement": skip,
+		"function_definition":     func(it *interp, n *node, s *scope) { it.define(n, s, nil) },
+		"class_definition":        func(it *interp, n *node, s *scope) { it.defineClass(n, s, nil) },
+		"decorated_definition":    (*interp).decorated,
+		"if_statement":            (*interp).ifStatement,
+		"while_statement":         (*interp).whileStatement,
+		"for_statement":           (*interp).forStatement,
+		"with_statement":          (*interp).withStatement,
+		"try_statement":           (*interp).tryStatement,
+		"match_statement":         (*interp).matchStatement,
+		"return_statement":        (*interp).returnStatement,
+		"delete_statement":        (*interp).deleteStatement,
+		"global_statement":        (*interp).globalStatement,
+		"nonlocal_statement":      (*interp).globalStatement,
+		"exec_statement":          (*interp).execStatement,
+		"block":                   (*interp).block,
+		"module":                  (*interp).block,
+		"ERROR":                   (*interp).block,
+		"else_clause":             (*interp).block,
+		"finally_clause":          (*interp).block,
+		"type_alias_statement":    skip,
+	}
+}
+
+func skip(*interp, *node, *scope) {}
+
+func (it *interp) statement(n *node, s *scope) {
+	if !it.step() {
+		return
+	}
+	if f, ok := it.x.statements[n.kind]; ok {
+		f(it, n, s)
+		return
+	}
+	it.eval(n, s)
+}
+
+// children evaluates the named children, as statements.
+func (it *interp) children(n *node, s *scope) {
+	n.each(func(c *node) { it.eval(c, s) })
+}
+
+func (it *interp) globalStatement(n *node, s *scope) {
+	n.each(func(c *node) {
+		name := identifier(it.t.text(c))
+		if n.kind == "global_statement" {
+			if s.globals == nil {
+				s.globals = map[string]bool{}
+			}
+			s.globals[name] = true
+			return
+		}
+		if s.outer == nil {
+			s.outer = map[string]bool{}
+		}
+		s.outer[name] = true
+	})
+}
+
+func (it *interp) returnStatement(n *node, s *scope) {
+	v := none
+	if c := n.nth(0); c != nil {
+		v = it.eval(c, s)
+	}
+	s.returns = join(s.returns, v)
+	if s.fn != nil && strings.HasPrefix(s.fn.name, "__reduce") && v.isSeq() && len(v.x.items) >= 2 {
+		// Unpickling calls the first with the second.
+		if args := v.x.items[1]; args.isSeq() {
+			it.call(v.x.items[0], &arguments{pos: args.x.items, how: "value"}, n, s)
+		}
+	}
+}
+
+func (it *interp) deleteStatement(n *node, s *scope) {
+	n.each(func(c *node) {
+		if c.kind == "identifier" {
+			it.set(s, identifier(it.t.text(c)), unknown)
+			return
+		}
+		it.eval(c, s)
+	})
+}
+
+// execStatement is Python 2's exec code [in globals].
+func (it *interp) execStatement(n *node, s *scope) {
+	if c := n.child("code"); c != nil {
+		it.call(ref("exec", ""), &arguments{pos: []*val{it.eval(c, s)}}, n, s)
+	}
+}
+
+func (it *interp) ifStatement(n *node, s *scope) {
+	var runs []func()
+	complete := false
+	for c := n.first; c != nil; c = c.next {
+		switch c.field {
+		case "condition":
+			it.eval(c, s)
+		case "consequence":
+			runs = append(runs, func() { it.block(c, s) })
+		case "alternative":
+			if c.kind == "elif_clause" {
+				runs = append(runs, func() {
+					it.eval(c.child("condition"), s)
+					it.block(c.child("consequence"), s)
+				})
+			} else {
+				complete = true
+				runs = append(runs, func() { it.block(c.child("body"), s) })
+			}
+		}
+	}
+	it.fork(!complete, runs...)
+}
+
+func (it *interp) tryStatement(n *node, s *scope) {
+	it.block(n.child("body"), s)
+	var handlers []func()
+	for c := n.first; c != nil; c = c.next {
+		if c.kind == "except_clause" || c.kind == "except_group_clause" {
+			handlers = append(handlers, func() { it.exceptClause(c, s) })
+		}
+	}
+	if len(handlers) > 0 {
+		it.fork(true, handlers...)
+	}
+	for c := n.first; c != nil; c = c.next {
+		if c.kind == "else_clause" || c.kind == "finally_clause" {
+			it.block(c, s)
+		}
+	}
+}
+
+func (it *interp) exceptClause(c *node, s *scope) {
+	for x := c.first; x != nil; x = x.next {
+		switch {
+		case x.field == "alias" && x.kind == "identifier":
+			it.set(s, identifier(it.t.text(x)), unknown)
+		case x.kind == "block":
+			it.block(x, s)
+		case x.kind == "as_pattern":
+			if a := x.child("alias"); a != nil {
+				it.assign(a, &val{kind: kObj, text: "Exception"}, s)
+			}
+			it.evalOr(x.nth(0), s)
+		case x.named:
+			it.eval(x, s)
+		}
+	}
+}
+
+func (it *interp) matchStatement(n *node, s *scope) {
+	subject := unknown
+	if c := n.child("subject"); c != nil {
+		subject = it.eval(c, s)
+	}
+	var runs []func()
+	body := n.child("body")
+	if body == nil {
+		return
+	}
+	body.each(func(c *node) {
+		runs = append(runs, func() {
+			c.each(func(x *node) {
+				if x.kind == "case_pattern" {
+					it.bindPattern(x, derived(subject), s)
+				}
+			})
+			it.evalOr(c.child("guard"), s)
+			it.block(c.child("consequence"), s)
+		})
+	})
+	it.fork(true, runs...)
+}
+
+// bindPattern binds the names of a case to something unknown.
+func (it *interp) bindPattern(n *node, v *val, s *scope) {
+	if !it.enter(n) {
+		return
+	}
+	defer it.leave()
+	if n.kind == "dotted_name" && n.first != nil && n.first.next == nil {
+		it.set(s, identifier(it.t.text(n)), v)
+		return
+	}
+	n.each(func(c *node) { it.bindPattern(c, v, s) })
+}
+
+func (it *interp) withStatement(n *node, s *scope) {
+	n.each(func(c *node) {
+		if c.kind != "with_clause" {
+			return
+		}
+		c.each(func(item *node) {
+			if v := item.child("value"); v != nil {
+				it.withItem(v, s)
+			}
+		})
+	})
+	it.block(n.child("body"), s)
+}
+
+// withItem binds what the context manager gives: itself, as far as this knows.
+func (it *interp) withItem(n *node, s *scope) {
+	if n.kind != "as_pattern" {
+		if n.kind == "tuple" || n.kind == "parenthesized_expression" {
+			n.each(func(c *node) { it.withItem(c, s) })
+			return
+		}
+		it.eval(n, s)
+		return
+	}
+	v := it.eval(n.nth(0), s)
+	if v.kind == kInst {
+		if m := it.attribute(v, "__enter__", n, s); m.kind == kFunc {
+			if got := it.call(m, &arguments{}, n, s); got.kind != kUnknown {
+				v = got
+			}
+		}
+	}
+	if a := n.child("alias"); a != nil {
+		it.assign(a, it.entered(v), s)
+	}
+}
+
+// entered is what a known context manager hands out where that is not itself.
+func (it *interp) entered(v *val) *val {
+	if v.kind == kObj && v.text == "tempfile.TemporaryDirectory" {
+		return &val{x: &extra{pre: "/tmp/"}}
+	}
+	return v
+}
+
+func (it *interp) whileStatement(n *node, s *scope) {
+	cond, body := n.child("condition"), n.child("body")
+	leave := it.enterLoop(n, s)
+	defer leave()
+	rounds := 0
+	for rounds < maxUnroll && rounds*it.unroll*int(n.size) < unrollNodes && it.steps < it.limit/2 {
+		v := it.eval(cond, s)
+		is, certain := v.truth()
+		if !certain || !v.isConst() || cond.kind == "true" || cond.kind == "integer" {
+			break
+		}
+		if !is {
+			it.elseOf(n, s)
+			return
+		}
+		rounds++
+		it.block(body, s)
+		if it.over || breaks(body) {
+			break
+		}
+	}
+	it.repeat(s, func() { it.block(body, s) })
+	it.elseOf(n, s)
+}
+
+func (it *interp) elseOf(n *node, s *scope) {
+	if c := n.child("alternative"); c != nil {
+		it.block(c.child("body"), s)
+	}
+}
+
+// breaks reports whether a loop's body can end the loop.
+func breaks(n *node) bool {
+	for c := n.first; c != nil; c = c.next {
+		switch c.kind {
+		case "break_statement", "return_statement", "raise_statement":
+			return true
+		case "function_definition", "lambda", "class_definition":
+			continue
+		}
+		if c.size > 1 && breaks(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// repeat follows a body whose number of rounds is not known: once, and once
+// more with what the first round left.
+func (it *interp) repeat(s *scope, body func()) {
+	it.loops++
+	defer func() { it.loops-- }()
+	changed := false
+	it.fork(true, func() {
+		mark := len(it.journal)
+		body()
+		for _, w := range it.journal[mark:] {
+			now := w.s.vars[w.name]
+			if w.old != nil && now != nil && !same(w.old, now) && now.kind > kFloat {
+				changed = true
+			}
+		}
+		if changed && it.loops <= 2 {
+			body()
+		}
+	})
+}
+
+func (it *interp) forStatement(n *node, s *scope) {
+	left, right, body := n.child("left"), n.child("right"), n.child("body")
+	if left == nil || right == nil || body == nil {
+		return
+	}
+	over := it.eval(right, s)
+	leave := it.enterLoop(n, s)
+	defer leave()
+	items, known := it.iterate(over, n)
+	if done, ok := it.rounds(len(items), body.size); known && ok {
+		defer done()
+		for _, item := range items {
+			if it.over {
+				return
+			}
+			it.assign(left, item, s)
+			it.block(body, s)
+		}
+		it.elseOf(n, s)
+		return
+	}
+	it.repeat(s, func() {
+		it.assign(left, widest(items, over), s)
+		it.block(body, s)
+	})
+	it.elseOf(n, s)
+}
+
+// widest is one value for all items of a loop that is not unrolled.
+func widest(items []*val, over *val) *val {
+	if len(items) == 0 {
+		return derived(over)
+	}
+	v := items[0]
+	for _, item := range items[1:min(len(items), 64)] {
+		v = join(v, item)
+	}
+	if len(items) > 64 {
+		v = join(v, derived(over))
+	}
+	return v
+}
+
+func (it *interp) importStatement(n *node, s *scope) {
+	for c := n.first; c != nil; c = c.next {
+		if c.field != "name" {
+			continue
+		}
+		module, alias := it.importName(c)
+		it.importFact(c, facts.Import{Module: module, Alias: alias, How: "import"})
+		if alias != "" {
+			it.set(s, alias, ref(canonical(module), "alias"))
+			continue
+		}
+		root, _, _ := strings.Cut(module, ".")
+		it.set(s, root, ref(canonical(root), ""))
+	}
+}
+
+// importName reads "a.b" or "a.b as c".
+func (it *interp) importName(c *node) (name, alias string) {
+	if c.kind == "aliased_import" {
+		alias = identifier(it.t.text(c.child("alias")))
+		c = c.child("name")
+	}
+	return identifier(strings.Join(strings.Fields(it.t.text(c)), "")), alias
+}
+
+func (it *interp) importFrom(n *node, s *scope) {
+	module := identifier(strings.Join(strings.Fields(it.t.text(n.child("module_name"))), ""))
+	f := facts.Import{Module: module, How: "from"}
+	for c := n.first; c != nil; c = c.next {
+		switch {
+		case c.field == "name":
+			name, alias := it.importName(c)
+			f.Names = append(f.Names, name)
+			how := "from"
+			if alias == "" {
+				alias = name
+			} else {
+				how = "alias"
+			}
+			it.set(s, alias, ref(canonical(module+"."+name), how))
+		case c.kind == "wildcard_import":
+			f.Names = append(f.Names, "*")
+			it.star = append(it.star, canonical(module))
+		}
+	}
+	it.importFact(n, f)
+}

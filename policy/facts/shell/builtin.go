@@ -1,0 +1,318 @@
+package shell
+
+import (
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+)
+
+// builtins are the commands that change the shell itself. What they print is
+// returned; those that other rules may ask about are reported too.
+func builtins() map[string]func(*walker, *invocation) text {
+	return map[string]func(*walker, *invocation) text{
+		"cd": (*walker).cd, "pushd": (*walker).cd, "popd": (*walker).popd, "eval": (*walker).eval,
+		"source": (*walker).source, ".": (*walker).source, "exec": (*walker).exec,
+		"command": (*walker).behind, "builtin": (*walker).behind, "set": (*walker).setArgs,
+		"shift": (*walker).shift, "read": (*walker).read, "mapfile": (*walker).mapfile,
+		"readarray": (*walker).mapfile, "printf": (*walker).printf, "trap": (*walker).trap,
+		"alias": (*walker).alias, "unalias": (*walker).unalias, "unset": (*walker).unset,
+		"exit": (*walker).leave, "return": (*walker).leave, "true": (*walker).succeed,
+		":": (*walker).succeed, "false": (*walker).fail, "test": (*walker).testCommand,
+		"[": (*walker).testCommand, "export": (*walker).declareCommand, "declare": (*walker).declareCommand,
+		"typeset": (*walker).declareCommand, "local": (*walker).declareCommand,
+		"readonly": (*walker).declareCommand, "getopts": (*walker).getopts, "let": (*walker).let,
+		"enable": (*walker).enable, "bind": (*walker).hook, "complete": (*walker).hook, "hash": (*walker).hash,
+	}
+}
+
+func (w *walker) succeed(c *invocation) text {
+	if len(c.rd.list) > 0 || len(c.env) > 0 {
+		w.report(c)
+	}
+	w.status = succeeds
+	return text{}
+}
+
+func (w *walker) fail(c *invocation) text {
+	w.succeed(c)
+	w.status = fails
+	return text{}
+}
+
+func (w *walker) leave(*invocation) text {
+	w.st.dead = true
+	return text{}
+}
+
+// operands are the arguments without options.
+func operands(args fields) fields {
+	for i, f := range args {
+		s, ok := f.t.guess()
+		if ok && s == "--" {
+			return args[i+1:]
+		}
+		if !ok || len(s) < 2 || s[0] != '-' {
+			return args[i:]
+		}
+	}
+	return nil
+}
+
+func (w *walker) cd(c *invocation) text {
+	w.report(c)
+	dir := lit("~")
+	if ops := operands(c.args()); len(ops) > 0 {
+		dir = ops[0].t
+	}
+	old := w.cwd()
+	if dir.is("-") {
+		dir = opaque()
+		if v := w.st.vars.get("OLDPWD"); v != nil {
+			dir = v.scalar()
+		}
+	}
+	w.b.SetCwd(w.st.cwd)
+	w.b.Chdir(dir.value())
+	w.st.cwd = w.b.Cwd()
+	w.put("OLDPWD", &variable{val: old})
+	return text{}
+}
+
+func (w *walker) popd(c *invocation) text {
+	c.argv = fields{c.argv[0], {t: lit("-")}}
+	return w.cd(c)
+}
+
+// exec replaces the shell, or redirects it.
+func (w *walker) exec(c *invocation) text {
+	args := c.args()
+	if len(args) == 0 {
+		w.report(c)
+		if len(c.rd.list) > 0 {
+			w.redirectShell(c.rd)
+		}
+		return text{}
+	}
+	for len(args) > 0 {
+		s, ok := args[0].t.guess()
+		if !ok || !strings.HasPrefix(s, "-") || len(s) < 2 {
+			break
+		}
+		if s == "-a" && len(args) > 1 {
+			args = args[1:]
+		}
+		args = args[1:]
+	}
+	if len(args) > 0 && w.isSelf(args[0].t) {
+		return w.runsItself(c)
+	}
+	out := w.external(c)
+	if w.maybe == 0 {
+		w.st.dead = len(w.calls) > 0
+	}
+	return out
+}
+
+// redirectShell keeps what exec opened.
+func (w *walker) redirectShell(rd *redirection) {
+	if rd.in != nil {
+		w.in = rd.in
+	}
+	for fd, t := range rd.fds {
+		w.fds[fd] = t
+		if !syntax.ValidName(fd) {
+			continue
+		}
+		number := strconv.Itoa(10 + len(w.fds))
+		w.fds[number] = t
+		w.assign(fd, lit(number))
+	}
+	rd.outs = nil
+}
+
+// behind is command and builtin: the same without functions.
+func (w *walker) behind(c *invocation) text {
+	args := c.args()
+	for len(args) > 0 {
+		s, _ := args[0].t.guess()
+		if s == "-v" || s == "-V" {
+			return w.which(args[1:])
+		}
+		if s != "-p" && s != "--" {
+			break
+		}
+		args = args[1:]
+	}
+	if len(args) == 0 {
+		return text{}
+	}
+	name, ok := args[0].t.guess()
+	if _, own := w.x.builtins[name]; !ok || !own {
+		return w.external(c)
+	}
+	each := *c
+	each.argv, each.bare = args, true
+	return w.run(&each)
+}
+
+// which is command -v: the program's path, as likely as not.
+func (w *walker) which(args fields) text {
+	if len(args) == 0 {
+		return text{}
+	}
+	return concat(args[0].t, lit("\n"))
+}
+
+// setArgs is set: positional parameters, and options.
+func (w *walker) setArgs(c *invocation) text {
+	w.report(c)
+	args := c.args()
+	for i, f := range args {
+		s, ok := f.t.guess()
+		if ok && (s == "--" || s == "-") {
+			args = args[i+1:]
+			break
+		}
+		if !ok || len(s) < 2 || s[0] != '-' && s[0] != '+' {
+			args = args[i:]
+			break
+		}
+		if i == len(args)-1 {
+			return text{}
+		}
+	}
+	if len(c.args()) == 0 {
+		return text{}
+	}
+	w.st.args, w.st.more = nil, false
+	for _, f := range args {
+		w.st.args = append(w.st.args, f.t)
+	}
+	return text{}
+}
+
+func (w *walker) shift(c *invocation) text {
+	n := 1
+	if args := c.args(); len(args) > 0 {
+		s, _ := args[0].t.guess()
+		n, _ = strconv.Atoi(s)
+	}
+	w.status = succeeds
+	n = min(max(n, 0), len(w.st.args))
+	w.st.args = w.st.args[n:]
+	return text{}
+}
+
+// trap keeps code for the end.
+func (w *walker) trap(c *invocation) text {
+	args := operands(c.args())
+	if len(args) < 2 || args[0].t.is("-") || args[0].t.empty() {
+		return text{}
+	}
+	if len(w.traps) < facts.MaxAlts*4 {
+		w.traps = append(w.traps, pending{args[0].t, "trap", c.pos})
+	} else {
+		w.b.Limit("traps", c.pos)
+	}
+	return text{}
+}
+
+func (w *walker) alias(c *invocation) text {
+	w.report(c)
+	for _, f := range operands(c.args()) {
+		var name string
+		var values []string
+		for _, s := range f.t.all() {
+			if n, v, ok := strings.Cut(s, "="); ok && known(n) {
+				name = n
+				values = with(values, v)
+			}
+		}
+		if name != "" {
+			w.st.aliases.set(name, &text{values, f.t.from})
+		}
+	}
+	return text{}
+}
+
+func (w *walker) unalias(c *invocation) text {
+	for _, f := range operands(c.args()) {
+		if s, ok := f.t.one(); ok && w.maybe == 0 {
+			w.st.aliases.drop(s)
+		}
+	}
+	return text{}
+}
+
+func (w *walker) unset(c *invocation) text {
+	w.report(c)
+	w.status = succeeds
+	for _, f := range c.args() {
+		s, ok := f.t.one()
+		switch {
+		case !ok:
+		case strings.HasPrefix(s, "-"):
+		default:
+			if w.st.vars.get(s) == nil {
+				w.st.funcs.drop(s)
+			}
+			w.st.vars.drop(s)
+		}
+	}
+	return text{}
+}
+
+func (w *walker) let(c *invocation) text {
+	for _, f := range c.args() {
+		if s, ok := f.t.guess(); ok {
+			w.number(s, 0)
+		}
+	}
+	return text{}
+}
+
+// enable -f loads a shared object as a builtin.
+func (w *walker) enable(c *invocation) text {
+	w.report(c)
+	for i, f := range c.args() {
+		if f.t.is("-f") && i+1 < len(c.args()) {
+			w.dynamic(facts.DynNative, "enable -f", c.pos)
+		}
+	}
+	return text{}
+}
+
+// hook is code that a key, or completion, runs.
+func (w *walker) hook(c *invocation) text {
+	w.report(c)
+	args := c.args()
+	for i, f := range args {
+		if i+1 < len(args) && (f.t.is("-x") || f.t.is("-C") || f.t.is("-F")) {
+			code := args[i+1].t
+			w.aside(func() {
+				w.evalText(c.argv[0].t.all()[0], code.each(func(s string) (string, bool) {
+					if _, after, ok := strings.Cut(s, `":`); ok {
+						s = strings.TrimSpace(after)
+					}
+					return s, true
+				}), c.pos, false)
+			})
+		}
+	}
+	return text{}
+}
+
+// hash -p PATH NAME makes a name mean another program.
+func (w *walker) hash(c *invocation) text {
+	w.report(c)
+	args := c.args()
+	if len(args) >= 3 && args[0].t.is("-p") {
+		if name, ok := args[2].t.one(); ok {
+			w.st.aliases.set(name, &args[1].t)
+		}
+	}
+	return text{}
+}

@@ -1,0 +1,108 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+)
+
+// eval walks its arguments as code.
+func (w *walker) eval(c *invocation) text {
+	args := c.args()
+	if len(args) > 0 && args[0].t.is("--") {
+		args = args[1:]
+	}
+	var code text
+	for i, f := range args {
+		if i > 0 {
+			code = concat(code, lit(" "))
+		}
+		code = concat(code, f.t)
+	}
+	w.dynamic(dynShellEval, strings.ReplaceAll(code.all()[0], hole, "…"), c.pos, code.from...)
+	return w.evalText("eval", code, c.pos, false)
+}
+
+// dynShellEval is the fact that the tables give to eval.
+const dynShellEval = "shell_eval"
+
+// source walks a file that the script wrote, or a process substitution.
+func (w *walker) source(c *invocation) text {
+	args := operands(c.args())
+	if len(args) == 0 {
+		return text{}
+	}
+	if args[0].t.is("/dev/stdin") || args[0].t.is("/dev/fd/0") {
+		return w.evalText("source", w.in.rest(), c.pos, false)
+	}
+	content, ok := w.load(args[0].t)
+	if !ok {
+		return folded(w.report(c))
+	}
+	w.selfWritten(args[0].t, c.pos)
+	if len(args) > 1 {
+		var rest []text
+		for _, f := range args[1:] {
+			rest = append(rest, f.t)
+		}
+		w.st.args, w.st.more = rest, false
+	}
+	return w.evalText("source", content, c.pos, false)
+}
+
+// selfWritten reports that the script runs what it wrote.
+func (w *walker) selfWritten(path text, pos facts.Pos) {
+	p, _ := path.guess()
+	if !strings.HasPrefix(p, pipePrefix) {
+		w.shape(facts.StructSelfWrite, p, pos)
+	}
+}
+
+// evalText walks text as code in the current state: every alternative that is
+// known, and what is known of the others.
+func (w *walker) evalText(via string, code text, pos facts.Pos, verbatim bool) text {
+	if alts := code.all(); len(alts) == 1 {
+		return w.evalOne(via, alts[0], code.from, pos, verbatim)
+	}
+	return w.either(len(code.alts), func(i int) text {
+		return w.evalOne(via, code.alts[i], code.from, pos, verbatim)
+	})
+}
+
+func (w *walker) evalOne(via, code string, from []string, pos facts.Pos, verbatim bool) text {
+	o := facts.NestedOpts{Pos: pos, Via: []string{via}, Verbatim: verbatim}
+	if slices.Contains(from, "decoded") {
+		w.dynamic(facts.DynEncoded, code, pos, from...)
+	}
+	if strings.Contains(code, hole) || strings.Trim(code, unset+" \t\n") == "" && strings.Contains(code, unset) {
+		kind := facts.DynOpaqueCode
+		if head, _, ok := strings.Cut(strings.TrimLeft(code, " \t\n"), hole); ok && strings.ContainsAny(head, " \t\n;") {
+			kind = facts.DynPartialCode
+		}
+		w.dynamic(kind, strings.ReplaceAll(code, hole, "…"), pos, from...)
+		o.Verbatim = false
+	}
+	w.charge(len(code) / 256)
+	code = strings.ReplaceAll(code, unset, "")
+	source := strings.ReplaceAll(code, hole, "${"+facts.Hole+"}")
+	if strings.Trim(source, " \t\n") == "" || code == hole {
+		return text{}
+	}
+	child, ok := w.b.Inline(source, o)
+	if !ok {
+		return opaque()
+	}
+	if via == "eval" && known(code) {
+		w.dynamic(facts.DynEval, code, pos, from...)
+	}
+	b := w.b
+	w.use(child)
+	stmts, err := parse([]byte(source))
+	if err != nil {
+		w.dynamic(facts.DynUnparsable, via, facts.Pos{})
+	}
+	out := w.stmts(stmts)
+	w.use(b)
+	return out
+}

@@ -1,0 +1,394 @@
+package shell
+
+import (
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+)
+
+// stmts walks statements in order and returns what they print.
+func (w *walker) stmts(list []*syntax.Stmt) text {
+	var out text
+	for _, s := range list {
+		t := w.stmt(s)
+		if w.capture > 0 && w.heavy(out) {
+			out = concat(out, t)
+		}
+	}
+	if w.exhausted {
+		return opaque(out.from...)
+	}
+	return out
+}
+
+// stmt walks one statement with its redirections.
+func (w *walker) stmt(s *syntax.Stmt) text {
+	if !w.step(facts.Pos{}) {
+		return opaque()
+	}
+	if s.Background || s.Coprocess || s.Disown {
+		var out text
+		w.forks++
+		w.aside(func() { out = w.redirected(s, true) })
+		w.forks--
+		w.status = succeeds
+		return out
+	}
+	out := w.redirected(s, false)
+	if s.Negated {
+		w.negate()
+	}
+	return out
+}
+
+func (w *walker) negate() {
+	switch w.status {
+	case succeeds:
+		w.status = fails
+	case fails:
+		w.status = succeeds
+	}
+}
+
+// redirected applies the redirections around a command.
+func (w *walker) redirected(s *syntax.Stmt, background bool) text {
+	if len(s.Redirs) == 0 {
+		return w.command(s.Cmd, &w.plainRedirection, background)
+	}
+	in := w.in
+	rd := w.redirect(s.Redirs)
+	if rd.in != nil {
+		w.in = rd.in
+	}
+	if call, ok := s.Cmd.(*syntax.CallExpr); !ok || len(call.Args) == 0 {
+		w.redirFacts(rd, w.pos(s))
+	}
+	if len(rd.outs) > 0 {
+		w.capture++
+	}
+	out := w.command(s.Cmd, rd, background)
+	if len(rd.outs) > 0 {
+		w.capture--
+	}
+	w.in = in
+	if s.Cmd == nil && rd.in != nil && len(rd.outs) == 0 {
+		out = rd.in.rest() // $(<file)
+	}
+	return w.deliver(rd, out)
+}
+
+// command walks a command and returns what it prints.
+func (w *walker) command(cmd syntax.Command, rd *redirection, background bool) text {
+	switch c := cmd.(type) {
+	case *syntax.CallExpr:
+		return w.call(c, rd, background)
+	case *syntax.Block:
+		return w.stmts(c.Stmts)
+	case *syntax.Subshell:
+		var out text
+		w.aside(func() { out = w.stmts(c.Stmts) })
+		return out
+	case *syntax.BinaryCmd:
+		return w.binary(c)
+	case *syntax.FuncDecl:
+		w.declare(c)
+	case *syntax.DeclClause:
+		return w.declClause(c, rd)
+	case *syntax.TimeClause:
+		if c.Stmt != nil {
+			return w.stmt(c.Stmt)
+		}
+	case *syntax.CoprocClause:
+		w.forks++
+		w.aside(func() { w.stmt(c.Stmt) })
+		w.forks--
+	case *syntax.TestDecl:
+		w.aside(func() { w.stmt(c.Body) })
+	case *syntax.ArithmCmd:
+		n, ok := w.arith(c.X)
+		w.status = unsure
+		if ok {
+			w.status = sure(n != 0)
+		}
+	case *syntax.LetClause:
+		for _, x := range c.Exprs {
+			w.arith(x)
+		}
+		w.status = unsure
+	case *syntax.TestClause:
+		w.status = w.test(c.X)
+	default:
+		return w.compound(cmd)
+	}
+	return text{}
+}
+
+// compound walks what branches and repeats.
+func (w *walker) compound(cmd syntax.Command) text {
+	switch c := cmd.(type) {
+	case *syntax.IfClause:
+		return w.within("if", func() text { return w.ifClause(c) })
+	case *syntax.CaseClause:
+		return w.within("case", func() text { return w.caseClause(c) })
+	case *syntax.WhileClause:
+		return w.within("while", func() text { return w.whileClause(c) })
+	case *syntax.ForClause:
+		return w.within("for", func() text { return w.forClause(c) })
+	}
+	return text{}
+}
+
+// within names the place for the facts that f finds.
+func (w *walker) within(what string, f func() text) text {
+	n := len(w.inside)
+	w.inside = append(w.inside[:n:n], what)
+	out := f()
+	w.inside = w.inside[:n]
+	return out
+}
+
+// branch walks f in a copy of the state and leaves the copy to the caller.
+func (w *walker) branch(f func() text) (*state, text) {
+	old := w.st
+	w.st = old.clone()
+	w.maybe++
+	out := f()
+	w.maybe--
+	st := w.st
+	w.enter(old)
+	return st, out
+}
+
+func (w *walker) binary(c *syntax.BinaryCmd) text {
+	if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
+		return w.pipeline(c)
+	}
+	out := w.stmt(c.X)
+	want, never := succeeds, fails
+	if c.Op == syntax.OrStmt {
+		want, never = fails, succeeds
+	}
+	if w.status == want {
+		return concat(out, w.stmt(c.Y))
+	}
+	skipped := w.status == never
+	st, more := w.branch(func() text { return w.stmt(c.Y) })
+	if skipped {
+		w.status = never
+		return out
+	}
+	w.st.join(w.st, st)
+	w.enter(w.st)
+	w.status = unsure
+	return union(out, concat(out, more))
+}
+
+func (w *walker) ifClause(c *syntax.IfClause) text {
+	if len(c.Cond) == 0 { // else
+		return w.stmts(c.Then)
+	}
+	out := w.stmts(c.Cond)
+	then, a := w.branch(func() text { return w.stmts(c.Then) })
+	var other *state
+	var b text
+	if c.Else != nil {
+		other, b = w.branch(func() text { return w.ifClause(c.Else) })
+	} else {
+		other = w.st
+	}
+	w.st.join(then, other)
+	w.enter(w.st)
+	w.status = unsure
+	return concat(out, union(a, b))
+}
+
+func (w *walker) caseClause(c *syntax.CaseClause) text {
+	subject := w.single(c.Word)
+	s, decided := subject.one()
+	var after []*state
+	var out text
+	exhaustive, ran := false, false
+	for _, item := range c.Items {
+		hit := unsure
+		for _, word := range item.Patterns {
+			p, ok := w.pattern(word).one()
+			exhaustive = exhaustive || ok && p == "*"
+			switch {
+			case decided && ok && match(p, s, false):
+				hit = succeeds
+			case hit == unsure && decided && ok:
+				hit = fails
+			}
+		}
+		st, o := w.branch(func() text { return w.stmts(item.Stmts) })
+		if decided && (hit == fails || ran) && item.Op == syntax.Break {
+			continue // walked for its facts; it does not change what follows
+		}
+		ran = ran || hit == succeeds
+		if after = append(after, st); len(after) == 1 {
+			out = o
+		} else {
+			out = union(out, o)
+		}
+	}
+	if !exhaustive && !ran {
+		after = append(after, w.st)
+		out = union(out, text{})
+	}
+	w.st.join(after...)
+	w.enter(w.st)
+	w.status = unsure
+	return out
+}
+
+// pipeline walks the stages, each in a subshell that reads what the one before
+// prints.
+func (w *walker) pipeline(c *syntax.BinaryCmd) text {
+	stages := flatten(c)
+	names := make([][]string, len(stages))
+	for i, s := range stages {
+		names[i] = w.peek(s)
+	}
+	old := w.in
+	var out text
+	w.forks++
+	w.stages = append(w.stages, false)
+	for i, s := range stages {
+		if i > 0 {
+			w.in = &stream{t: out, kind: "pipe", from: flat(names[:i])}
+		}
+		w.in.to = flat(names[i+1:])
+		last := i == len(stages)-1
+		if !last {
+			w.capture++
+		}
+		w.aside(func() { out = w.stmt(s) })
+		if !last {
+			w.capture--
+			w.in = &stream{}
+		}
+	}
+	w.stages = w.stages[:len(w.stages)-1]
+	w.forks--
+	from := w.in.t.from
+	w.in = old
+	w.in.to = nil
+	w.status = unsure
+	w.joined(flat(names), from, w.pos(c))
+	return out
+}
+
+func flat(names [][]string) []string {
+	var out []string
+	for _, n := range names {
+		out = append(out, n...)
+	}
+	return out
+}
+
+// flatten gives the stages of a pipeline in order.
+func flatten(c *syntax.BinaryCmd) []*syntax.Stmt {
+	var out []*syntax.Stmt
+	for {
+		out = append(out, c.Y)
+		left, ok := c.X.Cmd.(*syntax.BinaryCmd)
+		if !ok || left.Op != syntax.Pipe && left.Op != syntax.PipeAll || len(c.X.Redirs) > 0 || c.X.Negated {
+			out = append(out, c.X)
+			break
+		}
+		c = left
+	}
+	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
+		out[i], out[j] = out[j], out[i]
+	}
+	return out
+}
+
+// peek names the programs of a stage before it is walked, where that needs no
+// evaluation: wrappers and what they wrap.
+func (w *walker) peek(s *syntax.Stmt) []string {
+	call, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) == 0 {
+		return nil
+	}
+	var words []string
+	for _, word := range call.Args {
+		words = append(words, w.constant(word))
+		if len(words) > 12 {
+			break
+		}
+	}
+	return wrapped(w.tables, words)
+}
+
+// constant is a word that expands without running anything, or "".
+func (w *walker) constant(word *syntax.Word) string {
+	if s, ok := plain(word); ok {
+		return s
+	}
+	simple := true
+	syntax.Walk(word, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst, *syntax.ProcSubst, *syntax.ArithmExp:
+			simple = false
+		case *syntax.ParamExp:
+			simple = simple && n.Exp == nil && n.Index == nil && n.Slice == nil && n.Repl == nil
+		}
+		return simple
+	})
+	if !simple {
+		return ""
+	}
+	s, _ := w.single(word).guess()
+	return clean(s)
+}
+
+// wrapped lists the program of argv, and behind a wrapper the one it starts.
+func wrapped(t *facts.Tables, argv []string) []string {
+	var out []string
+	for len(argv) > 0 && argv[0] != "" {
+		name := base(argv[0])
+		out = append(out, name)
+		p := t.Programs[name]
+		if p.Like != "" {
+			p = t.Programs[p.Like]
+		}
+		if !p.Wrapper && !p.Applet {
+			break
+		}
+		argv = skipOptions(p, argv[1:])
+	}
+	return out
+}
+
+// skipOptions drops what stands between a wrapper and its command.
+func skipOptions(p facts.Program, argv []string) []string {
+	skip := p.Skip
+	for len(argv) > 0 {
+		a := argv[0]
+		switch {
+		case len(a) > 1 && a[0] == '-':
+			for _, f := range p.ValueFlags {
+				if f == a && len(argv) > 1 {
+					argv = argv[1:]
+				}
+			}
+		case p.Assign && isAssignment(a):
+		case skip > 0:
+			skip--
+		default:
+			return argv
+		}
+		argv = argv[1:]
+	}
+	return argv
+}
+
+func isAssignment(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] == '=' {
+			return i > 0 && syntax.ValidName(s[:i])
+		}
+	}
+	return false
+}

@@ -1,0 +1,161 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+)
+
+// external is a command that is not the shell's own.
+func (w *walker) external(c *invocation) text {
+	w.original(c)
+	w.shellOnItself(c)
+	var out text
+	ok := w.idle(c)
+	if !ok {
+		out, ok = w.filter(c)
+	}
+	c.out = out
+	v := w.report(c)
+	w.ownScript(c)
+	w.nestedShell(c)
+	w.status = unsure
+	if ok {
+		return out
+	}
+	return folded(v)
+}
+
+// shellOnItself is bash "$0".
+func (w *walker) shellOnItself(c *invocation) {
+	for _, f := range c.args() {
+		if w.isSelf(f.t) {
+			name, _ := c.argv[0].t.guess()
+			if p, _, ok := w.tables.Program(name); ok && p.Script {
+				w.runsItself(c)
+			}
+		}
+	}
+}
+
+// original puts the program in place of a copy of it that the script made.
+func (w *walker) original(c *invocation) {
+	name, ok := c.argv[0].t.guess()
+	if !ok || !strings.Contains(name, "/") {
+		return
+	}
+	if src, ok := w.renamed[w.absolute(name)]; ok {
+		c.argv = slices.Clone(c.argv)
+		c.argv[0].t = lit(src)
+	}
+}
+
+// ownScript reports that a file which the script wrote is run.
+func (w *walker) ownScript(c *invocation) {
+	name, ok := c.argv[0].t.guess()
+	if !ok {
+		return
+	}
+	file := c.argv[0].t
+	if p, _, ok := w.tables.Program(name); ok && p.Script && len(c.argv) > 1 {
+		if ops := operands(c.args()); len(ops) > 0 {
+			file = ops[0].t
+		}
+	} else if !strings.Contains(name, "/") {
+		return
+	}
+	if _, ok := w.load(file); ok {
+		w.selfWritten(file, c.pos)
+	}
+}
+
+// report hands a command to the builder, once for each that looks the same.
+func (w *walker) report(c *invocation) facts.Value {
+	argv := make([]facts.Value, len(c.argv))
+	for i, f := range c.argv {
+		argv[i] = f.t.value()
+	}
+	o := facts.CommandOpts{
+		Pos: c.pos, Redirs: c.rd.list, Background: c.background, In: w.inside,
+		PipeFrom: w.in.from, PipeTo: w.in.to,
+	}
+	if w.in.kind != "" {
+		o.Stdin, o.StdinKind = w.in.t.value(), w.in.kind
+		if !w.in.used {
+			o.StdinPos = w.in.pos
+		}
+	}
+	if len(c.rd.list) > 0 && c.out.alts != nil {
+		o.Out = c.out.value()
+	}
+	if len(c.env) > 0 {
+		o.Env = map[string]facts.Value{}
+		for name, t := range c.env {
+			o.Env[name] = t.value()
+		}
+	}
+	key := ""
+	if w.repeat > 0 {
+		key = w.signature(c, argv, o)
+		if v, seen := w.memo[key]; seen {
+			return v
+		}
+	}
+	v := w.b.Command(shorten(argv), o)
+	w.b.SetCwd(w.st.cwd)
+	if w.repeat > 0 {
+		w.memo[key] = v
+	}
+	return v
+}
+
+// signature tells commands apart that come from one place of the source.
+func (w *walker) signature(c *invocation, argv []facts.Value, o facts.CommandOpts) string {
+	var b strings.Builder
+	b.WriteString(w.st.cwd)
+	b.WriteByte(byte(c.pos.Line))
+	b.WriteByte(byte(c.pos.Line >> 8))
+	b.WriteByte(byte(c.pos.Line >> 16))
+	b.WriteByte(byte(c.pos.Col))
+	b.WriteByte(byte(c.pos.Col >> 8))
+	write := func(v facts.Value) {
+		for _, a := range v.Alts {
+			b.WriteString(a)
+			b.WriteByte(0)
+		}
+		b.WriteString(v.Prefix)
+		b.WriteByte(1)
+		b.WriteString(v.Suffix)
+		b.WriteString(strings.Join(v.From, "\x02"))
+		b.WriteByte(3)
+	}
+	for _, v := range argv {
+		write(v)
+	}
+	write(o.Stdin)
+	for _, r := range o.Redirs {
+		write(r.Target)
+	}
+	b.WriteByte(byte(w.b.Depth()))
+	return b.String()
+}
+
+// keptWords is how many words of a command are looked at, before plain numbers
+// are left out.
+const keptWords = 128
+
+// shorten leaves numbers out of a very long command: {1..10000} tells a rule
+// nothing.
+func shorten(argv []facts.Value) []facts.Value {
+	if len(argv) <= keptWords {
+		return argv
+	}
+	out := argv[:keptWords:keptWords]
+	for _, v := range argv[keptWords:] {
+		if s, ok := v.One(); !ok || digits(s, len(s), 10) < len(s) {
+			out = append(out, v)
+		}
+	}
+	return out
+}

@@ -1,0 +1,338 @@
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+)
+
+// Bounds of unrolling. What goes past them is walked once with values that are
+// not known, which hides nothing.
+const (
+	maxUnroll   = 64
+	maxUnrolled = 2000 // over all loops of a script
+	maxItems    = 1024 // words of a for loop that are each looked at
+)
+
+// again counts one more iteration of a loop that is being unrolled.
+func (w *walker) again(n, limit int) bool {
+	w.unrolled++
+	return n < limit && w.unrolled < maxUnrolled && !w.b.Full()
+}
+
+func (w *walker) forClause(c *syntax.ForClause) text {
+	switch loop := c.Loop.(type) {
+	case *syntax.WordIter:
+		return w.forWords(c, loop)
+	case *syntax.CStyleLoop:
+		return w.forArith(c, loop)
+	}
+	return text{}
+}
+
+func (w *walker) forWords(c *syntax.ForClause, loop *syntax.WordIter) text {
+	items := w.loopItems(loop)
+	if len(items) == 0 {
+		st, out := w.branch(func() text {
+			w.assign(loop.Name.Value, opaque())
+			return w.stmts(c.Do)
+		})
+		w.st.join(w.st, st)
+		w.enter(w.st)
+		return out
+	}
+	if c.Select {
+		items = []text{anyOf(items)}
+	}
+	w.repeat++
+	defer func() { w.repeat-- }()
+	var out text
+	limit := maxUnroll
+	if !numeric(items) {
+		limit = maxItems
+	}
+	if len(items) > limit {
+		if limit == maxItems {
+			w.b.Limit("words of a loop", w.pos(c))
+		}
+		return w.widened(func() text {
+			w.assign(loop.Name.Value, opaque())
+			return w.stmts(c.Do)
+		})
+	}
+	for i, item := range items {
+		w.assign(loop.Name.Value, item)
+		out = concat(out, w.stmts(c.Do))
+		w.st.dead = false
+		if !w.again(i, limit) && i+1 < len(items) {
+			w.assign(loop.Name.Value, anyOf(items[i+1:]))
+			return concat(out, w.widened(func() text { return w.stmts(c.Do) }))
+		}
+	}
+	return out
+}
+
+func (w *walker) loopItems(loop *syntax.WordIter) []text {
+	if !loop.InPos.IsValid() {
+		return w.positionals()
+	}
+	ways := w.fields(loop.Items)
+	var items []text
+	for _, f := range longest(ways) {
+		t := f.t
+		if f.glob {
+			t = w.globbed(t)
+		}
+		items = append(items, t)
+	}
+	for _, way := range ways {
+		for i, f := range way {
+			if i < len(items) {
+				items[i] = union(items[i], f.t)
+			}
+		}
+	}
+	return items
+}
+
+func longest(ways []fields) fields {
+	out := ways[0]
+	for _, way := range ways[1:] {
+		if len(way) > len(out) {
+			out = way
+		}
+	}
+	return out
+}
+
+// globbed is what a file name pattern expands to: names that nobody knows
+// here, with the pattern's own beginning.
+func (w *walker) globbed(t text) text {
+	var out []string
+	for _, s := range t.all() {
+		if i := strings.IndexAny(s, "*?["); i >= 0 {
+			s = s[:i] + hole
+		}
+		out = with(out, s)
+	}
+	return text{out, t.from}
+}
+
+func numeric(items []text) bool {
+	for _, item := range items {
+		s, ok := item.one()
+		if !ok || digits(s, len(s), 10) < len(s) {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *walker) forArith(c *syntax.ForClause, loop *syntax.CStyleLoop) text {
+	w.arith(loop.Init)
+	if loop.Cond == nil {
+		w.infinite(c, nil, c.Do)
+	}
+	return w.iterate(c.Do, func() tri {
+		if loop.Cond == nil {
+			return unsure
+		}
+		n, ok := w.arith(loop.Cond)
+		if !ok {
+			return unsure
+		}
+		return sure(n != 0)
+	}, func() { w.arith(loop.Post) })
+}
+
+func (w *walker) whileClause(c *syntax.WhileClause) text {
+	w.infinite(c, c.Cond, c.Do)
+	endless := constantly(c.Cond, !c.Until)
+	var cond text
+	out := w.iterate(c.Do, func() tri {
+		cond = concat(cond, w.stmts(c.Cond))
+		if endless {
+			return unsure
+		}
+		if c.Until {
+			w.negate()
+		}
+		return w.status
+	}, func() {})
+	w.status = unsure
+	return concat(cond, out)
+}
+
+// iterate unrolls a loop while its condition is certain, and widens it from
+// where it is not.
+func (w *walker) iterate(body []*syntax.Stmt, cond func() tri, post func()) text {
+	w.repeat++
+	defer func() { w.repeat-- }()
+	var out text
+	for n := 0; ; n++ {
+		switch hold := cond(); {
+		case hold == fails && n > 0:
+			return out
+		case hold == fails: // never entered, as far as this can tell
+			st, _ := w.branch(func() text { return w.stmts(body) })
+			_ = st
+			return out
+		case hold == succeeds && w.again(n, maxUnroll):
+			out = concat(out, w.stmts(body))
+			if w.st.dead {
+				w.st.dead = false
+				return out
+			}
+			post()
+			continue
+		}
+		return concat(out, w.widened(func() text {
+			t := w.stmts(body)
+			post()
+			cond()
+			return t
+		}))
+	}
+}
+
+// widened walks the body of a loop that runs an unknown number of times: once
+// as it is, and, where it changes variables, once more with those unknown.
+func (w *walker) widened(body func() text) text {
+	st, out := w.branch(body)
+	changed := w.widen(st)
+	st.dead = false
+	w.st.join(w.st, st)
+	w.enter(w.st)
+	if !changed || w.unrolled >= maxUnrolled {
+		return union(out, concat(out, opaque(out.from...)))
+	}
+	w.unrolled += 2
+	again, more := w.branch(body)
+	w.widen(again)
+	again.dead = false
+	w.st.join(w.st, again)
+	w.enter(w.st)
+	return concat(out, concat(more, opaque()))
+}
+
+// widen makes what a loop's body changed unknown, beside what it is after one
+// round.
+func (w *walker) widen(st *state) bool {
+	changed := false
+	for name, v := range st.vars.own {
+		old := w.st.vars.get(name)
+		if v == nil || old == v || old != nil && v.scalar().equal(old.scalar()) && len(v.words()) == len(old.words()) {
+			continue
+		}
+		changed = true
+		m := *mergeVar(old, v)
+		m.val = union(m.scalar(), opaque(m.scalar().from...))
+		if m.isArray {
+			m.list = append(m.list[:len(m.list):len(m.list)], opaque())
+		}
+		st.vars.own[name] = &m
+	}
+	return changed
+}
+
+// constantly reports a condition that never changes.
+func constantly(cond []*syntax.Stmt, truth bool) bool {
+	if len(cond) != 1 || len(cond[0].Redirs) > 0 {
+		return false
+	}
+	want := truth != cond[0].Negated
+	switch c := cond[0].Cmd.(type) {
+	case *syntax.CallExpr:
+		if len(c.Args) == 0 {
+			return false
+		}
+		name, _ := plain(c.Args[0])
+		arg := ""
+		if len(c.Args) > 1 {
+			arg, _ = plain(c.Args[1])
+		}
+		switch {
+		case name == "true" || name == ":" || name == "[" && arg == "1" || name == "test" && arg == "1":
+			return want
+		case name == "false":
+			return !want
+		}
+	case *syntax.ArithmCmd:
+		if word, ok := c.X.(*syntax.Word); ok {
+			n, isNumber := parseInt(word.Lit())
+			return isNumber && (n != 0) == want
+		}
+	}
+	return false
+}
+
+// infinite reports a loop without an end, and what costs in it.
+func (w *walker) infinite(loop syntax.Node, cond, body []*syntax.Stmt) {
+	if cond != nil {
+		until := false
+		if c, ok := loop.(*syntax.WhileClause); ok {
+			until = c.Until
+		}
+		if !constantly(cond, !until) {
+			return
+		}
+	}
+	f := costs{}
+	for _, s := range body {
+		syntax.Walk(s, f.see)
+	}
+	if f.leaves {
+		return
+	}
+	w.shape(facts.StructInfiniteLoop, f.String(), w.pos(loop))
+	if f.writes {
+		w.shape(facts.StructLoopWrite, f.String(), w.pos(loop))
+	}
+}
+
+// costs is what the body of an endless loop does.
+type costs struct{ leaves, background, writes, sleeps bool }
+
+func (f *costs) see(n syntax.Node) bool {
+	switch n := n.(type) {
+	case *syntax.Stmt:
+		f.background = f.background || n.Background
+		for _, r := range n.Redirs {
+			target := r.Word.Lit()
+			out := r.Op == syntax.RdrOut || r.Op == syntax.AppOut || r.Op == syntax.RdrClob || r.Op == syntax.RdrAll || r.Op == syntax.AppAll
+			f.writes = f.writes || out && !strings.HasPrefix(target, "/dev/")
+		}
+	case *syntax.FuncDecl:
+		return false
+	case *syntax.CallExpr:
+		if len(n.Args) > 0 {
+			switch name, _ := plain(n.Args[0]); name {
+			case "break", "exit", "return", "exec":
+				f.leaves = true
+			case "sleep", "read", "wait", "inotifywait":
+				f.sleeps = true
+			}
+		}
+	}
+	return true
+}
+
+// String lists the costs, the worst first.
+func (f *costs) String() string {
+	var out []string
+	if f.background {
+		out = append(out, "background")
+	}
+	if f.writes {
+		out = append(out, "write")
+	}
+	if f.sleeps {
+		out = append(out, "sleep")
+	}
+	if out == nil {
+		return "busy"
+	}
+	return strings.Join(out, ",")
+}

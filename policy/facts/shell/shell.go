@@ -1,0 +1,221 @@
+package shell
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+)
+
+// Extractor reads shell scripts. It holds nothing of a scan and may be used by
+// many goroutines.
+type Extractor struct {
+	tables   *facts.Tables
+	builtins map[string]func(*walker, *invocation) text
+	specials map[string]func(*walker, *invocation) (text, bool)
+}
+
+var _ facts.Extractor = (*Extractor)(nil)
+
+// New returns the extractor of shell scripts. The tables are read only.
+func New(tables *facts.Tables) *Extractor {
+	return &Extractor{tables: tables, builtins: builtins(), specials: specials()}
+}
+
+// walker is the abstract interpreter of one text and of those that it evaluates
+// itself.
+type walker struct {
+	b      *facts.Builder
+	x      *Extractor
+	tables *facts.Tables
+	st     *state
+	in     *stream
+	fds    map[string]text // files that exec opened, by descriptor
+	calls  []frame
+	inside []string // never changed in place: if, while, function:NAME, outermost first
+	status tri
+	last   text // the last argument of the last command, $_
+
+	traps    []pending
+	reported map[string]bool
+	memo     map[string]facts.Value
+	declared []*function
+	aliasing map[string]bool
+	renamed  map[string]string // copies of programs, by path
+
+	forks            int // pipelines and background jobs around this place
+	maybe            int // branches around this place
+	repeat           int // loops and calls around this place: facts may come twice
+	unrolled         int
+	plainRedirection redirection // none
+	steps            int
+	exhausted        bool
+	told             bool
+	capture          int // whether what commands print is of use
+	files            int // temporary files made
+	arithDepth       int
+	substs           int
+	stages           []bool // for each pipeline around: a stage called a running function
+}
+
+// pending is code that runs later.
+type pending struct {
+	code text
+	via  string
+	pos  facts.Pos
+}
+
+// tri is an exit status as far as it is known.
+type tri int8
+
+const (
+	unsure tri = iota
+	succeeds
+	fails
+)
+
+func sure(ok bool) tri {
+	if ok {
+		return succeeds
+	}
+	return fails
+}
+
+// errUnparsable says that a text is no shell script of any dialect.
+var errUnparsable = errors.New("not a shell script")
+
+// Extract implements [facts.Extractor]. Text that no dialect can parse is
+// walked as far as it parses.
+func (e *Extractor) Extract(ctx context.Context, src []byte, b *facts.Builder) error {
+	w := &walker{
+		b: b, x: e, tables: e.tables, st: newState(), in: &stream{}, fds: map[string]text{},
+		reported: map[string]bool{}, memo: map[string]facts.Value{}, aliasing: map[string]bool{}, renamed: map[string]string{},
+	}
+	w.st.cwd = b.Cwd()
+	w.st.arg0 = concat(concat(w.cwd(), lit("/")), opaque(fromSelf))
+	err := w.script(src)
+	w.finish()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// script walks a whole text in the current state.
+func (w *walker) script(src []byte) error {
+	stmts, err := parse(src)
+	w.stmts(stmts)
+	if err != nil {
+		w.b.SyntaxErrors(1)
+	}
+	return err
+}
+
+// finish runs what waits for the end, and reads the functions that nothing
+// called.
+func (w *walker) finish() {
+	for len(w.traps) > 0 {
+		traps := w.traps
+		w.traps = nil
+		for _, p := range traps {
+			w.aside(func() { w.evalText(p.via, p.code, p.pos, false) })
+		}
+		if len(w.reported) > maxWords {
+			return
+		}
+	}
+	for i := 0; i < len(w.declared); i++ {
+		if f := w.declared[i]; !f.called {
+			w.aside(func() {
+				w.st.dead = false
+				w.callFunction(f, nil, opaque("param"), true)
+			})
+		}
+	}
+}
+
+// aside runs f in a copy of the state, as a subshell would.
+func (w *walker) aside(f func()) {
+	old, in := w.st, w.in
+	w.st = old.clone()
+	f()
+	w.enter(old)
+	w.in = in
+}
+
+// enter makes st the current state.
+func (w *walker) enter(st *state) {
+	w.st = st
+	w.b.SetCwd(st.cwd)
+}
+
+// use makes b the builder that facts go to.
+func (w *walker) use(b *facts.Builder) {
+	w.b = b
+	b.SetCwd(w.st.cwd)
+}
+
+func (w *walker) cwd() text {
+	if w.st.cwd == "" {
+		return opaque()
+	}
+	return lit(w.st.cwd)
+}
+
+func (w *walker) pos(n syntax.Node) facts.Pos {
+	p, q := n.Pos(), n.End()
+	return facts.Pos{Line: int(p.Line()), Col: int(p.Col()), EndLine: int(q.Line()), EndCol: int(q.Col())}
+}
+
+// readEnv reports the use of a variable that the script did not set, once.
+func (w *walker) readEnv(name string, pos facts.Pos) {
+	if !w.reported["env "+name] {
+		w.reported["env "+name] = true
+		w.b.Env("read", facts.Text(name), facts.Value{}, pos)
+	}
+}
+
+var dialects = []syntax.LangVariant{syntax.LangBash, syntax.LangMirBSDKorn, syntax.LangPOSIX, syntax.LangZsh}
+
+// parse tries the dialects in turn. Where none parses the text, it returns the
+// statements of the longest prefix that one of them could.
+func parse(src []byte) ([]*syntax.Stmt, error) {
+	if i := slices.Index(src, 0); i >= 0 {
+		src = bytes.ReplaceAll(src, []byte{0}, nil)
+	}
+	var best []*syntax.Stmt
+	end := uint(0)
+	for _, d := range dialects {
+		stmts, err := parseAs(src, d)
+		if err == nil {
+			return stmts, nil
+		}
+		if n := len(stmts); n > 0 && stmts[n-1].End().Offset() > end {
+			best, end = stmts, stmts[n-1].End().Offset()
+		}
+	}
+	return best, errUnparsable
+}
+
+func parseAs(src []byte, d syntax.LangVariant) (stmts []*syntax.Stmt, err error) {
+	defer func() {
+		if recover() != nil { // a fault in the parser costs this text, not the scanner
+			err = errUnparsable
+		}
+	}()
+	for s, err := range syntax.NewParser(syntax.Variant(d)).StmtsSeq(bytes.NewReader(src)) {
+		if err != nil {
+			return stmts, err
+		}
+		stmts = append(stmts, s)
+	}
+	return stmts, nil
+}
+
+// base is the last element of a path.
+func base(s string) string { return s[strings.LastIndexByte(s, '/')+1:] }

@@ -1,0 +1,175 @@
+package policy
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"sync/atomic"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/rego"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// Policy judges. It is safe for concurrent use; a nil one refuses everything.
+type Policy struct {
+	c    Config
+	snap atomic.Pointer[snapshot]
+	// cache belongs to all snapshots: its keys name the revision.
+	cache *cache
+}
+
+// Load reads and prepares the rules. Its errors are [sandbox.Invalid] and name
+// the file.
+func Load(ctx context.Context, c Config) (*Policy, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s, err := loadSnapshot(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	p := &Policy{c: c, cache: newCache(c.CacheSize)}
+	p.snap.Store(s)
+	return p, nil
+}
+
+// Reload reads everything again. On an error the old rules stay.
+func (p *Policy) Reload(ctx context.Context) error {
+	s, err := loadSnapshot(ctx, p.c)
+	if err != nil {
+		return err
+	}
+	p.snap.Store(s)
+	return nil
+}
+
+// Revision names the rules and data that are in use.
+func (p *Policy) Revision() string {
+	if p == nil || p.snap.Load() == nil {
+		return ""
+	}
+	return p.snap.Load().revision
+}
+
+// Rules lists the shipped rules and the blacklist, by id.
+func (p *Policy) Rules() []Rule {
+	s := p.snap.Load()
+	out := make([]Rule, 0, len(s.rules))
+	for _, id := range sortedKeys(s.rules) {
+		out = append(out, s.rules[id])
+	}
+	return out
+}
+
+// Judge scans a text and decides. It always has an answer: what goes wrong on
+// the way makes that stricter, never milder.
+func (p *Policy) Judge(ctx context.Context, r Request) sandbox.Decision {
+	if p == nil || p.snap.Load() == nil {
+		return refusal("", "no policy is loaded")
+	}
+	s := p.snap.Load()
+	if p.c.Scanner == nil {
+		return refusal(s.revision, "no scanner is configured")
+	}
+	sum := sha256.Sum256(r.Code)
+	key := cacheKey{revision: s.revision, lang: facts.ParseLang(r.Language), digest: sum, file: r.File}
+	if len(r.Context) == 0 {
+		if d, ok := p.cache.get(key, p.c.Now()); ok {
+			return d
+		}
+	}
+	scanCtx, cancel := context.WithTimeout(ctx, p.c.ScanTimeout)
+	defer cancel()
+	doc, err := p.c.Scanner.Scan(scanCtx, facts.Request{Lang: key.lang, Code: r.Code, Owner: r.Owner, Calls: s.uses("calls")})
+	failed := err != nil || doc == nil
+	if failed {
+		doc = opaqueDocument(r, hex.EncodeToString(sum[:]), err)
+	} else if doc.Meta.SHA256 != hex.EncodeToString(sum[:]) {
+		failed = true
+		doc = opaqueDocument(r, hex.EncodeToString(sum[:]), sandbox.Errorf(sandbox.Internal, "the scanner answered for another text"))
+	}
+	d, sure := s.decide(ctx, p.c, doc, r)
+	if sure && !failed && len(r.Context) == 0 {
+		p.cache.put(key, d, s.nextExpiry(p.c.Now()))
+	}
+	return d
+}
+
+// Decide judges facts that are there already.
+func (p *Policy) Decide(ctx context.Context, doc *facts.Document, r Request) sandbox.Decision {
+	if p == nil || p.snap.Load() == nil {
+		return refusal("", "no policy is loaded")
+	}
+	d, _ := p.snap.Load().decide(ctx, p.c, doc, r)
+	return d
+}
+
+// refusal is the decision of a policy that cannot decide.
+func refusal(revision, why string) sandbox.Decision {
+	return sandbox.Decision{Verdict: sandbox.Deny, Level: sandbox.Critical, PolicyRevision: revision, Findings: []sandbox.Finding{{
+		ID: "SBX-POLICY", Title: "The policy could not decide", Severity: sandbox.Critical, Category: "policy", Verdict: sandbox.Deny,
+		Message: why, Remediation: "Mend the policy's rules and data; `caisson policy test` names what is wrong.",
+	}}}
+}
+
+// opaqueDocument stands for a text that could not be scanned.
+func opaqueDocument(r Request, digest string, err error) *facts.Document {
+	detail := "no facts"
+	if err != nil {
+		detail = err.Error()
+	}
+	lang := facts.ParseLang(r.Language)
+	return &facts.Document{Meta: facts.Meta{Lang: lang, SHA256: digest, Bytes: len(r.Code)},
+		Dynamic: []facts.Dynamic{{At: facts.At{Lang: lang}, Kind: facts.DynOpaque, Detail: detail}}}
+}
+
+// decide evaluates the rules; sure is false where that failed.
+func (s *snapshot) decide(ctx context.Context, c Config, doc *facts.Document, r Request) (d sandbox.Decision, sure bool) {
+	now := c.Now()
+	in := &inputBuilder{uses: s.uses}
+	input, err := in.build(doc, r.Context, now)
+	if err != nil {
+		return refusal(s.revision, "build input: "+err.Error()), false
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	rs, err := s.query.Eval(ctx, rego.EvalParsedInput(input), rego.EvalTime(now))
+	if err != nil {
+		return refusal(s.revision, "evaluate rules: "+err.Error()), false
+	}
+	if len(rs) != 1 || len(rs[0].Expressions) != 1 {
+		return refusal(s.revision, "the rules gave no answer"), false
+	}
+	raw, ok := rs[0].Expressions[0].Value.([]any)
+	if !ok {
+		return refusal(s.revision, "the rules gave an answer that is not a set of findings"), false
+	}
+	found := make([]sandbox.Finding, 0, len(raw))
+	for _, e := range raw {
+		f, err := s.finding(e, in.places)
+		if err != nil {
+			return refusal(s.revision, err.Error()), false
+		}
+		if !s.rules[f.ID].Deny && s.waived(f.ID, doc.Meta.SHA256, now) {
+			continue
+		}
+		f.File = r.File
+		found = append(found, f)
+	}
+	return s.sum(found), true
+}
+
+// nextExpiry is when a waiver's end may change a decision.
+func (s *snapshot) nextExpiry(now time.Time) time.Time {
+	var next time.Time
+	for _, w := range s.waivers {
+		if w.Expires.After(now) && (next.IsZero() || w.Expires.Before(next)) {
+			next = w.Expires
+		}
+	}
+	return next
+}

@@ -1,0 +1,238 @@
+package scanner_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caisson-dev/caisson/policies"
+	"github.com/caisson-dev/caisson/policy/facts"
+	"github.com/caisson-dev/caisson/policy/scanner"
+	"github.com/caisson-dev/caisson/policy/tables"
+	"github.com/caisson-dev/caisson/sandbox"
+
+	"context"
+)
+
+// TestMain is also the scanners that misbehave: CAISSON_FAKE names how.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "fake-") {
+		fake(os.Args[1])
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// fake is a scanner that was taken over.
+func fake(how string) {
+	var h scanner.Hello
+	if err := scanner.ReadFrame(os.Stdin, scanner.MaxHello, &h); err != nil {
+		os.Exit(3)
+	}
+	ready := scanner.Ready{Lockdown: scanner.Isolated}
+	if how == "fake-weak" {
+		ready.Lockdown = scanner.Limited
+	}
+	if err := scanner.WriteFrame(os.Stdout, ready); err != nil {
+		os.Exit(3)
+	}
+	for {
+		var a scanner.Ask
+		if err := scanner.ReadFrame(os.Stdin, scanner.MaxAsk, &a); err != nil {
+			os.Exit(0)
+		}
+		doc := facts.Scan(context.Background(), h.Tables, nil, h.Limits, a.Lang, a.Code)
+		doc.Dynamic, doc.Meta.Nodes = nil, 1
+		if strings.Contains(string(a.Code), "fine") {
+			how = "fake-none"
+		}
+		switch how {
+		case "fake-crash":
+			os.Exit(139)
+		case "fake-hang":
+			time.Sleep(time.Hour)
+		case "fake-id":
+			a.ID++
+		case "fake-digest":
+			doc.Meta.SHA256 = strings.Repeat("0", 64)
+		case "fake-line":
+			doc.Files = []facts.File{{At: facts.At{Pos: facts.Pos{Line: 999999}}}}
+		case "fake-flood":
+			doc.Calls = make([]facts.Call, 50000)
+		case "fake-empty":
+			doc.Meta.Nodes = 0
+		case "fake-junk":
+			_, _ = io.WriteString(os.Stdout, "\x00\x00\x00\x02{]")
+			continue
+		case "fake-huge":
+			_, _ = io.WriteString(os.Stdout, "\xff\xff\xff\xff")
+			continue
+		}
+		if err := scanner.WriteFrame(os.Stdout, scanner.Answer{ID: a.ID, Document: doc}); err != nil {
+			os.Exit(3)
+		}
+	}
+}
+
+func loadTables(t testing.TB) *facts.Tables {
+	t.Helper()
+	tb, err := tables.Load(policies.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tb
+}
+
+// fakePool runs this test binary as the scanner.
+func fakePool(t *testing.T, how string) *scanner.Pool {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := filepath.Join(t.TempDir(), "caisson-scan")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nexec '"+self+"' "+how+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p, err := scanner.New(scanner.Config{Path: script, Tables: loadTables(t), Size: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Close() })
+	return p
+}
+
+func TestMisbehavingScannersAreErrors(t *testing.T) {
+	for _, how := range []string{"fake-crash", "fake-hang", "fake-id", "fake-digest", "fake-line", "fake-flood", "fake-empty", "fake-junk", "fake-huge"} {
+		t.Run(how, func(t *testing.T) {
+			p := fakePool(t, how)
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			defer cancel()
+			start := time.Now()
+			if d, err := p.Scan(ctx, facts.Request{Lang: facts.Python, Code: []byte("evil")}); err == nil {
+				t.Fatalf("accepted %+v", d)
+			}
+			if took := time.Since(start); took > time.Second {
+				t.Errorf("refused after %s", took)
+			}
+			// The next request is served by a fresh process.
+			if _, err := p.Scan(t.Context(), facts.Request{Lang: facts.Python, Code: []byte("fine")}); err != nil {
+				t.Errorf("next request: %v", err)
+			}
+		})
+	}
+}
+
+func TestRequiredLockdownIsEnforced(t *testing.T) {
+	_, err := fakePool(t, "fake-weak").Scan(t.Context(), facts.Request{Lang: facts.Python, Code: []byte("x")})
+	if !errors.Is(err, sandbox.Unavailable) {
+		t.Fatalf("a weak scanner was used: %v", err)
+	}
+}
+
+// build makes the real caisson-scan.
+func build(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "caisson-scan")
+	cmd := exec.Command("go", "build", "-o", path, "github.com/caisson-dev/caisson/cmd/caisson-scan")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Skipf("caisson-scan cannot be built here (it needs a C compiler): %v %s", err, out)
+	}
+	return path
+}
+
+func TestRealScanner(t *testing.T) {
+	p, err := scanner.New(scanner.Config{Path: build(t), Tables: loadTables(t), Size: 2, Requests: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close() //nolint:errcheck // never fails
+	ready, err := p.Warm(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("lockdown %s: %q", ready.Lockdown, ready.Steps)
+	if ready.Lockdown < scanner.Filtered {
+		t.Fatalf("lockdown %s: %q", ready.Lockdown, ready.Steps)
+	}
+	for i := range 8 { // more than one process's worth
+		doc, err := p.Scan(t.Context(), facts.Request{Lang: facts.Shell, Code: []byte("rm -rf /"), Owner: string(rune('a' + i%2))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(doc.Files) == 0 || doc.Files[0].Class != "root" {
+			t.Fatalf("%+v", doc.Files)
+		}
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Scan(t.Context(), facts.Request{Lang: facts.Shell, Code: []byte("ls")}); !errors.Is(err, sandbox.Unavailable) {
+		t.Fatalf("a closed pool scanned: %v", err)
+	}
+}
+
+func TestHostileSources(t *testing.T) {
+	p, err := scanner.New(scanner.Config{Path: build(t), Tables: loadTables(t), Size: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close() //nolint:errcheck // never fails
+	broken := strings.Repeat("def ( : [ { \" ' ) ] lambda x:\n", 8000)
+	for name, tc := range map[string]struct {
+		lang facts.Lang
+		code string
+	}{
+		"parentheses":     {facts.Python, strings.Repeat("(", 5_000_000)},
+		"substitutions":   {facts.Shell, strings.Repeat("$(", 1_000_000)},
+		"some brackets":   {facts.Shell, strings.Repeat("$(", 100_000)},
+		"broken python":   {facts.Python, broken},
+		"broken js":       {facts.JavaScript, strings.Repeat("function ( { [ ` ' \" => class ${ \n", 6000)},
+		"broken bash":     {facts.Shell, strings.Repeat("if { ( case x in $( ` \" ' <<E\n", 6000)},
+		"100 MB":          {facts.Python, strings.Repeat("x=1\n", 25_000_000)},
+		"braces":          {facts.Shell, "echo " + strings.Repeat("{a,b}", 40)},
+		"brace range":     {facts.Shell, "echo {1..100000000}"},
+		"NUL":             {facts.Python, "import os\x00\nos.system('id')"},
+		"not of prefixes": {facts.Python, strings.Repeat("not ", 60_000) + "x"},
+		"unary":           {facts.JavaScript, strings.Repeat("!", 200_000) + "x"},
+		"ternary":         {facts.JavaScript, strings.Repeat("a?", 60_000)},
+		"dots":            {facts.Python, "a" + strings.Repeat(".a", 100_000)},
+		"plus":            {facts.Python, "x='a'" + strings.Repeat("+'a'", 50_000) + "\nexec(x)"},
+		"doubling":        {facts.Python, "x='a'\n" + strings.Repeat("x=x+x\n", 500) + "exec(x)"},
+		"ifs":             {facts.Shell, strings.Repeat("if true; then ", 15_000)},
+		"heredocs":        {facts.Shell, strings.Repeat("cat <<A\n", 20_000)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 900*time.Millisecond)
+			defer cancel()
+			start := time.Now()
+			doc, err := p.Scan(ctx, facts.Request{Lang: tc.lang, Code: []byte(tc.code)})
+			took := time.Since(start)
+			if took > 1500*time.Millisecond {
+				t.Errorf("took %s", took)
+			}
+			if err == nil && len(doc.Dynamic) == 0 && name != "braces" && name != "brace range" && name != "dots" && name != "not of prefixes" && name != "unary" && name != "ternary" {
+				t.Errorf("nothing says that this is doubtful: %+v", doc.Meta)
+			}
+			if _, err := p.Scan(t.Context(), facts.Request{Lang: facts.Shell, Code: []byte("ls")}); err != nil {
+				t.Errorf("next request: %v", err)
+			}
+		})
+	}
+}
+
+func FuzzReadFrame(f *testing.F) {
+	f.Add([]byte("\x00\x00\x00\x02{}"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var a scanner.Answer
+		if err := scanner.ReadFrame(strings.NewReader(string(b)), 1<<16, &a); err == nil && len(b) < 6 {
+			t.Fatal("a frame of nothing was read")
+		}
+	})
+}

@@ -1,0 +1,143 @@
+package scanner
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// process is one running caisson-scan. One goroutine uses it at a time.
+type process struct {
+	c        Config
+	cmd      *exec.Cmd
+	in       io.WriteCloser
+	out      *bufio.Reader
+	ready    Ready
+	owner    string
+	requests int
+	bytes    int
+	once     sync.Once
+}
+
+// start runs a scanner and waits until it is locked down. Where the kernel
+// grants no namespaces, it runs without.
+func start(ctx context.Context, c Config) (*process, error) {
+	var last error
+	for _, attr := range attempts() {
+		p, err := launch(c, attr)
+		if err != nil {
+			last = err
+			continue
+		}
+		done := make(chan error, 1)
+		go func() { done <- p.greet(attr != nil && attr.Cloneflags != 0) }()
+		timer := time.NewTimer(c.Start)
+		defer timer.Stop()
+		select {
+		case err = <-done:
+		case <-timer.C:
+			err = sandbox.Errorf(sandbox.TimedOut, "the scanner did not start within %s", c.Start)
+		case <-ctx.Done():
+			err = sandbox.Errorf(sandbox.TimedOut, "start scanner: %w", context.Cause(ctx))
+		}
+		if err == nil {
+			return p, nil
+		}
+		p.kill()
+		if ctx.Err() != nil || errors.Is(err, sandbox.TimedOut) {
+			return nil, err
+		}
+		last = err
+	}
+	return nil, sandbox.Errorf(sandbox.Unavailable, "start scanner %s: %w", c.Path, last).WithHint("`caisson doctor` shows what this machine allows")
+}
+
+func launch(c Config, attr *syscall.SysProcAttr) (*process, error) {
+	cmd := exec.Command(c.Path)
+	cmd.Env = []string{"GOMAXPROCS=2", "GOTRACEBACK=none"}
+	cmd.Dir = "/"
+	cmd.SysProcAttr = attr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, errors.Join(err, in.Close())
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return &process{c: c, cmd: cmd, in: in, out: bufio.NewReaderSize(out, 64<<10)}, nil
+}
+
+func (p *process) greet(namespaces bool) error {
+	if err := WriteFrame(p.in, Hello{Tables: p.c.Tables, Limits: p.c.Limits, Namespaces: namespaces, Require: p.c.Require}); err != nil {
+		return err
+	}
+	if err := ReadFrame(p.out, 64<<10, &p.ready); err != nil {
+		return err
+	}
+	if p.ready.Error != "" {
+		return sandbox.Errorf(sandbox.Unsupported, "%s", p.ready.Error)
+	}
+	if p.ready.Lockdown < p.c.Require {
+		return sandbox.Errorf(sandbox.Unsupported, "the scanner is %s, %s is required", p.ready.Lockdown, p.c.Require)
+	}
+	return nil
+}
+
+// scan asks for one text's facts. After an error the process must be killed.
+func (p *process) scan(ctx context.Context, r facts.Request) (*facts.Document, error) {
+	p.requests++
+	p.bytes += len(r.Code)
+	ask := Ask{ID: uint64(p.requests), Lang: r.Lang, Code: r.Code, Millis: 10_000, Calls: r.Calls}
+	if d, ok := ctx.Deadline(); ok {
+		// The scanner gives up a little earlier, so that its answer arrives.
+		ask.Millis = max(1, time.Until(d).Milliseconds()*8/10)
+	}
+	type result struct {
+		a   Answer
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		var res result
+		if res.err = WriteFrame(p.in, ask); res.err == nil {
+			res.err = ReadFrame(p.out, MaxAnswer, &res.a)
+		}
+		done <- res
+	}()
+	select {
+	case res := <-done:
+		if res.err != nil {
+			return nil, sandbox.Errorf(sandbox.Internal, "the scanner ended: %w", res.err)
+		}
+		if err := validate(&res.a, ask, p.c.Limits); err != nil {
+			return nil, sandbox.Errorf(sandbox.Internal, "the scanner's answer is not valid: %w", err)
+		}
+		return res.a.Document, nil
+	case <-ctx.Done():
+		p.kill() // ends the goroutine above too
+		<-done
+		return nil, sandbox.Errorf(sandbox.TimedOut, "the scan took too long: %w", context.Cause(ctx))
+	}
+}
+
+// kill ends the process and waits for it. It may be called twice.
+func (p *process) kill() {
+	p.once.Do(func() {
+		// Errors here say that it has ended already, which is what is wanted.
+		_ = p.in.Close()
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait()
+	})
+}

@@ -1,0 +1,271 @@
+package policy
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+	"github.com/open-policy-agent/opa/v1/storage/inmem"
+	"gopkg.in/yaml.v3"
+
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+const (
+	query        = "data.caisson.main.findings"
+	maxModule    = 256 << 10
+	maxUserFiles = 200
+)
+
+// snapshot is one prepared rule set with its data. It is never altered.
+type snapshot struct {
+	revision string
+	query    rego.PreparedEvalQuery
+	rules    map[string]Rule
+	settings settings
+	waivers  []Waiver
+	// parts of the input that some rule looks at; "" is all of them.
+	parts map[string]bool
+}
+
+// uses reports whether a rule looks at a part of the input.
+func (s *snapshot) uses(part string) bool { return s.parts[part] || s.parts[""] }
+
+// partsOf finds the parts of the input that modules refer to.
+func partsOf(modules map[string]*ast.Module) map[string]bool {
+	parts := map[string]bool{}
+	for _, m := range modules {
+		ast.WalkRefs(m, func(r ast.Ref) bool {
+			if !r.HasPrefix(ast.InputRootRef) {
+				return false
+			}
+			part := ast.String("")
+			if len(r) > 1 {
+				part, _ = r[1].Value.(ast.String)
+			}
+			parts[string(part)] = true
+			return false
+		})
+	}
+	return parts
+}
+
+// settings are data/settings.yaml, as far as Go reads them.
+type settings struct {
+	Ask  sandbox.Level `yaml:"-"`
+	Deny sandbox.Level `yaml:"-"`
+
+	Thresholds struct {
+		Ask  string `yaml:"ask"`
+		Deny string `yaml:"deny"`
+	} `yaml:"thresholds"`
+	// Severity replaces the severity of rules, by id; a rule of the blacklist
+	// keeps its own.
+	Severity map[string]string `yaml:"severity"`
+}
+
+// capabilities are OPA's without network, clock, randomness, files and
+// reflection on the engine itself.
+func capabilities() *ast.Capabilities {
+	c := ast.CapabilitiesForThisVersion()
+	c.AllowNet = []string{}
+	c.Builtins = slices.DeleteFunc(c.Builtins, func(b *ast.Builtin) bool {
+		switch b.Name {
+		case "rego.parse_module", "trace", "print", "providers.aws.sign_req", "opa.runtime":
+			return true
+		}
+		return b.Nondeterministic
+	})
+	return c
+}
+
+// loadSnapshot reads, compiles and prepares all of a configuration.
+func loadSnapshot(ctx context.Context, c Config) (*snapshot, error) {
+	s := &snapshot{}
+	sum := sha256.New()
+	modules := map[string]*ast.Module{}
+	caps := capabilities()
+	data, err := loadData(c, sum.Write)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.readSettings(data); err != nil {
+		return nil, err
+	}
+	if err := parseModules(c.Rules, "", caps, modules, sum.Write); err != nil {
+		return nil, err
+	}
+	for _, name := range sortedKeys(c.User) {
+		before := len(modules)
+		if err := parseModules(c.User[name], name, caps, modules, sum.Write); err != nil {
+			return nil, err
+		}
+		if len(modules)-before > maxUserFiles {
+			return nil, sandbox.Errorf(sandbox.Invalid, "user rules %s: more than %d files", name, maxUserFiles)
+		}
+	}
+	s.parts = partsOf(modules)
+	comp := ast.NewCompiler().WithCapabilities(caps).WithStrict(true)
+	if comp.Compile(modules); comp.Failed() {
+		return nil, sandbox.Errorf(sandbox.Invalid, "compile rules: %w", comp.Errors)
+	}
+	if s.rules, err = catalogue(comp, data); err != nil {
+		return nil, err
+	}
+	if err := s.overrideSeverities(); err != nil {
+		return nil, err
+	}
+	s.query, err = rego.New(rego.Query(query), rego.Compiler(comp), rego.Store(inmem.NewFromObject(data)), rego.StrictBuiltinErrors(true)).PrepareForEval(ctx)
+	if err != nil {
+		return nil, sandbox.Errorf(sandbox.Invalid, "prepare rules: %w", err)
+	}
+	s.revision = hex.EncodeToString(sum.Sum(nil))[:16]
+	return s, nil
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// loadData reads the YAML that rules see as data, and that Go sees as settings
+// and waivers. The scanner's tables are no part of it but count towards the
+// revision.
+func loadData(c Config, digest func([]byte) (int, error)) (map[string]any, error) {
+	data := map[string]any{}
+	err := fs.WalkDir(c.Rules, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || path.Ext(name) != ".yaml" {
+			return err
+		}
+		from := c.Rules
+		if c.Data != nil {
+			if _, err := fs.Stat(c.Data, path.Base(name)); err == nil && !strings.HasPrefix(name, "data/apis/") {
+				from, name = c.Data, path.Base(name)
+			}
+		}
+		text, err := fs.ReadFile(from, name)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(hashWriter(digest), "%s %d\n", path.Base(name), len(text))
+		digest(text) //nolint:errcheck // a hash never fails
+		switch path.Base(name) {
+		case "settings.yaml", "blacklist.yaml", "waivers.yaml":
+		default:
+			return nil
+		}
+		var doc map[string]any
+		if err := yaml.Unmarshal(text, &doc); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		for k, v := range doc {
+			data[k] = v
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, sandbox.Errorf(sandbox.Invalid, "read policy data: %w", err)
+	}
+	return data, nil
+}
+
+type hashWriter func([]byte) (int, error)
+
+func (w hashWriter) Write(b []byte) (int, error) { return w(b) }
+
+func (s *snapshot) readSettings(data map[string]any) error {
+	text, err := yaml.Marshal(data)
+	if err != nil {
+		return sandbox.Errorf(sandbox.Internal, "settings: %w", err)
+	}
+	if err := yaml.Unmarshal(text, &s.settings); err != nil {
+		return sandbox.Errorf(sandbox.Invalid, "settings: %w", err)
+	}
+	if s.settings.Ask, err = sandbox.ParseLevel(s.settings.Thresholds.Ask); err != nil {
+		return sandbox.Errorf(sandbox.Invalid, "settings: thresholds.ask: %w", err)
+	}
+	if t := s.settings.Thresholds.Deny; t != "" {
+		if s.settings.Deny, err = sandbox.ParseLevel(t); err != nil {
+			return sandbox.Errorf(sandbox.Invalid, "settings: thresholds.deny: %w", err)
+		}
+	}
+	var w struct {
+		Waivers []Waiver `yaml:"waivers"`
+	}
+	if err := yaml.Unmarshal(text, &w); err != nil {
+		return sandbox.Errorf(sandbox.Invalid, "waivers: %w", err)
+	}
+	s.waivers = w.Waivers
+	for i, v := range s.waivers {
+		if v.Rule == "" || v.Digest == "" || v.Expires.IsZero() {
+			return sandbox.Errorf(sandbox.Invalid, "waiver %d: rule, digest and expires are required", i+1)
+		}
+	}
+	return nil
+}
+
+// parseModules parses all .rego files of a folder but the tests. Files of a
+// user bundle must be in the package caisson.user.BUNDLE.
+func parseModules(fsys fs.FS, bundle string, caps *ast.Capabilities, into map[string]*ast.Module, digest func([]byte) (int, error)) error {
+	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || path.Ext(name) != ".rego" || strings.HasSuffix(name, "_test.rego") {
+			return err
+		}
+		text, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			return err
+		}
+		if len(text) > maxModule {
+			return fmt.Errorf("%s: more than %d bytes", name, maxModule)
+		}
+		fmt.Fprintf(hashWriter(digest), "%s/%s %d\n", bundle, name, len(text))
+		digest(text) //nolint:errcheck // a hash never fails
+		m, err := ast.ParseModuleWithOpts(name, string(text), ast.ParserOptions{ProcessAnnotation: true, Capabilities: caps, RegoVersion: ast.RegoV1})
+		if err != nil {
+			return err
+		}
+		key := path.Join("rules", name)
+		if bundle != "" {
+			key = path.Join("user", bundle, name)
+			if want := "data.caisson.user." + bundle; m.Package.Path.String() != want {
+				return fmt.Errorf("%s: package is %s, must be %s", name, m.Package.Path, want)
+			}
+		}
+		into[key] = m
+		return nil
+	})
+	if err != nil {
+		return sandbox.Errorf(sandbox.Invalid, "read rules: %w", err)
+	}
+	return nil
+}
+
+// Waiver lets one rule pass for one source until it expires.
+type Waiver struct {
+	Rule    string    `yaml:"rule" json:"rule"`
+	Digest  string    `yaml:"digest" json:"digest"` // sha256 of the source, in hex
+	Expires time.Time `yaml:"expires" json:"expires"`
+	Reason  string    `yaml:"reason" json:"reason,omitempty"`
+	By      string    `yaml:"by" json:"by,omitempty"`
+}
+
+func (s *snapshot) waived(rule, digest string, now time.Time) bool {
+	for _, w := range s.waivers {
+		if w.Rule == rule && w.Digest == digest && now.Before(w.Expires) {
+			return true
+		}
+	}
+	return false
+}
