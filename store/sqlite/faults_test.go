@@ -224,7 +224,7 @@ func TestUnusable(t *testing.T) {
 	broken := func(spoil func(path string) error) string {
 		dir := t.TempDir()
 		s := open(t, dir)
-		storetest.Fill(t, s, 3000)
+		storetest.Fill(t, s, 300)
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -286,8 +286,17 @@ func TestPrivate(t *testing.T) {
 func TestOpenLarge(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	storetest.Fill(t, s, 100_000)
+	storetest.Fill(t, s, 1)
 	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "state.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.Exec(`WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
+		INSERT INTO events SELECT i, time, kind, actor, session, hex(randomblob(16)), hex(randomblob(16)), data, prev, hash FROM events, n WHERE seq = 1`)
+	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
 	const bar = 50 * time.Millisecond
