@@ -89,7 +89,7 @@ func (s *Store) Verify(ctx context.Context) (sandbox.AuditReport, error) {
 		return c.report, s.class(err, "verify the audit")
 	}
 	defer func() { _ = tx.Rollback() }() // it only reads
-	if c.last, err = readCheckpoint(tx); err != nil {
+	if c.last, err = readCheckpoint(ctx, tx); err != nil {
 		return c.report, s.class(err, "read the audit's checkpoint")
 	}
 	err = tx.QueryRowContext(ctx, "SELECT seq FROM sqlite_sequence WHERE name = 'events'").Scan(&c.issued)
@@ -178,7 +178,7 @@ func (s *Store) Prune(ctx context.Context, keep sandbox.Retention) (int64, error
 		return 0, s.class(err, "prune the audit")
 	}
 	var hash string
-	if err := tx.QueryRow("SELECT hash FROM events WHERE seq = ?", through).Scan(&hash); err != nil {
+	if err := tx.QueryRowContext(ctx, "SELECT hash FROM events WHERE seq = ?", through).Scan(&hash); err != nil {
 		return 0, s.class(err, "prune the audit")
 	}
 	m := &maker{s: s, tx: tx}
@@ -186,15 +186,15 @@ func (s *Store) Prune(ctx context.Context, keep sandbox.Retention) (int64, error
 	if err != nil {
 		return 0, err
 	}
-	if err := m.events(sandbox.Change{Events: []sandbox.Event{{Time: time.Now(), Kind: sandbox.EventAuditPruned, Actor: "caisson", Data: data}}}); err != nil {
+	if err := m.events(ctx, sandbox.Change{Events: []sandbox.Event{{Time: time.Now(), Kind: sandbox.EventAuditPruned, Actor: "caisson", Data: data}}}); err != nil {
 		return 0, err
 	}
-	n, err := m.exec("DELETE FROM events WHERE seq <= ?", through)
+	n, err := m.exec(ctx, "DELETE FROM events WHERE seq <= ?", through)
 	if err != nil {
 		return 0, err
 	}
 	for key, v := range map[string]string{"pruned_seq": strconv.FormatInt(through, 10), "pruned_hash": hash} {
-		if _, err := m.exec("INSERT OR REPLACE INTO meta VALUES (?, ?)", key, v); err != nil {
+		if _, err := m.exec(ctx, "INSERT OR REPLACE INTO meta VALUES (?, ?)", key, v); err != nil {
 			return 0, err
 		}
 	}
