@@ -204,10 +204,7 @@ func (m *Manager) begin(ctx context.Context, l *live, r *resolved, d sandbox.Dec
 
 // finish writes down how an exec ended.
 func (m *Manager) finish(ctx context.Context, l *live, r *resolved, out client.Outcome) error {
-	return m.recordLate(ctx, sandbox.Change{
-		DeleteExecs: []sandbox.ID{r.id},
-		Events:      []sandbox.Event{endedEvent(r.id, l.id(), r.run.Session, out.Exit, out.Usage, out.Stdout, out.Stderr)},
-	})
+	return m.closeExec(ctx, sandbox.ExecRecord{ID: r.id, Session: r.run.Session, Sandbox: l.id()}, out)
 }
 
 // neverBegan writes down that an exec that was announced did not begin.

@@ -135,8 +135,10 @@ func deniedEvent(r *resolved, d sandbox.Decision, session string) sandbox.Event 
 
 // lock takes the lock of a name, over all processes of this state folder.
 func (m *Manager) lock(ctx context.Context, name string) (func(), error) {
-	return filelock.Lock(ctx, filepath.Join(m.cfg.LockDir, name))
+	return filelock.Lock(ctx, m.lockPath(name))
 }
+
+func (m *Manager) lockPath(name string) string { return filepath.Join(m.cfg.LockDir, name) }
 
 // ownerPrefix begins the owner of what a session holds: it belongs to the state
 // folder that remembers it, and to no process.

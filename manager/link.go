@@ -73,15 +73,20 @@ func (m *Manager) connect(ctx context.Context, v sandbox.SessionView, b sandbox.
 	if err != nil {
 		return nil, err
 	}
+	if b.State == sandbox.StateGone {
+		return nil, sandbox.Errorf(sandbox.Unavailable, "sandbox %s: %w", b.ID.Short(), errEnded)
+	}
 	inst, err := m.cfg.Runtime.Attach(ctx, h)
+	if errors.Is(err, sandbox.NotFound) {
+		return nil, sandbox.Errorf(sandbox.NotFound, "%w: %w", errEnded, err)
+	}
 	if err != nil {
 		return nil, err
 	}
-	conn, err := inst.Dial(ctx)
-	if err != nil {
-		return nil, err
+	c, err := greetAgain(ctx, inst, b)
+	if errors.Is(err, sandbox.Unavailable) {
+		return nil, whether(ctx, inst, err)
 	}
-	c, err := client.New(ctx, conn, client.Config{Secret: b.Secret, Lease: client.Lease{ID: b.ID, Keep: true}})
 	if err != nil {
 		return nil, err
 	}
@@ -136,28 +141,59 @@ func (m *Manager) boxFor(ctx context.Context, v sandbox.SessionView, lang sandbo
 			return l, false, err
 		}
 	}
-	if old != nil {
+	if old != nil && old.State != sandbox.StateGone {
 		// We hold the lock: one that is still being made has lost its maker.
 		if err := m.giveUp(ctx, v, *old, "it had ended"); err != nil {
 			return nil, false, err
 		}
 	}
-	l, err = m.makeBox(ctx, v, lang)
+	l, err = m.makeBox(ctx, v, lang, old)
 	return l, old != nil && old.State != sandbox.StateCreating, err
 }
 
-// ended reports whether an error says that a sandbox is not there any more.
-func ended(err error) bool {
-	return errors.Is(err, sandbox.Unavailable) || errors.Is(err, sandbox.NotFound)
+// errEnded is in the error of a connection to what is not there any more. An
+// agent that does not answer, or an engine that does not, says no such thing.
+var errEnded = errors.New("the sandbox has ended")
+
+func ended(err error) bool { return errors.Is(err, errEnded) }
+
+// greetAgain speaks to an agent that is ours already.
+func greetAgain(ctx context.Context, inst runtimes.Instance, b sandbox.SandboxRecord) (*client.Client, error) {
+	conn, err := inst.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return client.New(ctx, conn, client.Config{Secret: b.Secret, Lease: client.Lease{ID: b.ID, Keep: true}})
+}
+
+// whether asks the runtime if a sandbox whose agent cannot be reached has ended.
+// What still runs is nobody's to give up.
+func whether(ctx context.Context, inst runtimes.Instance, unreached error) error {
+	ctx, cancel := context.WithTimeout(ctx, explainPatience)
+	defer cancel()
+	exit, err := inst.Wait(ctx)
+	switch {
+	case err == nil:
+		return sandbox.Errorf(sandbox.Unavailable, "%w: %s", errEnded, exit.Cause)
+	case ctx.Err() != nil:
+		return sandbox.Errorf(sandbox.Unavailable, "its agent does not answer: %w", unreached).
+			WithHint("try again; if it stays so, end its sandbox with docker rm -f, and the next use makes a new one")
+	}
+	return errors.Join(err, unreached)
 }
 
 func findBox(v sandbox.SessionView, language string) *sandbox.SandboxRecord {
+	var gone *sandbox.SandboxRecord
 	for i := range v.Sandboxes {
-		if v.Sandboxes[i].Language == language {
-			return &v.Sandboxes[i]
+		b := &v.Sandboxes[i]
+		if b.Language == language && b.State != sandbox.StateGone {
+			return b
+		}
+		if b.Language == language {
+			gone = b
 		}
 	}
-	return nil
+	return gone
 }
 
 // giveUp destroys a session's sandbox and ends what ran in it.
@@ -165,28 +201,36 @@ func (m *Manager) giveUp(ctx context.Context, v sandbox.SessionView, b sandbox.S
 	if err := m.destroyBox(ctx, b); err != nil {
 		return err
 	}
-	change := sandbox.Change{DeleteSandboxes: []sandbox.ID{b.ID}}
 	for _, e := range v.Execs {
 		if e.Sandbox != b.ID || !e.Ended.IsZero() {
 			continue
 		}
-		e.Ended, e.Exit = m.cfg.Now().UTC(), sandbox.Exit{Code: 137, Reason: sandbox.ReasonInfra, Cause: "its sandbox was given up: " + why}
-		change.Events = append(change.Events, endedEvent(e.ID, b.ID, v.Name, e.Exit, sandbox.Usage{}, 0, 0))
-		if e.Background {
-			change.PutExecs = append(change.PutExecs, e)
-		} else {
-			change.DeleteExecs = append(change.DeleteExecs, e.ID)
+		exit := sandbox.Exit{Code: 137, Reason: sandbox.ReasonInfra, Cause: "its sandbox was given up: " + why}
+		if err := m.closeExec(ctx, e, client.Outcome{Exit: exit}); err != nil {
+			return err
 		}
 	}
-	change.Events = append(change.Events, sandbox.Event{
+	change := sandbox.Change{DeleteSandboxes: []sandbox.ID{b.ID}, Events: []sandbox.Event{{
 		Kind: sandbox.EventSandboxRemoved, Session: v.Name, Sandbox: b.ID, Data: data(map[string]string{"why": why}),
-	})
+	}}}
+	if b.State == sandbox.StateReady || b.State == sandbox.StatePaused {
+		// What stood there stays known, so that the next use says that it was
+		// replaced.
+		for _, to := range []sandbox.State{sandbox.StateStopping, sandbox.StateGone} {
+			var err error
+			if b.State, err = b.State.Next(to); err != nil {
+				return err
+			}
+		}
+		change.DeleteSandboxes, change.PutSandboxes = nil, []sandbox.SandboxRecord{b}
+	}
 	return m.recordLate(ctx, change)
 }
 
 // makeBox makes a sandbox of a session. It is written down before it is made,
 // so that no death in between leaves what nobody knows.
-func (m *Manager) makeBox(ctx context.Context, v sandbox.SessionView, lang sandbox.Language) (*link, error) {
+// The one that it replaces is forgotten once it stands.
+func (m *Manager) makeBox(ctx context.Context, v sandbox.SessionView, lang sandbox.Language, old *sandbox.SandboxRecord) (*link, error) {
 	ref := lang.Image
 	if v.Image != "" && lang.Name == v.Language {
 		ref = v.Image
@@ -220,7 +264,7 @@ func (m *Manager) makeBox(ctx context.Context, v sandbox.SessionView, lang sandb
 	}}}); err != nil {
 		return nil, err
 	}
-	l, err := m.createBox(ctx, v, b, plan)
+	l, err := m.createBox(ctx, v, b, plan, old)
 	if err != nil {
 		undo := m.recordLate(ctx, sandbox.Change{DeleteSandboxes: []sandbox.ID{id}, Events: []sandbox.Event{{
 			Kind: sandbox.EventSandboxFailed, Session: v.Name, Sandbox: id, Data: data(map[string]string{"error": err.Error()}),
@@ -230,7 +274,7 @@ func (m *Manager) makeBox(ctx context.Context, v sandbox.SessionView, lang sandb
 	return m.keepLink(l)
 }
 
-func (m *Manager) createBox(ctx context.Context, v sandbox.SessionView, b sandbox.SandboxRecord, plan runtimes.Plan) (_ *link, err error) {
+func (m *Manager) createBox(ctx context.Context, v sandbox.SessionView, b sandbox.SandboxRecord, plan runtimes.Plan, old *sandbox.SandboxRecord) (_ *link, err error) {
 	inst, err := m.cfg.Runtime.Create(ctx, b.ID, plan)
 	if err != nil {
 		return nil, err
@@ -260,9 +304,13 @@ func (m *Manager) createBox(ctx context.Context, v sandbox.SessionView, b sandbo
 		return nil, err
 	}
 	l.record = b
-	return l, m.record(ctx, sandbox.Change{PutSandboxes: []sandbox.SandboxRecord{b}, Events: []sandbox.Event{{
+	change := sandbox.Change{PutSandboxes: []sandbox.SandboxRecord{b}, Events: []sandbox.Event{{
 		Kind: sandbox.EventSandboxReady, Session: v.Name, Sandbox: b.ID,
-	}}})
+	}}}
+	if old != nil {
+		change.DeleteSandboxes = []sandbox.ID{old.ID}
+	}
+	return l, m.record(ctx, change)
 }
 
 // hostOwner decides who a session with a host folder runs as: the folder's

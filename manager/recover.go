@@ -62,7 +62,7 @@ func (m *Manager) recoverBox(ctx context.Context, v sandbox.SessionView, b sandb
 	switch {
 	case b.State == sandbox.StateCreating && b.Owner != m.cfg.Owner && !m.cfg.Alive(b.Owner):
 		why = "its maker died while making it"
-	case !b.Expires.IsZero() && m.cfg.Now().After(b.Expires):
+	case b.State != sandbox.StateGone && !b.Expires.IsZero() && m.cfg.Now().After(b.Expires):
 		why = "its time to live is over"
 	default:
 		return nil
@@ -121,35 +121,49 @@ func (m *Manager) recoverExec(ctx context.Context, v sandbox.SessionView, e sand
 		return nil // whoever asks for its output sees its end
 	}
 	e.Owner = m.cfg.Owner
-	if err := m.record(ctx, sandbox.Change{PutExecs: []sandbox.ExecRecord{e}, Events: []sandbox.Event{{
+	if err := m.record(ctx, sandbox.Change{While: e.ID, PutExecs: []sandbox.ExecRecord{e}, Events: []sandbox.Event{{
 		Kind: sandbox.EventRecovered, Session: v.Name, Sandbox: e.Sandbox, Exec: e.ID,
 	}}}); err != nil {
 		return err
 	}
-	m.tasks.Go(func() { m.followRecovered(l, e) })
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil // the next one takes it up
+	}
+	m.tasks.Go(func() { m.followRecovered(v, *box, l, e) })
 	return nil
 }
 
 // followRecovered waits for the end of an exec that was taken up, unless the
 // manager closes first: then the next one takes it up.
-func (m *Manager) followRecovered(l *link, e sandbox.ExecRecord) {
-	out, err := l.client.Attach(context.Background(), client.Command{ID: e.ID, Drop: true}, 0, 0)
+func (m *Manager) followRecovered(v sandbox.SessionView, b sandbox.SandboxRecord, l *link, e sandbox.ExecRecord) {
+	ctx := context.Background()
+	out, err := l.client.Attach(ctx, client.Command{ID: e.ID, Drop: true}, 0, 0)
 	if err != nil || out.Reason == sandbox.ReasonInfra {
-		return
+		if _, err := m.connect(ctx, v, b); !ended(err) {
+			return
+		}
+		out.Exit = sandbox.Exit{Code: 137, Reason: sandbox.ReasonInfra, Cause: "its sandbox has ended"}
 	}
-	if err := m.closeExec(context.Background(), e, out); err != nil {
+	if err := m.closeExec(ctx, e, out); err != nil {
 		m.cfg.Log.Error("the end of a recovered exec could not be written down", "exec", e.ID, "error", err)
 	}
 }
 
-// closeExec writes down an end that was found out late.
+// closeExec writes down the end of an exec, unless somebody has already: of all
+// who may see it, one tells.
 func (m *Manager) closeExec(ctx context.Context, e sandbox.ExecRecord, out client.Outcome) error {
-	change := sandbox.Change{Events: []sandbox.Event{endedEvent(e.ID, e.Sandbox, e.Session, out.Exit, out.Usage, out.Stdout, out.Stderr)}}
+	change := sandbox.Change{While: e.ID, Events: []sandbox.Event{endedEvent(e.ID, e.Sandbox, e.Session, out.Exit, out.Usage, out.Stdout, out.Stderr)}}
 	if e.Background {
 		e.Ended, e.Exit = m.cfg.Now().UTC(), out.Exit
 		change.PutExecs = []sandbox.ExecRecord{e}
 	} else {
 		change.DeleteExecs = []sandbox.ID{e.ID}
 	}
-	return m.recordLate(ctx, change)
+	err := m.recordLate(ctx, change)
+	if errors.Is(err, sandbox.Conflict) {
+		return nil
+	}
+	return err
 }

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/caisson-dev/caisson/agent/client"
+	"github.com/caisson-dev/caisson/internal/filelock"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -178,14 +180,35 @@ func (m *Manager) RemoveSession(ctx context.Context, name string, force bool) er
 			return err
 		}
 	}
-	change := sandbox.Change{DeleteSession: name, Events: []sandbox.Event{{Kind: sandbox.EventSessionRemoved, Session: name}}}
-	for _, e := range v.Execs {
-		if e.Ended.IsZero() {
+	if err := m.forget(ctx, v); err != nil {
+		return err
+	}
+	return filelock.Remove(m.lockPath("session-" + name))
+}
+
+// forget drops a session from the state. Another process may be about to start
+// something in it: that ends with it, and is written down.
+func (m *Manager) forget(ctx context.Context, v sandbox.SessionView) error {
+	const tries = 10
+	change := sandbox.Change{DeleteSession: v.Name, Events: []sandbox.Event{{Kind: sandbox.EventSessionRemoved, Session: v.Name}}}
+	for try := 1; ; try++ {
+		for _, e := range v.Execs {
+			if !e.Ended.IsZero() {
+				continue
+			}
 			exit := sandbox.Exit{Code: 137, Reason: sandbox.ReasonCanceled, Cause: "its session was removed"}
-			change.Events = append([]sandbox.Event{endedEvent(e.ID, e.Sandbox, name, exit, sandbox.Usage{}, 0, 0)}, change.Events...)
+			if err := m.closeExec(ctx, e, client.Outcome{Exit: exit}); err != nil {
+				return err
+			}
+		}
+		err := m.recordLate(ctx, change)
+		if !errors.Is(err, sandbox.Conflict) || try == tries {
+			return err
+		}
+		if v, err = m.Session(context.WithoutCancel(ctx), v.Name); err != nil {
+			return err
 		}
 	}
-	return m.recordLate(ctx, change)
 }
 
 // runtimeName asks once what the runtime is called.
@@ -307,7 +330,7 @@ func (m *Manager) RenewSession(ctx context.Context, name string, idle, ttl *time
 	})}}}
 	for _, b := range v.Sandboxes {
 		l, err := m.connect(ctx, v, b)
-		if errors.Is(err, sandbox.Unavailable) || errors.Is(err, sandbox.NotFound) {
+		if ended(err) {
 			continue // it has ended: its successor gets the new times
 		}
 		if err != nil {

@@ -160,27 +160,9 @@ func (m *Manager) Output(ctx context.Context, session string, id sandbox.ID, std
 		out, ended, err = l.client.Output(ctx, cmd, stdoutAt, stderrAt)
 	}
 	if ended && e.Ended.IsZero() {
-		err = joinErr(err, m.noteEnd(ctx, e, out))
+		err = joinErr(err, m.closeExec(ctx, e, out))
 	}
 	return out, ended, err
-}
-
-// noteEnd writes down the end of a background exec, once over all processes.
-func (m *Manager) noteEnd(ctx context.Context, e sandbox.ExecRecord, out client.Outcome) error {
-	unlock, err := m.lock(ctx, "exec-"+e.Session)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	now, err := m.execRecord(ctx, e.Session, e.ID)
-	if err != nil || !now.Ended.IsZero() {
-		return err
-	}
-	now.Ended, now.Exit = m.cfg.Now().UTC(), out.Exit
-	return m.recordLate(ctx, sandbox.Change{
-		PutExecs: []sandbox.ExecRecord{now},
-		Events:   []sandbox.Event{endedEvent(e.ID, e.Sandbox, e.Session, out.Exit, out.Usage, out.Stdout, out.Stderr)},
-	})
 }
 
 // Processes lists the execs of a session that run or whose output is kept, as
@@ -234,5 +216,5 @@ func (m *Manager) KillExec(ctx context.Context, session string, id sandbox.ID) e
 	if err != nil || !ended {
 		return err
 	}
-	return m.noteEnd(ctx, e, out)
+	return m.closeExec(ctx, e, out)
 }

@@ -73,7 +73,7 @@ func (m *Manager) journal(ctx context.Context) (map[sandbox.ID]bool, error) {
 	for _, v := range views {
 		known[v.ID] = true
 		for _, b := range v.Sandboxes {
-			known[b.ID] = true
+			known[b.ID] = b.State != sandbox.StateGone
 		}
 	}
 	return known, err

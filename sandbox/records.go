@@ -95,7 +95,7 @@ type Change struct {
 	While           ID
 	CreateSession   *Session // Conflict where the name is taken
 	PutSession      *Session // NotFound where there is none
-	DeleteSession   string   // with its sandboxes and execs
+	DeleteSession   string   // with its sandboxes and execs; Conflict while one of those runs
 	PutSandboxes    []SandboxRecord
 	DeleteSandboxes []ID
 	PutExecs        []ExecRecord

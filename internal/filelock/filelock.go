@@ -36,7 +36,12 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
-			return func() { _ = f.Close() }, nil // closing drops the lock
+			if stands(f, path) {
+				return func() { _ = f.Close() }, nil // closing drops the lock
+			}
+			// Its last holder removed it while we waited.
+			_ = f.Close()
+			return Lock(ctx, path)
 		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
 			_ = f.Close()
@@ -49,6 +54,25 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// stands reports whether a file is still the one at path.
+func stands(f *os.File, path string) bool {
+	mine, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(mine, there)
+}
+
+// Remove removes the file of a lock that the caller holds. Who waits for it
+// takes a new one.
+func Remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return classed(err, "remove a lock")
+	}
+	return nil
 }
 
 func classed(err error, doing string) error {

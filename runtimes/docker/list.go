@@ -120,7 +120,11 @@ func (r *Runtime) Attach(ctx context.Context, h runtimes.Handle) (runtimes.Insta
 	}
 	got, err := api.ContainerInspect(ctx, inst.handle.Name)
 	if err != nil {
-		return nil, dockerclient.Wrap(err, "find sandbox %s", h.ID.Short())
+		err = dockerclient.Wrap(err, "find sandbox %s", h.ID.Short())
+		if _, left := os.Lstat(r.folder(h.ID)); left == nil && errors.Is(err, sandbox.NotFound) {
+			return inst, nil // there is a folder to destroy
+		}
+		return nil, err
 	}
 	inst.handle.Running = got.State != nil && got.State.Running
 	return inst, nil

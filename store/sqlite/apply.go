@@ -270,6 +270,14 @@ func (m *maker) sessions(c sandbox.Change) error {
 		}
 	}
 	if name := c.DeleteSession; name != "" {
+		var n int
+		err := m.tx.QueryRow("SELECT count(*) FROM execs WHERE session = ? AND json_extract(data, '$.ended') IS NULL", name).Scan(&n)
+		if err != nil {
+			return m.s.class(err, "read the state")
+		}
+		if n > 0 {
+			return sandbox.Errorf(sandbox.Conflict, "%d execs run in session %s", n, name)
+		}
 		for _, q := range []string{"DELETE FROM sessions WHERE name = ?", "DELETE FROM sandboxes WHERE session = ?", "DELETE FROM execs WHERE session = ?"} {
 			if _, err := m.exec(q, name); err != nil {
 				return err

@@ -93,6 +93,30 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
+// TestOpenedTwice opens one folder twice in this process, and once in another
+// that comes and goes. What this one confirms afterwards is there for all.
+func TestOpenedTwice(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	a := open(t, dir)
+	defer a.Close()
+	storetest.Fill(t, a, 1)
+	b := open(t, dir)
+	defer b.Close()
+	cmd, lines := start(t, dir, 1)
+	for lines.Scan() {
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	storetest.Fill(t, a, 1)
+	c := open(t, dir)
+	defer c.Close()
+	if r := storetest.Sound(t, c); r.Events != 3 {
+		t.Errorf("%d events", r.Events)
+	}
+}
+
 // TestAltered alters the log behind the store's back in each way.
 func TestAltered(t *testing.T) {
 	t.Parallel()
@@ -224,7 +248,7 @@ func TestUnusable(t *testing.T) {
 	broken := func(spoil func(path string) error) string {
 		dir := t.TempDir()
 		s := open(t, dir)
-		storetest.Fill(t, s, 3000)
+		storetest.Fill(t, s, 300)
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -286,8 +310,17 @@ func TestPrivate(t *testing.T) {
 func TestOpenLarge(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	storetest.Fill(t, s, 100_000)
+	storetest.Fill(t, s, 1)
 	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "state.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.Exec(`WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
+		INSERT INTO events SELECT i, time, kind, actor, session, hex(randomblob(16)), hex(randomblob(16)), data, prev, hash FROM events, n WHERE seq = 1`)
+	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
 	const bar = 50 * time.Millisecond

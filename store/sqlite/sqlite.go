@@ -25,6 +25,7 @@ import (
 	"sort"
 	"strconv"
 	"sync"
+	"syscall"
 
 	_ "modernc.org/sqlite" // the driver that sql.Open names
 
@@ -103,23 +104,39 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 	return s, nil
 }
 
-// touch makes the database's file with a mode that keeps secrets in. One that
-// is there is not opened: to close it again would drop the locks that this
-// process holds on it through another Store, and the next process to leave
-// would take the write-ahead log away under that one.
+// touch makes the database's file with a mode that keeps secrets in. It must
+// not open one that is there: closing it again would drop every lock that this
+// process has on it, and another process would then take the log of changes
+// away from under an open [Store].
 func touch(path string) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	if errors.Is(err, fs.ErrExist) {
+	if _, err := os.Lstat(path); err == nil {
 		return nil
 	}
-	if err != nil {
-		kind := sandbox.Unavailable
-		if errors.Is(err, fs.ErrPermission) {
-			kind = sandbox.Denied
-		}
-		return sandbox.Errorf(kind, "open the state: %w", err).WithHint("set CAISSON_STATE_DIR to a folder of yours that can be written")
+	err := makeEmpty(path)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return nil
 	}
-	return f.Close()
+	kind := sandbox.Unavailable
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		kind = sandbox.Denied
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		kind = sandbox.Exhausted
+	}
+	return sandbox.Errorf(kind, "open the state: %w", err).WithHint("set CAISSON_STATE_DIR to a folder of yours that can be written")
+}
+
+// makeEmpty makes an empty file that nobody has ever opened under its name.
+func makeEmpty(path string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Link(f.Name(), path)
 }
 
 // migrate brings the schema up to date, each step in its transaction.

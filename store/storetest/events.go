@@ -213,7 +213,7 @@ func verifiedUnderLoad(t *testing.T, open Open) {
 			}
 		}
 	})
-	for range 40 {
+	for range 12 {
 		Sound(t, s)
 	}
 	close(stop)

@@ -47,7 +47,10 @@ func sessions(t *testing.T, open Open) {
 	if one, err = s.Session(t.Context(), "b-second"); err != nil || len(one.Sandboxes)+len(one.Execs) != 0 {
 		t.Errorf("after the deletes: %+v, %v", one, err)
 	}
-	apply(t, s, sandbox.Change{PutExecs: []sandbox.ExecRecord{run}})
+	more := anExec("b-second")
+	apply(t, s, sandbox.Change{PutExecs: []sandbox.ExecRecord{run, more}})
+	refuse(t, s, sandbox.Change{DeleteSession: "b-second"}, sandbox.Conflict)
+	apply(t, s, sandbox.Change{DeleteExecs: []sandbox.ID{more.ID}})
 	apply(t, s, sandbox.Change{DeleteSession: "b-second"})
 	if _, err := s.Session(t.Context(), "b-second"); !errors.Is(err, sandbox.NotFound) {
 		t.Errorf("a removed session: error %v", err)
