@@ -120,6 +120,13 @@ func (s *Store) makeAll(batch []*request) (*maker, error) {
 	}
 	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
 	m := &maker{s: s, tx: tx}
+	if len(batch) == 1 {
+		// Alone in its transaction it needs no way back of its own.
+		if batch[0].err = m.make(batch[0].change); batch[0].err != nil {
+			return sandbox.Event{}, nil
+		}
+		batch = nil
+	}
 	for _, r := range batch {
 		if _, err := tx.Exec("SAVEPOINT one"); err != nil {
 			return nil, s.class(err, "begin a change")
