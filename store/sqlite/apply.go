@@ -123,7 +123,7 @@ func (s *Store) makeAll(batch []*request) (*maker, error) {
 	if len(batch) == 1 {
 		// Alone in its transaction it needs no way back of its own.
 		if batch[0].err = m.make(batch[0].change); batch[0].err != nil {
-			return sandbox.Event{}, nil
+			return m, nil // rolled back: nothing was anchored
 		}
 		batch = nil
 	}
