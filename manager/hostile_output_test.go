@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caisson-dev/caisson/internal/enginetest"
 	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -17,10 +16,7 @@ import (
 // and arrives whole.
 func TestOutputFloodIntoSlowReader(t *testing.T) {
 	t.Parallel()
-	size := int64(96 << 20)
-	if enginetest.Soaking() {
-		size = 1 << 30
-	}
+	const size = int64(1 << 30)
 	b := openBox(t, manager.OpenOptions{Limits: sandbox.Limits{MaxOutput: 4 * sandbox.GiB, CPUs: 2}})
 	// Every line of eight bytes holds its own number, so that any gap shows in the
 	// first line behind it, and so at the latest in the next write's.
@@ -51,7 +47,7 @@ func TestOutputFloodIntoSlowReader(t *testing.T) {
 		}
 	}()
 	script := fmt.Sprintf(`seq -f %%07.0f 0 999999 > /tmp/n; for i in $(seq %d); do cat /tmp/n; done | head -c %d`, size/8_000_000+1, size)
-	res, err := b.Exec(t.Context(), sandbox.Run{Command: []string{"bash", "-c", script}, Timeout: 3 * time.Minute}, sandbox.Streams{Stdout: w})
+	res, err := b.Exec(t.Context(), sandbox.Run{Command: []string{"bash", "-c", script}, Timeout: 5 * time.Minute}, sandbox.Streams{Stdout: w})
 	close(stop)
 	<-watched
 	if err != nil {

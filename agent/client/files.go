@@ -41,12 +41,25 @@ func (c *Client) shortFileCall(ctx context.Context, op wire.Op, req wire.File) (
 	return r, orContext(ctx, err)
 }
 
-// orContext prefers the reason that a context gives for an error.
+// orContext prefers the reason that a context gives for an error of a file
+// call, and says otherwise what to do about it.
 func orContext(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
+	var e *sandbox.Error
+	if hint, ok := fileHints[sandbox.KindOf(err)]; ok && errors.As(err, &e) && sandbox.HintOf(err) == "" {
+		return e.WithHint("%s", hint)
+	}
 	return err
+}
+
+var fileHints = map[sandbox.Kind]string{
+	sandbox.NotFound:  "see what there is with: caisson files ls",
+	sandbox.Invalid:   "name a file or folder inside /workspace, without links that lead out of it",
+	sandbox.Conflict:  "remove or move what is in the way; -r removes a folder with all that is in it",
+	sandbox.Denied:    "change its mode in the session, as its owner",
+	sandbox.Exhausted: "remove something, or create a session with a larger workspace",
 }
 
 // Stat describes one entry of the workspace; a link is not followed. Errors of
@@ -74,6 +87,9 @@ func checkInfo(i wire.FileInfo) (sandbox.FileInfo, error) {
 	}, nil
 }
 
+// treeMost is more than an honest agent lists.
+const treeMost = 1_000_000
+
 // Tree lists what is below a folder, level by level, down to depth levels; 0 is
 // all of them. It fails with Exhausted, after what it has, where there is more
 // than an agent lists.
@@ -85,10 +101,13 @@ func (c *Client) Tree(ctx context.Context, role sandbox.Role, name string, depth
 			return
 		}
 		defer done()
-		stopped := false
+		stopped, count := false, 0
 		r, err := transfer(s, func(b []byte) error {
 			return jsonLines(b, func(i wire.FileInfo) error {
 				info, err := checkInfo(i)
+				if count++; count > treeMost {
+					err = broken("read a listing", fmt.Errorf("%w: more than %d entries", wire.ErrFrame, treeMost))
+				}
 				if err == nil && !yield(info, nil) {
 					stopped = true
 					err = errStop

@@ -226,16 +226,25 @@ func (e *entryWriter) flush() error {
 // would block, a device would act.
 func (a *Agent) read(s io.Writer, req *wire.File, name string) (int64, error) {
 	var f *os.File
-	err := a.inWorkspace(req.Role, func(root *os.Root) (err error) {
-		f, err = root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	irregular := fmt.Errorf("%s is not a regular file", name)
+	err := a.inWorkspace(req.Role, func(root *os.Root) error {
+		// Opening is an act by itself: it wakes who waits at a FIFO.
+		st, err := root.Stat(name)
+		if err == nil && !st.Mode().IsRegular() {
+			err = irregular
+		}
+		if err == nil {
+			f, err = root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+		}
 		return err
 	})
 	if err != nil {
 		return 0, err
 	}
 	defer f.Close()
+	// It may have been replaced in between.
 	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-		return 0, errors.Join(err, fmt.Errorf("%s is not a regular file", name))
+		return 0, errors.Join(err, irregular)
 	}
 	if _, err := f.Seek(max(req.Offset, 0), io.SeekStart); err != nil {
 		return 0, err

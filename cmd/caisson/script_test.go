@@ -44,6 +44,7 @@ func TestScript(t *testing.T) {
 				}
 				_ = os.RemoveAll(base)
 			})
+			env.Defer(func() { removeSessions(t, env) })
 			env.Setenv("CAISSON_AGENT", kit.Agent)
 			env.Setenv("CAISSON_RUNTIME_DIR", base+"/s")
 			env.Setenv("CAISSON_STATE_DIR", base+"/state")
@@ -60,7 +61,8 @@ func TestScript(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"caisson": func(ts *testscript.TestScript, _ bool, args []string) { exits(ts, "0", "caisson", args) },
 			"exits":   func(ts *testscript.TestScript, _ bool, args []string) { exits(ts, args[0], args[1], args[2:]) },
-			"nobody":  nobody, "oneline": oneline, "jsonhas": jsonHas, "jsonkeys": jsonKeys,
+			"readid":  readID, "waitlog": waitLog,
+			"nobody": nobody, "oneline": oneline, "jsonhas": jsonHas, "jsonkeys": jsonKeys,
 			"kept": func(ts *testscript.TestScript, _ bool, args []string) { ts.Check(findKept(kit, ts, args[0], true)) },
 			"gone": func(ts *testscript.TestScript, _ bool, args []string) { ts.Check(findKept(kit, ts, args[0], false)) },
 		},
@@ -146,6 +148,46 @@ func selfPath(ts *testscript.TestScript) string {
 func isFile(p string) bool {
 	st, err := os.Stat(p)
 	return err == nil && st.Mode().IsRegular()
+}
+
+// removeSessions removes what a script that failed has left.
+func removeSessions(t *testing.T, env *testscript.Env) {
+	caisson := func(args ...string) []byte {
+		cmd := exec.Command(enginetest.Command(t), args...)
+		cmd.Env = env.Vars
+		out, err := cmd.Output()
+		if err != nil {
+			t.Errorf("%q: %v", args, err)
+		}
+		return out
+	}
+	if _, err := os.Stat(env.Getenv("CAISSON_STATE_DIR")); err != nil {
+		return
+	}
+	var list []struct{ Name string }
+	if err := json.Unmarshal(caisson("session", "list", "--json"), &list); err != nil {
+		t.Errorf("list sessions: %v", err)
+	}
+	for _, s := range list {
+		caisson("session", "rm", "--force", s.Name)
+	}
+}
+
+// readID puts the one word of a file into a variable: readid VAR FILE.
+func readID(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile(args[1])))
+}
+
+// waitLog waits until an exec has put out a word: waitlog SESSION EXEC WORD.
+func waitLog(ts *testscript.TestScript, _ bool, args []string) {
+	for range 100 {
+		ts.Check(ts.Exec("caisson", "logs", args[0], args[1]))
+		if strings.Contains(ts.ReadFile("stdout"), args[2]) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	ts.Fatalf("exec %s never put out %q", args[1], args[2])
 }
 
 // oneline checks that standard error has one line, which says what to do.

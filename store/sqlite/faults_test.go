@@ -93,6 +93,30 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
+// TestOpenedTwice opens one folder twice in this process, and once in another
+// that comes and goes. What this one confirms afterwards is there for all.
+func TestOpenedTwice(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	a := open(t, dir)
+	defer a.Close()
+	storetest.Fill(t, a, 1)
+	b := open(t, dir)
+	defer b.Close()
+	cmd, lines := start(t, dir, 1)
+	for lines.Scan() {
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	storetest.Fill(t, a, 1)
+	c := open(t, dir)
+	defer c.Close()
+	if r := storetest.Sound(t, c); r.Events != 3 {
+		t.Errorf("%d events", r.Events)
+	}
+}
+
 // TestAltered alters the log behind the store's back in each way.
 func TestAltered(t *testing.T) {
 	t.Parallel()

@@ -19,11 +19,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"sort"
 	"strconv"
 	"sync"
+	"syscall"
 
 	_ "modernc.org/sqlite" // the driver that sql.Open names
 
@@ -63,6 +65,9 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, sandbox.Errorf(sandbox.Denied, "make the state folder: %w", err).WithHint("set CAISSON_STATE_DIR to a folder of yours")
 	}
+	if cfg.Dir, err = filepath.Abs(cfg.Dir); err != nil {
+		return nil, sandbox.Errorf(sandbox.Internal, "find the state folder: %w", err)
+	}
 	path := filepath.Join(cfg.Dir, "state.db")
 	if err := touch(path); err != nil {
 		return nil, err
@@ -73,8 +78,10 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 			err = errors.Join(err, s.closeFiles())
 		}
 	}()
-	// The busy time bounds how long another process may hold the writer.
-	dsn := "file:" + path + "?_txlock=immediate&_pragma=busy_timeout(15000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)"
+	// A path may hold what means something in a URL. The busy time bounds how
+	// long another process may hold the writer.
+	dsn := (&url.URL{Scheme: "file", Path: path}).String() +
+		"?_txlock=immediate&_pragma=busy_timeout(15000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)"
 	if s.write, err = sql.Open("sqlite", dsn); err != nil {
 		return nil, s.class(err, "open the state")
 	}
@@ -90,21 +97,46 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 	if s.anchor, err = openAnchor(filepath.Join(cfg.Dir, "audit.head")); err != nil {
 		return nil, s.class(err, "open the audit's anchor")
 	}
+	if err := s.anchorEmpty(ctx); err != nil {
+		return nil, s.class(err, "anchor the audit")
+	}
 	go s.writer()
 	return s, nil
 }
 
-// touch makes the database's file with a mode that keeps secrets in.
+// touch makes the database's file with a mode that keeps secrets in. It must
+// not open one that is there: closing it again would drop every lock that this
+// process has on it, and another process would then take the log of changes
+// away from under an open [Store].
 func touch(path string) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		kind := sandbox.Unavailable
-		if errors.Is(err, fs.ErrPermission) {
-			kind = sandbox.Denied
-		}
-		return sandbox.Errorf(kind, "open the state: %w", err).WithHint("set CAISSON_STATE_DIR to a folder of yours that can be written")
+	if _, err := os.Lstat(path); err == nil {
+		return nil
 	}
-	return f.Close()
+	err := makeEmpty(path)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	kind := sandbox.Unavailable
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		kind = sandbox.Denied
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		kind = sandbox.Exhausted
+	}
+	return sandbox.Errorf(kind, "open the state: %w", err).WithHint("set CAISSON_STATE_DIR to a folder of yours that can be written")
+}
+
+// makeEmpty makes an empty file that nobody has ever opened under its name.
+func makeEmpty(path string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Link(f.Name(), path)
 }
 
 // migrate brings the schema up to date, each step in its transaction.
@@ -168,6 +200,19 @@ func (s *Store) migrateTo(ctx context.Context, version int, name string) error {
 	return s.class(tx.Commit(), "upgrade the state")
 }
 
+// errClosed says that a store was closed, to whoever still asks.
+func errClosed() error { return sandbox.Errorf(sandbox.Unavailable, "the state is closed") }
+
+// usable is an error once the store was closed.
+func (s *Store) usable() error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return errClosed()
+	}
+	return nil
+}
+
 // ID names the state folder, for as long as it exists.
 func (s *Store) ID() string { return s.id }
 
@@ -218,6 +263,9 @@ const (
 func (s *Store) class(err error, doing string) error {
 	if err == nil {
 		return nil
+	}
+	if _, ok := errors.AsType[*sandbox.Error](err); ok {
+		return err // it has a kind
 	}
 	var c sqliteCode
 	if !errors.As(err, &c) {

@@ -1,0 +1,134 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/caisson-dev/caisson/bench/measure"
+	"github.com/caisson-dev/caisson/sandbox"
+	"github.com/caisson-dev/caisson/store/sqlite"
+)
+
+// openState measures opening a state folder with many events.
+func openState(ctx context.Context, s *measure.Suite, f *fixture) error {
+	const name, own = "open a state of 100,000 events", "open"
+	if !s.Wants(name) {
+		return nil
+	}
+	dir := filepath.Join(f.dir, "large")
+	st, err := sqlite.Open(ctx, sqlite.Config{Dir: dir})
+	if err != nil {
+		return err
+	}
+	err = st.Apply(ctx, sandbox.Change{Events: []sandbox.Event{{Time: time.Now(), Kind: "k", Session: "s", Data: []byte(`{"exit_code":0}`)}}})
+	if err := errors.Join(err, st.Close()); err != nil {
+		return err
+	}
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "state.db"))
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, `WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
+		INSERT INTO events SELECT i, time, kind, actor, session, hex(randomblob(16)), hex(randomblob(16)), data, prev, hash FROM events, n WHERE seq = 1`)
+	if err := errors.Join(err, db.Close()); err != nil {
+		return err
+	}
+	return s.Measure(ctx, measure.Set{
+		Name: name, Unit: "ms", Rounds: 50, Warmup: 2,
+		Subjects: []measure.Subject{{Name: own, Sample: func(ctx context.Context) (float64, error) {
+			begin := time.Now()
+			st, err := sqlite.Open(ctx, sqlite.Config{Dir: dir})
+			took := time.Since(begin)
+			if err != nil {
+				return 0, err
+			}
+			return float64(took.Microseconds()) / 1000, st.Close()
+		}}},
+		Rows: []measure.Row{{Name: "state/open", Own: own, Bar: &measure.Bar{
+			Asked: "p99 < 50 ms", Holds: func(own, _ measure.Stats) bool { return own.P99 < 50 },
+		}}},
+	})
+}
+
+// idle measures what idle sessions hold: each one's agent, and a share of this
+// process, which is connected to all of them.
+func idle(ctx context.Context, s *measure.Suite, f *fixture) error {
+	const name = "memory of an idle session"
+	if !s.Wants(name) {
+		return nil
+	}
+	sessions := 20
+	if s.Smoke {
+		sessions = 2
+	}
+	before, _, err := memory(os.Getpid())
+	if err != nil {
+		return err
+	}
+	var agents, shims []float64
+	for i := range sessions {
+		name := fmt.Sprintf("idle%d", i)
+		if err := f.session(ctx, name); err != nil {
+			return err
+		}
+		res, err := f.audited.ExecIn(ctx, name, justTrue, sandbox.Streams{})
+		if err := succeeded(res, err); err != nil {
+			return err
+		}
+		got, err := f.api.ContainerInspect(ctx, "caisson-"+string(res.Sandbox))
+		if err != nil {
+			return err
+		}
+		agent, parent, err := memory(got.State.Pid)
+		if err != nil {
+			return err
+		}
+		shim, _, err := memory(parent)
+		if err != nil {
+			return err
+		}
+		agents, shims = append(agents, agent), append(shims, shim)
+	}
+	after, _, err := memory(os.Getpid())
+	if err != nil {
+		return err
+	}
+	share := max(0, after-before) / float64(sessions)
+	samples := map[string][]float64{"agent": agents, "engine's shim": shims}
+	for i := range sessions {
+		samples["agent and manager"] = append(samples["agent and manager"], agents[i]+share)
+		samples["with the shim"] = append(samples["with the shim"], agents[i]+share+shims[i])
+	}
+	return s.Report(measure.Set{
+		Name: name, Unit: "MB", Subjects: []measure.Subject{{Name: "agent"}, {Name: "engine's shim"}, {Name: "agent and manager"}, {Name: "with the shim"}},
+		Rows: []measure.Row{
+			{Name: "session/idle/memory", Own: "agent and manager", Bar: &measure.Bar{
+				Asked: "p50 <= 12 MB", Holds: func(own, _ measure.Stats) bool { return own.P50 <= 12 },
+			}},
+			{Name: "session/idle/memory-with-shim", Own: "with the shim"},
+		},
+	}, samples)
+}
+
+// memory is a process's resident memory in MB, and its parent.
+func memory(pid int) (mb float64, parent int, err error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, 0, err
+	}
+	var kib int64
+	for line := range strings.Lines(string(b)) {
+		// Lines that are neither leave both as they are.
+		_, _ = fmt.Sscanf(line, "VmRSS: %d kB", &kib)
+		_, _ = fmt.Sscanf(line, "PPid: %d", &parent)
+	}
+	return float64(kib) * 1024 / 1e6, parent, nil
+}
