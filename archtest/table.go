@@ -94,7 +94,7 @@ var homes = []home{
 	{library: "github.com/hashicorp/yamux", folders: []string{"agent", "runtimes/runtimetest"}}, // which plays an agent
 	{library: "github.com/spf13", folders: []string{"cli", "cmd"}},
 	{library: "modernc.org/sqlite", folders: []string{"store/sqlite"}},
-	{library: "database/sql", folders: []string{"store"}},
+	{library: "database/sql", folders: []string{"store", "bench"}},
 	{library: "github.com/tree-sitter", folders: []string{"policy/facts/python", "policy/facts/javascript", "cmd/caisson-scan"}},
 	{library: "mvdan.cc/sh", folders: []string{"policy/facts/shell"}},
 	{library: "github.com/testcontainers", tests: true, only: true},
