@@ -30,6 +30,9 @@ type Config struct {
 	// Service is called at most once, by a command that needs it. Who made it
 	// closes it.
 	Service func(ctx context.Context) (api.Service, error)
+	// Doctor stands in for [api.Service].Doctor where Service fails, and is told
+	// how. nil: that failure is the answer.
+	Doctor  func(ctx context.Context, broken error) ([]api.Check, error)
 	Version string
 	// Getenv reads the environment; nil is [os.Getenv].
 	Getenv func(string) string
@@ -71,7 +74,7 @@ func newRoot(cfg Config) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError(err) })
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags(), cfg.Getenv) }
 	root.AddCommand(newRun(cfg), newSession(cfg), newExec(cfg), newPS(cfg), newLogs(cfg), newKill(cfg), newFiles(cfg),
-		newAudit(cfg), newImages(cfg), newGC(cfg), newVersion(cfg))
+		newAudit(cfg), newImages(cfg), newGC(cfg), newDoctor(cfg), newVersion(cfg))
 	for _, c := range root.Commands() {
 		wrapArgs(c)
 	}
@@ -126,6 +129,7 @@ func (e exitCode) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 
 // Exit codes of caisson's own. A program's code is passed on as it is.
 const (
+	exitUnwell   = 1 // of doctor alone
 	exitUsage    = 2
 	exitTimeout  = 124
 	exitFailed   = 125
