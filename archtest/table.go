@@ -45,6 +45,7 @@ var Table = map[string][]string{
 	"testloop":     {"sandbox"},
 	"tools":        {"sandbox"},
 	"store":        {"sandbox"},
+	"doctor":       {"sandbox", "api", "internal/dockerclient"},
 	"store/sqlite": {"sandbox", "store"}, "store/postgres": {"sandbox", "store"}, "store/storetest": {"sandbox", "store"},
 
 	"service": {
