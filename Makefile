@@ -3,6 +3,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 GO ?= go
+# Where the policy is measured; absent elsewhere, and then skipped.
+CORPUS ?= ../shared/corpora
 # How the one static, cgo-free binary and its helper are built.
 STATIC := CGO_ENABLED=0 $(GO) build -trimpath
 
@@ -34,16 +36,17 @@ lint: ## gofmt, go vet, golangci-lint, go mod tidy
 	@scripts/lint.sh
 
 bench: setup build images ## run the benchmarks; results go to bench/results
-	@for p in bench/*/main.go; do $(GO) run "./$$(dirname "$$p")"; done
+	@$(GO) run ./bench/exec $(ARGS)
+	@CAISSON_SCAN=$(CURDIR)/bin/caisson-scan $(GO) run ./bench/policy $(ARGS)
 
 bench-smoke: build ## run the benchmarks with a few rounds, to see that they work
-	@for p in bench/*/main.go; do [ ! -e "$$p" ] || $(GO) run "./$$(dirname "$$p")" --smoke; done
+	@$(GO) run ./bench/exec --smoke $(ARGS)
 
-eval: build ## judge the policy by the evaluation sets
-	$(GO) run ./bench/eval
+eval: build ## judge the policy by the evaluation sets in CORPUS
+	@CAISSON_SCAN=$(CURDIR)/bin/caisson-scan CORPUS=$(CORPUS) $(GO) run ./bench/eval $(ARGS)
 
-soak: build ## run sandboxes for an hour and look for leaks
-	$(GO) run ./bench/soak
+soak: setup build images ## the longer variants of the tests: more rounds, more sandboxes, larger files
+	CAISSON_SOAK=1 CAISSON_REQUIRE_DOCKER=1 $(GO) test -race -timeout 2h -count=1 ./...
 
 ci: ## what CI runs: set-up, lint, the tests, a smoke run of the benchmarks
 	$(MAKE) --no-print-directory setup

@@ -54,6 +54,8 @@ type SessionOptions struct {
 	Limits    sandbox.Limits    `json:"limits,omitzero"`
 	Network   sandbox.Network   `json:"network,omitempty"`
 	Workspace sandbox.Workspace `json:"workspace,omitzero"`
+	// OCIRuntime names the engine's runtime, such as "runsc". "" is its default.
+	OCIRuntime string `json:"oci_runtime,omitempty"`
 }
 
 // Process is an exec of a session as its sandbox knows it.

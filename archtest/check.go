@@ -163,7 +163,8 @@ func (f *file) checkTheirs(spec *ast.ImportSpec, target string) {
 	for _, h := range homes {
 		switch {
 		case !below(target, h.library):
-		case f.test && h.tests, !h.only && belowAny(f.pkg, h.folders):
+		case f.test && h.tests, !h.only && belowAny(f.pkg, h.folders) && !belowAny(f.pkg, h.except):
+		case h.only && belowAny(f.pkg, testHelpers):
 		case h.only:
 			f.fault(spec.Pos(), "%s is for tests alone", target)
 		default:

@@ -54,7 +54,7 @@ var Table = map[string][]string{
 
 	"cmd/caisson":       {"..."},
 	"cmd/caisson-agent": {"agent/pid1", "agent/wire"},
-	"cmd/caisson-scan":  {"policy/facts/..."},
+	"cmd/caisson-scan":  {"policy/facts/...", "policy/scanner"},
 	"bench":             {"..."},
 	"examples":          {"..."},
 	"scripts":           {},
@@ -72,16 +72,17 @@ var testHelpers = []string{"internal/enginetest", "internal/dockerclient/dockert
 type home struct {
 	library string // path prefix
 	folders []string
-	tests   bool // also in every test
-	only    bool // in tests alone
+	except  []string // folders inside those
+	tests   bool     // also in every test
+	only    bool     // in tests alone
 }
 
 // Homes of heavy libraries.
 var homes = []home{
 	{library: "github.com/docker/docker", folders: []string{"runtimes/docker", "images", "internal/dockerclient", "internal/enginetest", "bench"}, tests: true},
 	{library: "github.com/docker/cli", folders: []string{"images", "internal/dockerclient"}},
-	{library: "github.com/open-policy-agent", folders: []string{"policy"}},
-	{library: "github.com/hashicorp/yamux", folders: []string{"agent"}},
+	{library: "github.com/open-policy-agent", folders: []string{"policy"}, except: []string{"policy/facts", "policy/scanner"}},
+	{library: "github.com/hashicorp/yamux", folders: []string{"agent", "runtimes/runtimetest"}}, // which plays an agent
 	{library: "github.com/spf13", folders: []string{"cli", "cmd"}},
 	{library: "modernc.org/sqlite", folders: []string{"store/sqlite"}},
 	{library: "github.com/testcontainers", tests: true, only: true},

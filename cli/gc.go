@@ -42,7 +42,15 @@ func printOrphans(cfg Config, orphans []api.Orphan, dry, asJSON bool) error {
 		if orphans == nil {
 			orphans = []api.Orphan{}
 		}
-		return json.NewEncoder(cfg.IO.Out).Encode(orphans)
+		if err := json.NewEncoder(cfg.IO.Out).Encode(orphans); err != nil {
+			return err
+		}
+		for _, o := range orphans {
+			if o.Error != "" {
+				return exitCode(exitFailed)
+			}
+		}
+		return nil
 	}
 	failed := 0
 	for _, o := range orphans {

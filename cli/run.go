@@ -57,7 +57,7 @@ Every flag has a variable: --memory is CAISSON_MEMORY.`,
 	}
 	o.execFlags(cmd.Flags())
 	o.run.Limits = sandbox.DefaultLimits
-	boxFlags(cmd.Flags(), &o.run.Limits, &o.run.Image, &o.network)
+	boxFlags(cmd.Flags(), &o.run.Limits, &o.run.Image, &o.network, &o.run.OCIRuntime)
 	cmd.Flags().StringVar(&o.kind, "workspace", string(sandbox.WorkspaceTmpfs), "what /workspace is made of: tmpfs or volume")
 	cmd.Flags().BoolVar(&o.run.Keep, "keep", false, "leave the container in place when the run fails")
 	return cmd
@@ -82,13 +82,14 @@ func (o *runOptions) execFlags(f *pflag.FlagSet) {
 }
 
 // boxFlags are those of a sandbox.
-func boxFlags(f *pflag.FlagSet, l *sandbox.Limits, image, network *string) {
+func boxFlags(f *pflag.FlagSet, l *sandbox.Limits, image, network, oci *string) {
 	d := sandbox.DefaultLimits
 	f.StringVar(image, "image", "", "container `IMAGE` instead of the language's own")
 	f.Var(&l.Memory, "memory", "memory of all processes and tmpfs together, without swap")
 	f.Float64Var(&l.CPUs, "cpus", d.CPUs, "share of cores")
 	f.IntVar(&l.PIDs, "pids", d.PIDs, "processes and threads")
 	f.StringVar(network, "network", string(sandbox.NetworkNone), "none, bridge, or a network of the engine's")
+	f.StringVar(oci, "oci-runtime", "", "`NAME` of the engine's runtime, such as runsc (default the engine's own)")
 	f.Var(&l.Workspace, "workspace-size", "size of a tmpfs workspace")
 	f.Var(&l.Tmp, "tmp-size", "size of /tmp, and of the home folder")
 	f.Var(&l.Shm, "shm-size", "size of /dev/shm")

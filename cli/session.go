@@ -121,7 +121,7 @@ func newSessionCreate(cfg Config) *cobra.Command {
 	f.StringVar(&workspace, "workspace", "volume", "what /workspace is made of: volume, tmpfs, or a folder of the host")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	o.Limits = sandbox.DefaultLimits
-	boxFlags(f, &o.Limits, &o.Image, &network)
+	boxFlags(f, &o.Limits, &o.Image, &network, &o.OCIRuntime)
 	return cmd
 }
 
@@ -217,6 +217,9 @@ func printSession(w io.Writer, v sandbox.SessionView) error {
 	t.row("workspace", strings.TrimSpace(string(v.Workspace.Kind)+" "+v.Workspace.Source))
 	t.row("limits", fmt.Sprintf("memory %s, cpus %g, pids %d", v.Limits.Memory, v.Limits.CPUs, v.Limits.PIDs))
 	t.row("network", string(v.Network.Or()))
+	if v.OCIRuntime != "" {
+		t.row("oci runtime", oneLine(v.OCIRuntime, 60))
+	}
 	t.row("ends", fmt.Sprintf("idle %s, ttl %s", never(v.Idle), never(v.TTL)))
 	for _, b := range v.Sandboxes {
 		t.row("sandbox", fmt.Sprintf("%s %s %s", b.ID.Short(), b.Language, b.State))

@@ -124,6 +124,13 @@ func (f *fixture) remove(t *testing.T) {
 	_, _ = api.ImageRemove(ctx, f.ref, image.RemoveOptions{Force: true})
 }
 
+// removeLater takes an image that loses its name out of the engine at the
+// test's end.
+func (f *fixture) removeLater(t *testing.T, img sandbox.Image) {
+	t.Helper()
+	t.Cleanup(func() { (&fixture{engine: f.engine, ref: img.ID}).remove(t) })
+}
+
 // run runs a command in a container of an image, and returns what it prints.
 func (f *fixture) run(t *testing.T, img string, argv []string) string {
 	t.Helper()

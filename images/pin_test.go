@@ -21,6 +21,7 @@ func TestPinnedImageIsWhatRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.removeLater(t, img)
 	pins, err := f.Pin(t.Context(), f.ref)
 	if err != nil || pins[f.ref].ID != img.ID {
 		t.Fatalf("pins %v, %v", pins, err)
@@ -64,15 +65,17 @@ func TestPulledTagMoved(t *testing.T) {
 	r, ref := nativeRegistry(t, false)
 	s, _ := puller(t, ref)
 	s.cfg.LockFile = filepath.Join(t.TempDir(), "images.lock")
-	if _, err := s.Pull(t.Context(), ref); err != nil {
+	img, err := s.Pull(t.Context(), ref)
+	if err != nil {
 		t.Fatal(err)
 	}
+	(&fixture{engine: s.cfg.Engine}).removeLater(t, img)
 	if _, err := s.Pin(t.Context(), ref); err != nil {
 		t.Fatal(err)
 	}
 	next, _ := nativeRegistry(t, false)
 	r.manifest, r.config, r.layer = next.manifest, next.config, next.layer
-	_, err := s.Pull(t.Context(), ref)
+	_, err = s.Pull(t.Context(), ref)
 	if !errors.Is(err, sandbox.Conflict) || !strings.Contains(sandbox.HintOf(err), "@sha256:") {
 		t.Errorf("error %v, hint %q", err, sandbox.HintOf(err))
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/distribution/reference"
@@ -153,6 +154,9 @@ var pullErrors = []struct {
 }{
 	{regexp.MustCompile(`(?i)no space left on device`), sandbox.Exhausted, "`docker system df` shows what uses the engine's disk"},
 	{regexp.MustCompile(`(?i)no matching manifest|does not match the specified platform`), sandbox.Unsupported, "name an image that is built for this machine's architecture"},
+	// An engine that takes a registry for insecure tries TLS, is refused, and
+	// tells of its second try alone.
+	{regexp.MustCompile(`(?i)HTTP request to an HTTPS server`), sandbox.Denied, "docker login to the registry of %s, as the same user, and check its certificate"},
 	{regexp.MustCompile(`(?i)verification failed|digest|content size of zero|invalid checksum|manifest verification`), sandbox.Unavailable, "the registry sent other bytes than it announced: pull from another registry or mirror"},
 	{regexp.MustCompile(`(?i)manifest unknown|not found|name unknown|does not exist`), sandbox.NotFound, "check the name and the tag of %s, and docker login where it is private"},
 	{regexp.MustCompile(`(?i)unauthorized|denied|authentication required|no basic auth`), sandbox.Denied, "docker login to the registry of %s, as the same user"},
@@ -164,7 +168,7 @@ func pullError(ref string, err error) error {
 	for _, p := range pullErrors {
 		if p.text.MatchString(err.Error()) {
 			hint := p.hint
-			if regexp.MustCompile(`%s`).MatchString(hint) {
+			if strings.Contains(hint, "%s") {
 				hint = fmt.Sprintf(hint, ref)
 			}
 			return sandbox.Errorf(p.kind, "pull %s: %w", ref, err).WithHint("%s", hint)

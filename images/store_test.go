@@ -58,10 +58,18 @@ func TestSeenCostsNothing(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // any call would fail
-	began := time.Now()
-	img, err := f.Ensure(ctx, f.ref)
-	if took := time.Since(began); err != nil || took > 3*time.Millisecond {
-		t.Errorf("took %s, error %v", took, err)
+	var img sandbox.Image
+	least := time.Hour // of many: a busy machine may hold one of them up
+	for range 20 {
+		began := time.Now()
+		var err error
+		if img, err = f.Ensure(ctx, f.ref); err != nil {
+			t.Fatal(err)
+		}
+		least = min(least, time.Since(began))
+	}
+	if least > 3*time.Millisecond {
+		t.Errorf("took %s", least)
 	}
 	img.Env[0] = "altered"
 	if again, _ := f.Ensure(ctx, f.ref); again.Env[0] == "altered" {
@@ -69,7 +77,7 @@ func TestSeenCostsNothing(t *testing.T) {
 	}
 	f.remove(t)
 	f.Forget(img)
-	if img, err = f.Ensure(t.Context(), f.ref); err != nil || img.ID == "" {
+	if img, err := f.Ensure(t.Context(), f.ref); err != nil || img.ID == "" {
 		t.Errorf("after Forget: %+v, %v", img, err)
 	}
 	if n := f.runCount(t); n != 3 {
@@ -220,6 +228,7 @@ func TestNewRecipeIsMadeAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.removeLater(t, before)
 	f.cfg.Catalogue.entries["test"] = func(e entry) entry {
 		e.Packages = append(e.Packages, "more")
 		return e

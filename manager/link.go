@@ -242,7 +242,7 @@ func (m *Manager) makeBox(ctx context.Context, v sandbox.SessionView, lang sandb
 	id := sandbox.NewID()
 	spec := sandbox.Spec{
 		Language: lang.Name, Image: image, Session: v.Name, Owner: m.sessionOwner(), Limits: v.Limits, Network: v.Network,
-		Workspace: v.Workspace, Identity: v.Identity,
+		Workspace: v.Workspace, Identity: v.Identity, OCIRuntime: v.OCIRuntime,
 	}
 	plan, err := m.cfg.Runtime.Plan(ctx, spec)
 	if err != nil {

@@ -46,6 +46,14 @@ func OwnerAlive(owner string) bool {
 	return err == nil && start == parts[3]
 }
 
+// ofAnotherBoot reports whether an owner was named under another boot of the
+// kernel: before this machine was started, or on another one.
+func ofAnotherBoot(owner string) bool {
+	parts := strings.Split(owner, "/")
+	boot, _, err := here()
+	return err == nil && len(parts) == 4 && parts[0] != boot
+}
+
 // here names this boot and this PID namespace.
 func here() (boot, ns string, err error) {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")

@@ -44,7 +44,11 @@ func TestExitReasons(t *testing.T) {
 		"disk":            {"echo out; head -c 2000000 /dev/zero > /tmp/f", sandbox.ReasonDisk, 1, ""},
 		"output":          {"echo out; yes", sandbox.ReasonOutput, 137, "SIGKILL"},
 	} {
-		res := b.sh(t, tt.script, 1500*time.Millisecond)
+		timeout := 20 * time.Second // enough for whatever ends by itself
+		if tt.reason == sandbox.ReasonTimeout || tt.reason == sandbox.ReasonPIDs {
+			timeout = 1200 * time.Millisecond
+		}
+		res := b.sh(t, tt.script, timeout)
 		if name == "processes" && res.Reason == sandbox.ReasonTimeout {
 			t.Logf("bash waited for room to fork: %q", res.Events) // it tries again for a while
 			if !contains(res.Events, "pids") {

@@ -23,6 +23,7 @@ func (m *Manager) Run(ctx context.Context, run sandbox.Run, streams sandbox.Stre
 	}
 	s, err := m.prepare(OpenOptions{
 		Language: run.Language, Image: run.Image, Limits: limits, Network: run.Network, Workspace: run.Workspace, Keep: run.Keep,
+		OCIRuntime: run.OCIRuntime,
 	})
 	if err != nil {
 		return sandbox.Result{}, err

@@ -22,6 +22,8 @@ type OpenOptions struct {
 	Limits    sandbox.Limits
 	Network   sandbox.Network
 	Workspace sandbox.Workspace
+	// OCIRuntime names the engine's runtime. "" is its default.
+	OCIRuntime string
 	// Keep leaves the sandbox in place when it is closed after a failure.
 	Keep bool
 }
@@ -151,6 +153,7 @@ func (s *Sandbox) create(ctx context.Context) (*live, error) {
 	spec := sandbox.Spec{
 		Language: s.language.Name, Image: image, Owner: cfg.Owner, Limits: s.opts.Limits, Network: s.opts.Network,
 		Workspace: s.opts.Workspace, Identity: sandbox.IdentityFor(id), Keep: s.opts.Keep,
+		OCIRuntime: s.opts.OCIRuntime,
 	}
 	plan, err := cfg.Runtime.Plan(ctx, spec)
 	if err != nil {

@@ -23,6 +23,8 @@ type SessionOptions struct {
 	// Workspace is a volume of the engine's where its kind is unset: it has to
 	// outlive its sandboxes.
 	Workspace sandbox.Workspace
+	// OCIRuntime names the engine's runtime. "" is its default.
+	OCIRuntime string
 }
 
 // DefaultIdle is how long a session's sandbox waits for a use before it ends.
@@ -39,7 +41,7 @@ func (m *Manager) needStore() error {
 }
 
 // CreateSession remembers a session. Its sandboxes are made at first use.
-// Errors: Invalid, Conflict where the name is taken.
+// Errors: Invalid, Conflict where the name is taken, Unsupported.
 func (m *Manager) CreateSession(ctx context.Context, opts SessionOptions) (sandbox.Session, error) {
 	if err := m.needStore(); err != nil {
 		return sandbox.Session{}, err
@@ -71,6 +73,7 @@ func (m *Manager) CreateSession(ctx context.Context, opts SessionOptions) (sandb
 	s := sandbox.Session{
 		ID: id, Name: opts.Name, Language: opts.Language, Image: opts.Image, Created: m.cfg.Now().UTC(), Idle: opts.Idle, TTL: opts.TTL,
 		Limits: opts.Limits.WithDefaults(), Network: opts.Network.Or(), Workspace: opts.Workspace, Identity: sandbox.IdentityFor(id),
+		OCIRuntime: opts.OCIRuntime,
 	}
 	if err := m.settleWorkspace(ctx, &s); err != nil {
 		return sandbox.Session{}, err
@@ -84,7 +87,8 @@ func (m *Manager) CreateSession(ctx context.Context, opts SessionOptions) (sandb
 	return s, err
 }
 
-// settleWorkspace decides what a session's workspace is made of.
+// settleWorkspace decides what a session's workspace is made of, and refuses
+// what the runtime cannot make.
 func (m *Manager) settleWorkspace(ctx context.Context, s *sandbox.Session) error {
 	w := &s.Workspace
 	switch w.Kind {
@@ -107,6 +111,9 @@ func (m *Manager) settleWorkspace(ctx context.Context, s *sandbox.Session) error
 	}
 	caps, err := m.cfg.Runtime.Capabilities(ctx)
 	if err != nil {
+		return err
+	}
+	if err := caps.CheckOCIRuntime(s.OCIRuntime); err != nil {
 		return err
 	}
 	for _, kind := range caps.Workspaces {

@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -54,13 +55,23 @@ func (m *Manager) orphaned(h runtimes.Handle, known map[sandbox.ID]bool, alive m
 	if ours, any := m.ofThisState(h.Owner); any {
 		return ours && !known[h.ID]
 	}
+	if h.Owner == "" {
+		// Its maker died before it could leave its name.
+		return h.Kind == runtimes.KindFolder && m.cfg.Now().Sub(h.Created) > nameless
+	}
 	lives, seen := alive[h.Owner]
 	if !seen {
 		lives = m.cfg.Alive(h.Owner)
 		alive[h.Owner] = lives
 	}
-	return !lives
+	// Whoever made it before this machine was started is gone, and so is what
+	// ran in it. What still runs belongs to another machine.
+	return !lives || ofAnotherBoot(h.Owner) && !h.Running
 }
+
+// nameless is how long a folder may be without the name of its owner, which is
+// written right after it is made.
+const nameless = time.Minute
 
 // journal returns the ids of what sessions hold. It is read after the listing:
 // what is made is written down first, so that nothing listed is missed.

@@ -40,9 +40,10 @@ type Config struct {
 	User map[string]fs.FS
 	// Scanner gives the facts. nil makes every decision a refusal.
 	Scanner Scanner
-	// Timeout bounds one evaluation; 250 ms where 0.
+	// Timeout bounds one evaluation; 1 s where 0, which leaves room for a busy
+	// machine: an evaluation takes about one millisecond.
 	Timeout time.Duration
-	// ScanTimeout bounds one scan; 1 s where 0.
+	// ScanTimeout bounds one scan; 800 ms where 0.
 	ScanTimeout time.Duration
 	// CacheSize is the number of decisions kept; 4096 where 0, none below.
 	CacheSize int
@@ -55,10 +56,10 @@ func (c Config) withDefaults() (Config, error) {
 		return c, sandbox.Errorf(sandbox.Invalid, "policy: no rules given")
 	}
 	if c.Timeout <= 0 {
-		c.Timeout = 250 * time.Millisecond
+		c.Timeout = time.Second
 	}
 	if c.ScanTimeout <= 0 {
-		c.ScanTimeout = time.Second
+		c.ScanTimeout = 800 * time.Millisecond
 	}
 	if c.CacheSize == 0 {
 		c.CacheSize = 4096

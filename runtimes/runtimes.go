@@ -11,6 +11,8 @@ import (
 	"context"
 	"encoding/json"
 	"net"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/caisson-dev/caisson/sandbox"
@@ -134,4 +136,20 @@ type Capabilities struct {
 	LocalStreams bool     `json:"local_streams"`
 	OCIRuntimes  []string `json:"oci_runtimes,omitempty"`
 	Workspaces   []string `json:"workspaces"` // kinds of workspace
+}
+
+// CheckOCIRuntime reports whether sandboxes can be made by the OCI runtime of
+// that name. "" is the engine's default and always fine. Errors: Unsupported,
+// with the names of those that there are.
+func (c Capabilities) CheckOCIRuntime(name string) error {
+	if name == "" || slices.Contains(c.OCIRuntimes, name) {
+		return nil
+	}
+	if len(c.OCIRuntimes) == 0 {
+		return sandbox.Errorf(sandbox.Unsupported, "the %s runtime has no OCI runtimes to choose from", c.Runtime).
+			WithHint("leave --oci-runtime out")
+	}
+	has := strings.Join(c.OCIRuntimes, ", ")
+	return sandbox.Errorf(sandbox.Unsupported, "the engine has no OCI runtime %q; it has: %s", name, has).
+		WithHint("--oci-runtime takes one of these; another is made known under \"runtimes\" in the engine's daemon.json")
 }

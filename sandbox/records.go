@@ -20,6 +20,8 @@ type Session struct {
 	Network   Network       `json:"network,omitempty"`
 	Workspace Workspace     `json:"workspace"`
 	Identity  Identity      `json:"identity"`
+	// OCIRuntime names the engine's runtime. "" is its default.
+	OCIRuntime string `json:"oci_runtime,omitempty"`
 }
 
 // SandboxRecord is a sandbox of a session, as it is kept: what it takes to find

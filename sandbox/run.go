@@ -24,6 +24,8 @@ type Run struct {
 	Workspace Workspace     `json:"workspace,omitzero"`
 	Limits    Limits        `json:"limits,omitzero"`
 	Timeout   time.Duration `json:"-"` // 0 is the default
+	// OCIRuntime names the engine's runtime, such as "runsc". "" is its default.
+	OCIRuntime string `json:"oci_runtime,omitempty"`
 	// Keep leaves the sandbox in place when the run has failed, for a look.
 	Keep bool `json:"keep,omitempty"`
 }

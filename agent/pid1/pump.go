@@ -20,6 +20,7 @@ type pump struct {
 	max     int64  // 0 is no cap
 	onLimit func() // called once, when max was passed
 	total   int64
+	wide    bool // the pipe is as large as it gets
 
 	settle  atomic.Bool   // the process is gone: take what is there and stop
 	drained chan struct{} // closed once everything from before that is in out
@@ -27,9 +28,12 @@ type pump struct {
 	over    bool          // max was passed
 }
 
+// pumpBuffer is what is read at once, at most.
+const pumpBuffer = 64 << 10
+
 // pumpBuffers are borrowed while there is something to read, so that an exec
 // that prints nothing costs none.
-var pumpBuffers = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
+var pumpBuffers = sync.Pool{New: func() any { b := make([]byte, pumpBuffer); return &b }}
 
 // run reads until the pipe's end, or until [pump.finish] was called and what
 // was in the pipe then is out.
@@ -73,6 +77,7 @@ func (p *pump) read(fd, limit int) bool {
 			p.eof = true
 			return true
 		}
+		p.widen(fd, n)
 		if limit > 0 {
 			limit -= n
 		}
@@ -81,6 +86,20 @@ func (p *pump) read(fd, limit int) bool {
 		}
 	}
 	return true
+}
+
+// widePipe is the size of a pipe that much comes through: its writer and the
+// agent take longer turns then.
+const widePipe = 256 << 10
+
+// widen enlarges the pipe once a read has filled its buffer. The kernel may
+// refuse, since it bounds the pages of a user's pipes; then the pipe stays.
+func (p *pump) widen(fd, n int) {
+	if p.wide || n < pumpBuffer {
+		return
+	}
+	p.wide = true
+	_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, widePipe)
 }
 
 // keep stores b up to the cap and reports whether that was passed.

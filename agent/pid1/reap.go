@@ -72,7 +72,14 @@ func (r *reaper) run() {
 
 // take reaps one zombie and tells who waits for it.
 func (r *reaper) take(pid int) {
-	info, known := readProc(pid)
+	r.mu.Lock()
+	_, leader := r.leaders[pid] // a spawn registers before it lets go of mu
+	r.mu.Unlock()
+	var info procInfo
+	known := false
+	if !leader {
+		info, known = readProc(pid) // while it is a zombie; a leader's group is known
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var st exitStatus

@@ -161,17 +161,32 @@ func (a *Agent) stream(s *yamux.Stream, r *wire.Reader, ex *exec, at [2]int64, n
 		ex.out.wake()
 	}()
 	// The reader ends with the stream, which closes below.
-	if err := wire.WriteMessage(s, wire.TypeStarted, wire.Started{PID: ex.pid}); err != nil {
+	//
+	// Started waits a moment for something to travel with: most processes are
+	// short, and a message of its own costs each of them. Who waits for it, to
+	// feed the process or to leave it alone, gets it at once.
+	buf, err := wire.AppendMessage(make([]byte, 0, 1024), wire.TypeStarted, wire.Started{PID: ex.pid})
+	if err != nil {
 		return
 	}
-	buf := make([]byte, 0, 1024)
+	var due atomic.Bool
+	due.Store(ex.req.Stdin || ex.req.Drop || noWait)
+	defer time.AfterFunc(startedDelay, func() {
+		due.Store(true)
+		ex.out.wake()
+	}).Stop()
 	for {
-		frame, end := ex.out.next(buf[:0], &at, func() bool { return noWait || gone.Load() })
+		pending := len(buf) > 0
+		frame, end := ex.out.next(buf, &at, func() bool { return noWait || gone.Load() || pending && due.Load() })
 		switch {
 		case end != nil:
-			_ = wire.WriteMessage(s, wire.TypeEnd, end) // without it the client attaches again
+			if frame, err = wire.AppendMessage(buf, wire.TypeEnd, end); err == nil {
+				_, _ = s.Write(frame) // without it the client attaches again
+			}
 			<-acked
 			return
+		case frame == nil && pending:
+			frame = buf
 		case frame == nil:
 			if noWait {
 				reply(s, wire.Reply{})
@@ -181,9 +196,12 @@ func (a *Agent) stream(s *yamux.Stream, r *wire.Reader, ex *exec, at [2]int64, n
 		if _, err := s.Write(frame); err != nil {
 			return
 		}
-		buf = frame
+		buf = frame[:0]
 	}
 }
+
+// startedDelay is how long a Started waits for company.
+const startedDelay = 3 * time.Millisecond
 
 // obey carries out what a client says while it follows an exec, until the
 // client has everything or is gone.

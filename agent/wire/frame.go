@@ -192,15 +192,28 @@ func (f Frame) Message(v any) error {
 
 // WriteMessage writes v as one frame in one Write.
 func WriteMessage(w io.Writer, t Type, v any) error {
+	b, err := AppendMessage(nil, t, v)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(b)
+	return err
+}
+
+// AppendMessage appends v as one frame to dst. A message that is too long is an
+// error that wraps [ErrFrame].
+func AppendMessage(dst []byte, t Type, v any) ([]byte, error) {
 	b, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Errorf("encode frame of type %d: %w", t, err)
+		return dst, fmt.Errorf("encode frame of type %d: %w", t, err)
 	}
 	if len(b) > MaxFrame(t) {
-		return fmt.Errorf("%w: message of %d bytes, at most %d", ErrFrame, len(b), MaxFrame(t))
+		return dst, fmt.Errorf("%w: message of %d bytes, at most %d", ErrFrame, len(b), MaxFrame(t))
 	}
-	_, err = w.Write(Append(make([]byte, 0, headerSize+len(b)), t, b))
-	return err
+	if dst == nil {
+		dst = make([]byte, 0, headerSize+len(b))
+	}
+	return Append(dst, t, b), nil
 }
 
 // WriteFrame writes one frame of raw bytes in one Write.

@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 
 	"github.com/caisson-dev/caisson/cli/policycmd"
@@ -29,21 +32,79 @@ func (j judge) Test(ctx context.Context, dir string) (int, []string, error) {
 
 // policy loads the rules while the first scanner starts.
 func (a *app) policy(ctx context.Context) (policycmd.Policy, error) {
-	path, err := a.helper("caisson-scan", "CAISSON_SCAN")
+	scan, err := a.helper("caisson-scan", "CAISSON_SCAN")
 	if err != nil {
 		return nil, err
 	}
+	cfg := policy.Config{Rules: policies.FS}
+	var from fs.FS = policies.FS
+	if dir := a.getenv("CAISSON_POLICY_DATA"); dir != "" {
+		if err := isFolder("CAISSON_POLICY_DATA", dir); err != nil {
+			return nil, err
+		}
+		cfg.Data = os.DirFS(dir)
+		from = overlay{policies.FS, cfg.Data}
+	}
+	if cfg.User, err = a.userRules(); err != nil {
+		return nil, err
+	}
 	pool := scanner.Start(ctx, func() (scanner.Config, error) {
-		t, err := tables.Load(policies.FS)
-		return scanner.Config{Path: path, Tables: t}, err
+		t, err := tables.Load(from)
+		return scanner.Config{Path: scan, Tables: t}, err
 	})
 	a.closers = append(a.closers, pool.Close)
-	p, err := policy.Load(ctx, policy.Config{Rules: policies.FS, Scanner: pool})
+	cfg.Scanner = pool
+	p, err := policy.Load(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := pool.Ready(ctx); err != nil {
-		return nil, errors.Join(sandbox.Errorf(sandbox.Unavailable, "start the scanner %s", filepath.Base(path)), err)
+		return nil, fmt.Errorf("start the scanner %s: %w", filepath.Base(scan), err)
 	}
 	return judge{p}, nil
+}
+
+// userRules are the folders below CAISSON_POLICY_RULES, each a bundle of rules
+// of its own.
+func (a *app) userRules() (map[string]fs.FS, error) {
+	dir := a.getenv("CAISSON_POLICY_RULES")
+	if dir == "" {
+		return nil, nil
+	}
+	if err := isFolder("CAISSON_POLICY_RULES", dir); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, sandbox.Errorf(sandbox.Invalid, "CAISSON_POLICY_RULES: %w", err).WithHint("check the folder's permissions")
+	}
+	bundles := map[string]fs.FS{}
+	for _, e := range entries {
+		if e.IsDir() {
+			bundles[e.Name()] = os.DirFS(filepath.Join(dir, e.Name()))
+		}
+	}
+	return bundles, nil
+}
+
+func isFolder(variable, dir string) error {
+	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+		return sandbox.Errorf(sandbox.Invalid, "%s: %s is not a folder", variable, dir).WithHint("set it to a folder, or unset it")
+	}
+	return nil
+}
+
+// overlay is the shipped rules with an operator's data in place of ours, file
+// by file: hosts.yaml in the folder stands for data/hosts.yaml.
+type overlay struct{ base, data fs.FS }
+
+// Open opens the operator's file where there is one.
+func (o overlay) Open(name string) (fs.File, error) {
+	if path.Dir(name) == "data" {
+		f, err := o.data.Open(path.Base(name))
+		if err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return f, err
+		}
+	}
+	return o.base.Open(name)
 }

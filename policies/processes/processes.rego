@@ -19,9 +19,21 @@ package caisson.rules.processes
 #     - {"language": "javascript", "code": "process.kill(1)"}
 #   not_match:
 #     - {"language": "bash", "code": "kill -l"}
+#     - {"language": "bash", "code": "sleep 9 & kill %1"}
 findings contains {"id": "SBX-PROC-0001", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
 	some op in ["kill"]
 	some a in input.actions[op]
+	not jobs_only(a)
+}
+
+# jobs_only: what the program itself started, by the number of its job.
+jobs_only(a) if {
+	a.detail in {"", "%1", "%2", "%%", "%+"}
+	words := [w | some w in a.args; w != ""]
+	count(words) > 0
+	every w in words {
+		startswith(w, "%")
+	}
 }
 
 # METADATA

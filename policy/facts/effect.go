@@ -270,6 +270,9 @@ func (x *effects) argv(e *Effect, v Value) {
 			words = append(append([]Value(nil), words[0].Items...), words[1:]...)
 		}
 	}
+	if v.Items != nil && v.Open { // more words that are not known
+		words = append(slices.Clone(words), Opaque(v.From...))
+	}
 	for _, ref := range e.With {
 		more, ok := x.args.find(ref)
 		switch {

@@ -25,6 +25,9 @@ import (
 // readyPatience bounds how long a started container's agent may take to listen.
 const readyPatience = 30 * time.Second
 
+// makePatience bounds the making of a container that is not started yet.
+const makePatience = time.Minute
+
 // cleanPatience bounds the removal of what a failed step left.
 const cleanPatience = 30 * time.Second
 
@@ -55,12 +58,23 @@ func (r *Runtime) Create(ctx context.Context, id sandbox.ID, plan runtimes.Plan)
 			err = errors.Join(err, inst.Destroy(clean))
 		}
 	}()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	ready, err := r.listenReady(id, plan.Spec.Owner)
 	if err != nil {
 		return nil, err
 	}
 	defer ready.Close()
-	if err := r.createContainer(ctx, api, inst.handle, plan, req); err != nil {
+	// The engine goes on with what it was asked to make when its asker is gone,
+	// and a removal that comes before that finds nothing to remove. So these
+	// short steps are waited for, whatever becomes of ctx.
+	making, cancel := context.WithTimeout(context.WithoutCancel(ctx), makePatience)
+	defer cancel()
+	if err := r.createContainer(making, api, inst.handle, plan, req); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if err := api.ContainerStart(ctx, inst.handle.Name, container.StartOptions{}); err != nil {

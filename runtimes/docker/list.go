@@ -12,6 +12,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/volume"
+	"github.com/docker/docker/client"
 
 	"github.com/caisson-dev/caisson/internal/dockerclient"
 	"github.com/caisson-dev/caisson/runtimes"
@@ -93,6 +94,16 @@ func (r *Runtime) fromFolder(f fs.DirEntry) (runtimes.Handle, bool) {
 	}, true
 }
 
+// remains reports whether a sandbox whose container is gone left a volume of its
+// own or a folder.
+func (r *Runtime) remains(ctx context.Context, api *client.Client, id sandbox.ID) bool {
+	if _, err := os.Lstat(r.folder(id)); err == nil {
+		return true
+	}
+	_, err := api.VolumeInspect(ctx, containerName(id))
+	return err == nil
+}
+
 // Attach finds a sandbox by its handle. Errors: NotFound where neither
 // container nor volume nor folder is left, Unsupported for a handle of another
 // version.
@@ -121,8 +132,8 @@ func (r *Runtime) Attach(ctx context.Context, h runtimes.Handle) (runtimes.Insta
 	got, err := api.ContainerInspect(ctx, inst.handle.Name)
 	if err != nil {
 		err = dockerclient.Wrap(err, "find sandbox %s", h.ID.Short())
-		if _, left := os.Lstat(r.folder(h.ID)); left == nil && errors.Is(err, sandbox.NotFound) {
-			return inst, nil // there is a folder to destroy
+		if errors.Is(err, sandbox.NotFound) && r.remains(ctx, api, h.ID) {
+			return inst, nil // somebody took the container alone: the rest can be destroyed
 		}
 		return nil, err
 	}

@@ -48,8 +48,9 @@ type request struct {
 	Host   *container.HostConfig `json:"HostConfig"`
 }
 
-// Plan resolves a spec into a create request. Errors: Invalid, Unsupported.
-func (r *Runtime) Plan(_ context.Context, spec sandbox.Spec) (runtimes.Plan, error) {
+// Plan resolves a spec into a create request. It asks the engine only where an
+// OCI runtime is named. Errors: Invalid, Unsupported, and then the engine's.
+func (r *Runtime) Plan(ctx context.Context, spec sandbox.Spec) (runtimes.Plan, error) {
 	spec.Limits = spec.Limits.WithDefaults()
 	spec.Network = spec.Network.Or()
 	if spec.Workspace.Kind == "" {
@@ -66,6 +67,15 @@ func (r *Runtime) Plan(_ context.Context, spec sandbox.Spec) (runtimes.Plan, err
 	}
 	if spec.Image.Ref == "" && spec.Image.ID == "" {
 		return runtimes.Plan{}, sandbox.Errorf(sandbox.Invalid, "no image")
+	}
+	if spec.OCIRuntime != "" {
+		caps, err := r.Capabilities(ctx)
+		if err != nil {
+			return runtimes.Plan{}, err
+		}
+		if err := caps.CheckOCIRuntime(spec.OCIRuntime); err != nil {
+			return runtimes.Plan{}, err
+		}
 	}
 	host, err := r.hostConfig(spec)
 	if err != nil {
@@ -186,6 +196,7 @@ func differs(plan request, got container.InspectResponse) string {
 		{"capabilities added", sameSet(p.CapAdd, g.CapAdd)},
 		{"capabilities dropped", sameSet(p.CapDrop, g.CapDrop)},
 		{"security options", sameSet(p.SecurityOpt, g.SecurityOpt)},
+		{"OCI runtime", p.Runtime == "" || g.Runtime == p.Runtime},
 		{"network", p.NetworkMode == g.NetworkMode},
 		{"PID namespace", g.PidMode == p.PidMode},
 		{"IPC namespace", g.IpcMode == p.IpcMode},

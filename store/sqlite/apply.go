@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/caisson-dev/caisson/sandbox"
@@ -19,16 +21,26 @@ type request struct {
 	change sandbox.Change
 	err    error
 	done   chan error
+	begun  atomic.Bool // set by the writer who begins it, or by its caller who gives it up
 }
 
 // Apply makes all of a change or nothing of it, and returns once it is durable.
-// A change that ctx ends while it waits may still be made.
+// A change that ctx ends before its turn has come is not made; after that,
+// Apply waits for the outcome.
 func (s *Store) Apply(ctx context.Context, c sandbox.Change) error {
+	c, err := store.Check(c, time.Now)
+	if err != nil {
+		return err
+	}
 	r := &request{change: c, done: make(chan error, 1)}
 	s.mu.RLock()
 	if s.closed {
 		s.mu.RUnlock()
-		return sandbox.Errorf(sandbox.Unavailable, "the state is closed")
+		return errClosed()
+	}
+	if err := ctx.Err(); err != nil {
+		s.mu.RUnlock()
+		return err
 	}
 	select {
 	case s.requests <- r:
@@ -37,8 +49,15 @@ func (s *Store) Apply(ctx context.Context, c sandbox.Change) error {
 		s.mu.RUnlock()
 		return ctx.Err()
 	}
-	// Once it is sent, only the writer knows whether it was made.
-	return <-r.done
+	select {
+	case err := <-r.done:
+		return err
+	case <-ctx.Done():
+		if r.begun.CompareAndSwap(false, true) {
+			return ctx.Err()
+		}
+		return <-r.done // only the writer knows whether it was made
+	}
 }
 
 // writer makes changes until the store closes. It is the one that writes in
@@ -60,30 +79,44 @@ func (s *Store) writer() {
 				break more
 			}
 		}
+		batch = slices.DeleteFunc(batch, func(r *request) bool { return !r.begun.CompareAndSwap(false, true) })
 		s.commit(batch)
 	}
 }
 
-// commit makes a batch in one transaction. A change that cannot be made is
-// undone alone; a commit that fails fails all.
+// commit makes a batch in one transaction, and answers. A change that is
+// refused is undone alone; a transaction that fails fails all, but that the
+// members of one for which there was no room are tried alone, so that only
+// those fail that do not fit.
 func (s *Store) commit(batch []*request) {
-	head, err := s.makeAll(batch)
+	m, err := s.makeAll(batch)
+	if len(batch) > 1 && errors.Is(err, sandbox.Exhausted) {
+		for _, r := range batch {
+			s.commit([]*request{r})
+		}
+		return
+	}
 	for _, r := range batch {
-		if err != nil && r.err == nil {
+		if err != nil {
 			r.err = err
 		}
 		r.done <- r.err
 	}
-	if err == nil && head.Seq > 0 {
-		s.anchor.set(head)
+	if err == nil && m.anchored {
+		s.anchor.set(m.head)
 	}
 }
 
-func (s *Store) makeAll(batch []*request) (sandbox.Event, error) {
+// refused reports whether an error speaks of a change, and not of the file.
+func refused(err error) bool {
+	return errors.Is(err, sandbox.Conflict) || errors.Is(err, sandbox.NotFound) || errors.Is(err, sandbox.Invalid)
+}
+
+func (s *Store) makeAll(batch []*request) (*maker, error) {
 	ctx := context.Background() // what was accepted is carried through
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
-		return sandbox.Event{}, s.class(err, "begin a change")
+		return nil, s.class(err, "begin a change")
 	}
 	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
 	m := &maker{s: s, tx: tx}
@@ -96,30 +129,64 @@ func (s *Store) makeAll(batch []*request) (sandbox.Event, error) {
 	}
 	for _, r := range batch {
 		if _, err := tx.Exec("SAVEPOINT one"); err != nil {
-			return sandbox.Event{}, s.class(err, "begin a change")
+			return nil, s.class(err, "begin a change")
 		}
 		before := m.head
 		if r.err = m.make(r.change); r.err != nil {
+			if !refused(r.err) {
+				return nil, r.err // SQLite may have undone the whole transaction
+			}
 			m.head = before
 			if _, err := tx.Exec("ROLLBACK TO one"); err != nil {
-				return sandbox.Event{}, s.class(err, "undo a change")
+				return nil, s.class(err, "undo a change")
 			}
 		}
 		if _, err := tx.Exec("RELEASE one"); err != nil {
-			return sandbox.Event{}, s.class(err, "end a change")
+			return nil, s.class(err, "end a change")
 		}
 	}
-	if err := tx.Commit(); err != nil {
-		return sandbox.Event{}, s.class(err, "commit a change")
+	if err := m.checkAnchor(); err != nil {
+		return nil, s.class(err, "check the audit's anchor")
 	}
-	return m.head, nil
+	if err := tx.Commit(); err != nil {
+		return nil, s.class(err, "commit a change")
+	}
+	return m, nil
 }
 
 // maker makes changes within one transaction.
 type maker struct {
-	s    *Store
-	tx   *sql.Tx
-	head sandbox.Event // the last event; Seq 0 before it was looked up
+	s        *Store
+	tx       *sql.Tx
+	head     sandbox.Event  // the last event; Seq 0 before it was looked up
+	start    *sandbox.Event // what head was when it was looked up first
+	anchored bool           // the anchor may be moved to head
+}
+
+// checkAnchor finds out, before a commit, whether the anchor agrees with the
+// log as it was. Where it does not, it stays: it is the evidence.
+func (m *maker) checkAnchor() error {
+	if m.start == nil || m.head.Seq == m.start.Seq {
+		return nil
+	}
+	seq, hash, err := m.s.anchor.read()
+	switch {
+	case err != nil, seq == 0, seq == m.start.Seq && hash == m.start.Hash:
+		m.anchored = true // there is none, or it is where the log was
+		return nil
+	case seq >= m.start.Seq:
+		return nil // this transaction holds the lock: the log was cut, or written anew
+	}
+	// It lags: another process is about to move it, or has died before.
+	var kept string
+	err = m.tx.QueryRow("SELECT hash FROM events WHERE seq = ?", seq).Scan(&kept)
+	if errors.Is(err, sql.ErrNoRows) {
+		pruned, err := readCheckpoint(m.tx)
+		m.anchored = pruned.Seq > seq || pruned.Seq == seq && pruned.Hash == hash
+		return err
+	}
+	m.anchored = err == nil && kept == hash
+	return err
 }
 
 func (m *maker) exec(query string, args ...any) (int64, error) {
@@ -200,7 +267,8 @@ func (m *maker) sessions(c sandbox.Change) error {
 		if err != nil {
 			return err
 		}
-		n, err := m.exec("UPDATE sessions SET data = ? WHERE name = ?", text, s.Name)
+		// One that was removed and made anew under its name is another.
+		n, err := m.exec("UPDATE sessions SET data = ? WHERE name = ? AND json_extract(data, '$.id') = ?", text, s.Name, string(s.ID))
 		if err != nil {
 			return err
 		}
@@ -248,7 +316,11 @@ func (m *maker) sandboxes(c sandbox.Change) error {
 		if err != nil {
 			return err
 		}
-		if _, err := m.exec("INSERT OR REPLACE INTO sandboxes VALUES (?, ?, ?, ?)", string(b.ID), b.Session, b.Secret, text); err != nil {
+		secret := b.Secret
+		if secret == nil {
+			secret = []byte{} // nil would be NULL
+		}
+		if _, err := m.exec("INSERT OR REPLACE INTO sandboxes VALUES (?, ?, ?, ?)", string(b.ID), b.Session, secret, text); err != nil {
 			return err
 		}
 	}
@@ -292,6 +364,9 @@ func (m *maker) events(c sandbox.Change) error {
 			return m.s.class(err, "read the audit's head")
 		}
 		m.head = head
+		if m.start == nil {
+			m.start = &head
+		}
 	}
 	for _, e := range c.Events {
 		e.Seq, e.Prev, e.Time = m.head.Seq+1, m.head.Hash, e.Time.UTC()

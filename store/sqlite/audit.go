@@ -52,7 +52,23 @@ func (a *anchor) readLocked() (int64, string, error) {
 	}
 	left, hash, _ := strings.Cut(strings.TrimSpace(string(buf)), " ")
 	seq, err := strconv.ParseInt(left, 10, 64)
+	if seq == 0 {
+		hash = store.Genesis
+	}
 	return seq, hash, err
+}
+
+// anchorEmpty anchors a log that has no event yet, so that one without an
+// anchor is one that has lost it.
+func (s *Store) anchorEmpty() error {
+	if _, _, err := s.anchor.read(); err == nil {
+		return nil
+	}
+	head, err := readHead(s.read)
+	if err == nil && head.Seq == 0 {
+		s.anchor.set(head)
+	}
+	return err
 }
 
 // read returns the anchor as it stands. Another process may be writing it: what
@@ -82,6 +98,9 @@ const problemsMost = 100
 // looks at one state of the log, whatever is written meanwhile.
 func (s *Store) Verify(ctx context.Context) (sandbox.AuditReport, error) {
 	// The anchor is read first: what is committed after is only longer.
+	if err := s.usable(); err != nil {
+		return sandbox.AuditReport{}, err
+	}
 	at, hash, err := s.anchor.read()
 	c := checker{anchored: at, anchoredHash: hash, anchor: err == nil}
 	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
@@ -91,6 +110,10 @@ func (s *Store) Verify(ctx context.Context) (sandbox.AuditReport, error) {
 	defer func() { _ = tx.Rollback() }() // it only reads
 	if c.last, err = readCheckpoint(tx); err != nil {
 		return c.report, s.class(err, "read the audit's checkpoint")
+	}
+	c.pruned = c.last
+	if c.anchor && c.anchored == c.pruned.Seq && c.anchoredHash != c.pruned.Hash {
+		c.problem(c.pruned.Seq, "changed: the anchor has another hash")
 	}
 	err = tx.QueryRowContext(ctx, "SELECT seq FROM sqlite_sequence WHERE name = 'events'").Scan(&c.issued)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -118,6 +141,8 @@ func (s *Store) Verify(ctx context.Context) (sandbox.AuditReport, error) {
 type checker struct {
 	report       sandbox.AuditReport
 	last         sandbox.Event // before the next
+	pruned       sandbox.Event // the checkpoint
+	vouched      bool          // an event tells of that pruning
 	issued       int64         // the largest number ever given
 	anchor       bool          // there is one
 	anchored     int64
@@ -149,13 +174,30 @@ func (c *checker) next(e sandbox.Event) {
 	if c.anchor && e.Seq == c.anchored && e.Hash != c.anchoredHash {
 		c.problem(e.Seq, "changed: the anchor has another hash")
 	}
+	if e.Kind == sandbox.EventAuditPruned {
+		var p prunedData
+		if json.Unmarshal(e.Data, &p) == nil && p.Through == c.pruned.Seq && p.Hash == c.pruned.Hash {
+			c.vouched = true
+		}
+	}
 	c.last = e
+}
+
+// prunedData is what the event of a pruning says: the last event that went.
+type prunedData struct {
+	Hash    string `json:"hash"`
+	Through int64  `json:"through"`
 }
 
 func (c *checker) end() sandbox.AuditReport {
 	r := &c.report
 	r.Last, r.Head = c.last.Seq, c.last.Hash
+	if c.pruned.Seq > 0 && !c.vouched {
+		c.problem(c.pruned.Seq, "missing: events up to %d are gone, and none tells of their pruning", c.pruned.Seq)
+	}
 	switch {
+	case !c.anchor && c.last.Seq > 0:
+		c.problem(c.last.Seq, "unanchored: without the file audit.head nobody can tell whether events after this one were cut off")
 	case c.anchor && c.anchored > c.last.Seq:
 		c.problem(c.last.Seq, "truncated: the anchor is at event %d", c.anchored)
 	case c.issued > c.last.Seq:
@@ -168,6 +210,9 @@ func (c *checker) end() sandbox.AuditReport {
 // Prune drops the oldest events that the retention does not keep. The last of
 // them stays known by its number and hash, which an event records too.
 func (s *Store) Prune(ctx context.Context, keep sandbox.Retention) (int64, error) {
+	if err := s.usable(); err != nil {
+		return 0, err
+	}
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
 		return 0, s.class(err, "prune the audit")
@@ -182,12 +227,16 @@ func (s *Store) Prune(ctx context.Context, keep sandbox.Retention) (int64, error
 		return 0, s.class(err, "prune the audit")
 	}
 	m := &maker{s: s, tx: tx}
-	data, err := json.Marshal(map[string]any{"through": through, "hash": hash})
+	data, err := json.Marshal(prunedData{Through: through, Hash: hash})
 	if err != nil {
 		return 0, err
 	}
 	if err := m.events(sandbox.Change{Events: []sandbox.Event{{Time: time.Now(), Kind: sandbox.EventAuditPruned, Actor: "caisson", Data: data}}}); err != nil {
 		return 0, err
+	}
+	// While what the anchor names is still there.
+	if err := m.checkAnchor(); err != nil {
+		return 0, s.class(err, "prune the audit")
 	}
 	n, err := m.exec("DELETE FROM events WHERE seq <= ?", through)
 	if err != nil {
@@ -201,7 +250,9 @@ func (s *Store) Prune(ctx context.Context, keep sandbox.Retention) (int64, error
 	if err := tx.Commit(); err != nil {
 		return 0, s.class(err, "prune the audit")
 	}
-	s.anchor.set(m.head)
+	if m.anchored {
+		s.anchor.set(m.head)
+	}
 	return n, nil
 }
 

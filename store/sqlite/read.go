@@ -64,6 +64,9 @@ func (s *Store) Sessions(ctx context.Context) ([]sandbox.SessionView, error) {
 
 // views reads one session, or all, from one state of the database.
 func (s *Store) views(ctx context.Context, name *string) ([]sandbox.SessionView, error) {
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
 	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return nil, s.class(err, "read the state")
@@ -179,10 +182,13 @@ func (s *Store) Events(ctx context.Context, f sandbox.EventFilter) iter.Seq2[san
 				return
 			}
 			for _, e := range page {
+				f.After = e.Seq
+				if !within(f, e.Time) {
+					continue
+				}
 				if !yield(e, nil) {
 					return
 				}
-				f.After = e.Seq
 				if given++; f.Limit > 0 && given == f.Limit {
 					return
 				}
@@ -192,6 +198,14 @@ func (s *Store) Events(ctx context.Context, f sandbox.EventFilter) iter.Seq2[san
 			}
 		}
 	}
+}
+
+// coarse is more than what SQLite's arithmetic of times rounds away.
+const coarse = 2 * time.Millisecond
+
+// within reports whether a time is between Since and Until, exactly.
+func within(f sandbox.EventFilter, t time.Time) bool {
+	return (f.Since.IsZero() || !t.Before(f.Since)) && (f.Until.IsZero() || t.Before(f.Until))
 }
 
 const eventColumns = "seq, time, kind, actor, session, sandbox, exec, data, prev, hash"
@@ -207,11 +221,13 @@ func (s *Store) page(ctx context.Context, f sandbox.EventFilter) ([]sandbox.Even
 	if f.Exec != "" {
 		add("exec = ?", string(f.Exec))
 	}
+	// SQLite's times have milliseconds: this chooses generously, and within
+	// decides.
 	if !f.Since.IsZero() {
-		add("julianday(time) >= julianday(?)", f.Since.UTC().Format(time.RFC3339Nano))
+		add("julianday(time) >= julianday(?)", f.Since.Add(-coarse).UTC().Format(time.RFC3339Nano))
 	}
 	if !f.Until.IsZero() {
-		add("julianday(time) < julianday(?)", f.Until.UTC().Format(time.RFC3339Nano))
+		add("julianday(time) <= julianday(?)", f.Until.Add(coarse).UTC().Format(time.RFC3339Nano))
 	}
 	if len(f.Kinds) > 0 {
 		marks := strings.TrimSuffix(strings.Repeat("?,", len(f.Kinds)), ",")
@@ -220,6 +236,9 @@ func (s *Store) page(ctx context.Context, f sandbox.EventFilter) ([]sandbox.Even
 			kinds[i] = k
 		}
 		add("kind IN ("+marks+")", kinds...)
+	}
+	if err := s.usable(); err != nil {
+		return nil, err
 	}
 	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {

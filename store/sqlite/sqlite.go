@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"sort"
@@ -64,6 +65,9 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, sandbox.Errorf(sandbox.Denied, "make the state folder: %w", err).WithHint("set CAISSON_STATE_DIR to a folder of yours")
 	}
+	if cfg.Dir, err = filepath.Abs(cfg.Dir); err != nil {
+		return nil, sandbox.Errorf(sandbox.Internal, "find the state folder: %w", err)
+	}
 	path := filepath.Join(cfg.Dir, "state.db")
 	if err := touch(path); err != nil {
 		return nil, err
@@ -74,8 +78,10 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 			err = errors.Join(err, s.closeFiles())
 		}
 	}()
-	// The busy time bounds how long another process may hold the writer.
-	dsn := "file:" + path + "?_txlock=immediate&_pragma=busy_timeout(15000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)"
+	// A path may hold what means something in a URL. The busy time bounds how
+	// long another process may hold the writer.
+	dsn := (&url.URL{Scheme: "file", Path: path}).String() +
+		"?_txlock=immediate&_pragma=busy_timeout(15000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)"
 	if s.write, err = sql.Open("sqlite", dsn); err != nil {
 		return nil, s.class(err, "open the state")
 	}
@@ -90,6 +96,9 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 	s.read.SetMaxIdleConns(4)
 	if s.anchor, err = openAnchor(filepath.Join(cfg.Dir, "audit.head")); err != nil {
 		return nil, s.class(err, "open the audit's anchor")
+	}
+	if err := s.anchorEmpty(); err != nil {
+		return nil, s.class(err, "anchor the audit")
 	}
 	go s.writer()
 	return s, nil
@@ -191,6 +200,19 @@ func (s *Store) migrateTo(ctx context.Context, version int, name string) error {
 	return s.class(tx.Commit(), "upgrade the state")
 }
 
+// errClosed says that a store was closed, to whoever still asks.
+func errClosed() error { return sandbox.Errorf(sandbox.Unavailable, "the state is closed") }
+
+// usable is an error once the store was closed.
+func (s *Store) usable() error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return errClosed()
+	}
+	return nil
+}
+
 // ID names the state folder, for as long as it exists.
 func (s *Store) ID() string { return s.id }
 
@@ -241,6 +263,9 @@ const (
 func (s *Store) class(err error, doing string) error {
 	if err == nil {
 		return nil
+	}
+	if _, ok := errors.AsType[*sandbox.Error](err); ok {
+		return err // it has a kind
 	}
 	var c sqliteCode
 	if !errors.As(err, &c) {

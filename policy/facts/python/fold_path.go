@@ -157,20 +157,8 @@ func pathHandlers() map[string]handler {
 		"pathlib.Path.__str__":     func(c *invocation) *val { return toStr(c.self) },
 		"pathlib.Path.__fspath__":  func(c *invocation) *val { return toStr(c.self) },
 		"pathlib.Path.relative_to": func(c *invocation) *val { return derived(c.self) },
-		"os.path.join": func(c *invocation) *val {
-			if len(c.pos) == 0 {
-				return unknown
-			}
-			acc := pathText(c.pos[0])
-			for _, p := range c.pos[1:] {
-				acc = joinTexts(acc, pathText(p))
-			}
-			if c.open {
-				acc = concat(acc, &val{from: c.rest})
-			}
-			return acc
-		},
-		"os.path.expanduser": same, "os.path.abspath": same, "os.path.realpath": same, "os.path.normpath": part(path.Clean),
+		"os.path.join":             joinPaths,
+		"os.path.expanduser":       same, "os.path.abspath": same, "os.path.realpath": same, "os.path.normpath": part(path.Clean),
 		"os.path.expandvars": (*invocation).expandvars,
 		"os.fspath":          same, "os.fsdecode": same, "os.fsencode": same,
 		"os.path.dirname": part(func(p string) string {
@@ -197,6 +185,21 @@ func pathHandlers() map[string]handler {
 		"pathlib.Path.write_text":  (*invocation).fileWrite,
 		"pathlib.Path.write_bytes": (*invocation).fileWrite,
 	}
+}
+
+// joinPaths folds os.path.join.
+func joinPaths(c *invocation) *val {
+	if len(c.pos) == 0 {
+		return unknown
+	}
+	acc := pathText(c.pos[0])
+	for _, p := range c.pos[1:] {
+		acc = joinTexts(acc, pathText(p))
+	}
+	if c.open {
+		acc = concat(acc, &val{from: c.rest})
+	}
+	return acc
 }
 
 func (it *interp) cwd() *val {

@@ -53,6 +53,10 @@ func (it *interp) operate(op string, a, b *val, n *node) *val {
 			}
 			return &val{kind: a.kind, open: a.open || b.open, x: &extra{items: items}}
 		}
+		if a.isSeq() && b.kind == kUnknown { // ["git"] + sys.argv[1:]
+			out := &val{kind: a.kind, open: true, x: &extra{items: append([]*val(nil), a.x.items...)}}
+			return out.with(derived(a, b).from)
+		}
 		if isTextual(a) || isTextual(b) {
 			return it.concat(a, b)
 		}
