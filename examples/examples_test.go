@@ -53,6 +53,32 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
+// TestNotebook runs the session example, on a state of its own.
+func TestNotebook(t *testing.T) {
+	t.Parallel()
+	dockertest.Engine(t)
+	base, err := os.MkdirTemp("/tmp", "cais") // short: a socket's path is bounded
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(base)
+	want, err := os.ReadFile("notebook/want.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "notebook/notebook.sh")
+	cmd.Env = append(os.Environ(), "CAISSON="+command(t), "CAISSON_STATE_DIR="+base, "CAISSON_RUNTIME_DIR="+base+"/s")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	got, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderr.String())
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("output differs (-want +got):\n%s", diff)
+	}
+}
+
 // command is the caisson command that `make build` has built.
 func command(t *testing.T) string {
 	t.Helper()

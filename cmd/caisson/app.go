@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
+	"sync"
 
 	"github.com/caisson-dev/caisson/api"
 	"github.com/caisson-dev/caisson/cli"
@@ -30,6 +31,9 @@ type app struct {
 	in       io.Reader
 	out, err io.Writer
 	closers  []func() error
+
+	mu     sync.Mutex
+	opened *service.Service // nil before it is needed
 }
 
 func newApp(getenv func(string) string, in io.Reader, out, errs io.Writer) *app {
@@ -101,7 +105,21 @@ func (a *app) service(ctx context.Context) (api.Service, error) {
 		return nil, err
 	}
 	a.closers = append(a.closers, svc.Close)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.opened = svc
 	return svc, nil
+}
+
+// hurry destroys what is open without waiting for it to end first. [app.close]
+// still takes down everything, in its order, and tells what failed.
+func (a *app) hurry() {
+	a.mu.Lock()
+	svc := a.opened
+	a.mu.Unlock()
+	if svc != nil {
+		_ = svc.Close() // it is called again
+	}
 }
 
 // actor says who asks, for the audit.

@@ -9,13 +9,23 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// After the first signal a second one ends the process at once; what it
-	// leaves behind then, its sandboxes' leases end.
-	context.AfterFunc(ctx, stop)
+	signals := make(chan os.Signal, 3)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	// Who reads our output may stop to. A write then fails, which ends the run in
 	// order, instead of the signal ending this process and leaving its sandbox.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	app := newApp(os.Getenv, os.Stdin, os.Stdout, os.Stderr)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		// The first ends what runs and cleans up; the second does not wait for
+		// programs to end; the third is for whoever knows better, and what it
+		// leaves behind the sandboxes' leases end.
+		<-signals
+		cancel()
+		<-signals
+		go app.hurry()
+		<-signals
+		os.Exit(130)
+	}()
 	os.Exit(app.run(ctx, os.Args[1:]))
 }

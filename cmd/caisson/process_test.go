@@ -138,6 +138,25 @@ func TestInterrupt(t *testing.T) {
 			}
 		})
 	}
+	t.Run("twice", func(t *testing.T) {
+		t.Parallel()
+		kit, base := place(t)
+		for _, pause := range []time.Duration{0, 5 * time.Millisecond, 50 * time.Millisecond} {
+			p := start(t, kit, base, "run", "--workspace", "volume", "--", "sh", "-c", "trap '' INT TERM; echo begun; sleep 60 & sleep 60")
+			p.await(t, "begun")
+			ids := sandboxes(base)
+			begun := time.Now()
+			_ = p.Process.Signal(syscall.SIGTERM)
+			time.Sleep(pause)
+			_ = p.Process.Signal(syscall.SIGTERM) // it may have ended by then
+			if code := p.code(t); code != 130 && code != 125 || time.Since(begun) > 10*time.Second {
+				t.Errorf("exit code %d after %v; %s", code, time.Since(begun), p.errs)
+			}
+			if len(ids) != 1 || len(sandboxes(base)) != 0 || state(t, kit, ids[0]) != "gone" || volumeExists(kit, ids[0]) {
+				t.Errorf("of %v there is left: folders %v, volume %v", ids, sandboxes(base), volumeExists(kit, ids[0]))
+			}
+		}
+	})
 	// Before the program runs, too.
 	t.Run("early", func(t *testing.T) {
 		t.Parallel()

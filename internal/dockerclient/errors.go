@@ -65,10 +65,25 @@ func classify(err error) (sandbox.Kind, string) {
 		return sandbox.Exhausted, ""
 	case cerrdefs.IsNotImplemented(err):
 		return sandbox.Unsupported, ""
-	case cerrdefs.IsUnavailable(err):
-		return sandbox.Unavailable, ""
+	case cerrdefs.IsUnavailable(err), shuttingDown(err):
+		return sandbox.Unavailable, hintEngine
 	}
 	return sandbox.Internal, ""
+}
+
+// shuttingDown recognises what an engine says whose databases or containerd are
+// closed already: it answers, and takes calls for failures of its own.
+func shuttingDown(err error) bool {
+	text := err.Error()
+	for _, sign := range []string{
+		"database not open", "failed to update store for object", "containerd.sock", "the client connection is closing", "grpc: the connection is closing",
+		"daemon is shutting down",
+	} {
+		if strings.Contains(text, sign) {
+			return true
+		}
+	}
+	return false
 }
 
 // diskFull reads the message too: the engine's own ENOSPC travels as text.

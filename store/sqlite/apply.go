@@ -122,8 +122,8 @@ func (s *Store) makeAll(batch []*request) (*maker, error) {
 	m := &maker{s: s, tx: tx}
 	if len(batch) == 1 {
 		// Alone in its transaction it needs no way back of its own.
-		if batch[0].err = m.make(ctx, batch[0].change); batch[0].err != nil {
-			return m, nil // rolled back: nothing was anchored
+		if err := m.make(ctx, batch[0].change); err != nil {
+			return nil, err
 		}
 		batch = nil
 	}

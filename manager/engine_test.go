@@ -1,0 +1,222 @@
+package manager_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+
+	"github.com/caisson-dev/caisson/images"
+	"github.com/caisson-dev/caisson/internal/dockerclient"
+	"github.com/caisson-dev/caisson/internal/enginetest"
+	"github.com/caisson-dev/caisson/manager"
+	"github.com/caisson-dev/caisson/runtimes/docker"
+	"github.com/caisson-dev/caisson/sandbox"
+	"github.com/caisson-dev/caisson/store/sqlite"
+	"github.com/caisson-dev/caisson/store/storetest"
+)
+
+// daemon is an engine of the test's own, which may be stopped.
+type daemon struct {
+	dir string
+	cmd *exec.Cmd
+}
+
+func (d *daemon) socket() string { return filepath.Join(d.dir, "e.sock") }
+
+func (d *daemon) start(t testing.TB) {
+	t.Helper()
+	log, err := os.OpenFile(filepath.Join(d.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	d.cmd = exec.Command("dockerd", "--host", "unix://"+d.socket(), "--data-root", d.dir+"/data", "--exec-root", d.dir+"/exec",
+		"--pidfile", d.dir+"/pid", "--iptables=false", "--ip6tables=false", "--bridge=none")
+	d.cmd.Stdout, d.cmd.Stderr = log, log
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (d *daemon) stop(t testing.TB) {
+	t.Helper()
+	if d.cmd == nil {
+		return
+	}
+	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Errorf("stop the engine: %v", err)
+	}
+	_ = d.cmd.Wait() // its code says nothing of use
+	d.cmd = nil
+}
+
+// newDaemon starts an engine, and gives it the shell's image from the other.
+func newDaemon(t *testing.T) (*daemon, *dockerclient.Client) {
+	t.Helper()
+	kit := enginetest.New(t)
+	kit.Image(t, "shell")
+	if _, err := exec.LookPath("dockerd"); err != nil || os.Geteuid() != 0 {
+		t.Skip("needs root and dockerd, to have an engine of its own")
+	}
+	dir, err := os.MkdirTemp("/tmp", "caisd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &daemon{dir: dir}
+	t.Cleanup(func() {
+		d.stop(t)
+		if t.Failed() {
+			b, _ := os.ReadFile(filepath.Join(dir, "log"))
+			t.Logf("the engine said: %s", b[max(0, len(b)-2000):])
+		}
+		_ = os.RemoveAll(dir)
+	})
+	d.start(t)
+	engine, err := dockerclient.New(dockerclient.Config{Getenv: func(name string) string {
+		if name == "DOCKER_HOST" {
+			return "unix://" + d.socket()
+		}
+		return ""
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = engine.Close() })
+	until(t, "the engine answers", func() bool {
+		api, err := engine.API(t.Context())
+		if err == nil {
+			_, err = api.Ping(t.Context())
+		}
+		return err == nil
+	})
+	lang, err := kit.Images.Language("shell")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tar, err := kit.API.ImageSave(t.Context(), []string{lang.Image})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tar.Close()
+	api, err := engine.API(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := api.ImageLoad(t.Context(), tar)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer loaded.Body.Close()
+	if _, err := io.Copy(io.Discard, loaded.Body); err != nil {
+		t.Fatal(err)
+	}
+	return d, engine
+}
+
+// TestEngineRestarted stops an engine under load and starts it again. Meanwhile
+// errors say so; afterwards all goes on without anybody's help.
+func TestEngineRestarted(t *testing.T) {
+	t.Parallel()
+	d, engine := newDaemon(t)
+	state := t.TempDir()
+	s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: state})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	store, err := images.New(images.Config{Engine: engine, StateDir: filepath.Join(state, "images")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rt, err := docker.New(docker.Config{Engine: engine, Agent: enginetest.Agent(t), Base: filepath.Join(d.dir, "s")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := manager.New(manager.Config{
+		Runtime: rt, Images: store, Gate: manager.Unjudged, Store: s, StateID: s.ID(), LockDir: filepath.Join(state, "locks"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if _, err := m.CreateSession(t.Context(), manager.SessionOptions{Name: "work"}); err != nil {
+		t.Fatal(err)
+	}
+	sh(t, m, "work", "echo kept > kept")
+	if _, err := m.StartIn(t.Context(), "work", sandbox.Run{Command: []string{"sleep", "1000"}}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stopLoad := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				res, err := m.ExecIn(ctx, "work", sandbox.Run{Command: []string{"sleep", "0.05"}}, sandbox.Streams{})
+				if ctx.Err() != nil {
+					return
+				}
+				switch {
+				case err != nil && sandbox.KindOf(err) == sandbox.Internal:
+					// An engine that is going down has many words for it.
+					t.Logf("not classed: %v", err)
+				case err != nil && sandbox.KindOf(err) != sandbox.Unavailable:
+					t.Errorf("while the engine is away: kind %v: %v", sandbox.KindOf(err), err)
+				case err == nil && res.Code != 0 && res.Reason != sandbox.ReasonInfra:
+					t.Errorf("while the engine is away: %s, code %d, %s", res.Reason, res.Code, res.Cause)
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+		})
+	}
+	time.Sleep(300 * time.Millisecond)
+	d.stop(t)
+	if _, err := m.Run(t.Context(), sandbox.Run{Language: "shell", Code: "true"}, sandbox.Streams{}); !errors.Is(err, sandbox.Unavailable) || sandbox.HintOf(err) == "" {
+		t.Errorf("a run without an engine: %v", err)
+	}
+	d.start(t)
+	until(t, "it goes on", func() bool {
+		res, err := m.ExecIn(t.Context(), "work", sandbox.Run{Command: []string{"cat", "kept"}}, sandbox.Streams{})
+		return err == nil && string(res.Stdout) == "kept\n"
+	})
+	stopLoad()
+	wg.Wait()
+	if rec, err := m.Recover(t.Context()); err != nil || len(rec.Failures) > 0 {
+		t.Errorf("recover: %+v, %v", rec, err)
+	}
+	if err := m.RemoveSession(t.Context(), "work", true); err != nil {
+		t.Errorf("remove: %v", err)
+	}
+	api, err := engine.API(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list, err := api.ContainerList(t.Context(), container.ListOptions{All: true}); err != nil || len(list) > 0 {
+		t.Errorf("left behind: %d containers, %v", len(list), err)
+	}
+	ends := map[sandbox.ID]int{}
+	for e, err := range s.Events(t.Context(), sandbox.EventFilter{Kinds: []string{sandbox.EventExecStarted, sandbox.EventExecEnded}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == sandbox.EventExecEnded {
+			ends[e.Exec]++
+		} else {
+			ends[e.Exec] += 100
+		}
+	}
+	for id, n := range ends {
+		if n != 101 {
+			t.Errorf("exec %s has %d starts and %d ends", id, n/100, n%100)
+		}
+	}
+	storetest.Sound(t, s)
+}
