@@ -15,6 +15,7 @@ import (
 type Service interface {
 	Sessions
 	Audit
+	Doctor
 	// Run runs one exec in a sandbox of its own. A program that ran and failed
 	// is a Result; so is, beside a [sandbox.DeniedError], one that was refused.
 	Run(ctx context.Context, run sandbox.Run, streams sandbox.Streams) (sandbox.Result, error)

@@ -141,6 +141,7 @@ func (f *file) check() {
 func (f *file) checkOurs(spec *ast.ImportSpec, folder string, allowed []string, target string) {
 	if strings.HasPrefix(target, extractors) && !below(f.pkg, extractorHome) && !strings.HasPrefix(f.pkg, extractors) {
 		f.fault(spec.Pos(), "%s is for %s alone", target, extractorHome)
+		return
 	}
 	if f.test {
 		return
@@ -149,7 +150,7 @@ func (f *file) checkOurs(spec *ast.ImportSpec, folder string, allowed []string, 
 		f.fault(spec.Pos(), "%s is for tests alone", target)
 		return
 	}
-	if !matches(allowed, target) && !below(target, folder) {
+	if home, _, _ := entry(target); !matches(allowed, target) && home != folder {
 		f.fault(spec.Pos(), "%s may not import %s", f.pkg, target)
 	}
 }

@@ -34,7 +34,10 @@ type Config struct {
 	// closes it.
 	Service func(ctx context.Context) (api.Service, error)
 	// Policy is called at most once, by a command that judges without running.
-	Policy  func(ctx context.Context) (policycmd.Policy, error)
+	Policy func(ctx context.Context) (policycmd.Policy, error)
+	// Doctor stands in for [api.Service].Doctor where Service fails, and is told
+	// how. nil: that failure is the answer.
+	Doctor  func(ctx context.Context, broken error) ([]api.Check, error)
 	Version string
 	// Getenv reads the environment; nil is [os.Getenv].
 	Getenv func(string) string
@@ -80,7 +83,7 @@ func newRoot(cfg Config) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError(err) })
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags(), cfg.Getenv) }
 	root.AddCommand(newRun(cfg), newSession(cfg), newExec(cfg), newPS(cfg), newLogs(cfg), newKill(cfg), newFiles(cfg),
-		newAudit(cfg), policycmd.NewCmd(policycmd.Streams(cfg.IO), cfg.Policy), newImages(cfg), newGC(cfg), newVersion(cfg))
+		newAudit(cfg), policycmd.NewCmd(policycmd.Streams(cfg.IO), cfg.Policy), newImages(cfg), newGC(cfg), newDoctor(cfg), newVersion(cfg))
 	wrapArgs(root)
 	return root
 }
@@ -133,6 +136,7 @@ func (e exitCode) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 
 // Exit codes of caisson's own. A program's code is passed on as it is.
 const (
+	exitUnwell   = 1 // of doctor alone
 	exitUsage    = 2
 	exitTimeout  = 124
 	exitFailed   = 125

@@ -72,6 +72,7 @@ func explainEnd(r sandbox.Result, run sandbox.Run) string {
 		return "the sandbox failed: " + r.Cause
 	case sandbox.ReasonSignal:
 		return "ended by " + r.Signal
+	default: // an end of its own accord, or one that was told already
 	}
 	return ""
 }

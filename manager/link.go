@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -337,9 +336,4 @@ func hostOwner(dir string) (*sandbox.Identity, error) {
 		runner = sandbox.FirstUID
 	}
 	return &sandbox.Identity{UID: int(sys.Uid), RunnerUID: runner}, nil
-}
-
-// noBox is the error of a call that needs a sandbox that was never made.
-func noBox(session string) error {
-	return sandbox.Errorf(sandbox.NotFound, "session %s has no sandbox yet", session).WithHint("%s", fmt.Sprintf("run something in it first: caisson exec %s -- true", session))
 }

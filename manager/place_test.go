@@ -166,7 +166,7 @@ func sh(t testing.TB, m *manager.Manager, session, script string) sandbox.Result
 }
 
 // caisson is the real command on this place.
-func (p *place) caisson(t testing.TB, ctx context.Context, args ...string) *exec.Cmd {
+func (p *place) caisson(ctx context.Context, t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(ctx, enginetest.Command(t), args...)
 	cmd.Env = append(os.Environ(), "CAISSON_STATE_DIR="+p.dir, "CAISSON_RUNTIME_DIR="+p.kit.Base, "CAISSON_AGENT="+p.kit.Agent,

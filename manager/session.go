@@ -102,6 +102,7 @@ func (m *Manager) settleWorkspace(ctx context.Context, s *sandbox.Session) error
 		if who != nil {
 			s.Identity = *who
 		}
+	default: // as it was asked for
 	}
 	if w.Kind == sandbox.WorkspaceVolume && w.Source == "" {
 		w.Source = VolumeName(s.ID)

@@ -83,7 +83,7 @@ func TestFirstUse(t *testing.T) {
 	for i := range 6 {
 		lang := []string{"shell", "python"}[i%2]
 		wg.Go(func() {
-			cmd := p.caisson(t, t.Context(), "exec", "work", "-l", lang, "--", "sh", "-c", "echo hello >> all; echo done")
+			cmd := p.caisson(t.Context(), t, "exec", "work", "-l", lang, "--", "sh", "-c", "echo hello >> all; echo done")
 			if out, err := cmd.CombinedOutput(); err != nil || string(out) != "done\n" {
 				t.Errorf("%v: %s", err, out)
 			}
@@ -289,7 +289,7 @@ func TestKilled(t *testing.T) {
 		}
 		for _, args := range load {
 			wg.Go(func() {
-				out, err := p.caisson(t, ctx, args...).CombinedOutput()
+				out, err := p.caisson(ctx, t, args...).CombinedOutput()
 				if err == nil && args[0] == "session" {
 					mu.Lock()
 					confirmed[name] = true

@@ -26,7 +26,7 @@ type Session struct {
 
 // SandboxRecord is a sandbox of a session, as it is kept: what it takes to find
 // it again and to speak with its agent.
-type SandboxRecord struct {
+type SandboxRecord struct { //nolint:revive // beside ExecRecord; Record alone would be any
 	ID       ID              `json:"id"`
 	Session  string          `json:"session"`
 	Language string          `json:"language"`

@@ -29,6 +29,7 @@ type Config struct {
 	Manager *manager.Manager
 	Images  Images
 	Audit   Log
+	Doctor  Doctor       // nil: nobody can be asked
 	Log     *slog.Logger // nil discards
 }
 

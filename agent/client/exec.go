@@ -193,6 +193,7 @@ func (f *follower) take(ctx context.Context, frame wire.Frame) (*wire.End, error
 			return nil, fmt.Errorf("%w: the end of what never began", wire.ErrFrame)
 		}
 		return &end, nil
+	default: // a type that has no place here
 	}
 	return nil, fmt.Errorf("%w: type %d in an exec", wire.ErrFrame, frame.Type)
 }

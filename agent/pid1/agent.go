@@ -104,7 +104,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	startThreads()
 	go a.reaper.run()
 	go a.spawn.run()
-	ln, err := net.Listen("unix", a.cfg.Dir+"/"+wire.SocketName)
+	ln, err := new(net.ListenConfig).Listen(ctx, "unix", a.cfg.Dir+"/"+wire.SocketName)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
@@ -113,7 +113,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := os.Chmod(a.cfg.Dir+"/"+wire.SocketName, 0o777); err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	if err := a.announce(); err != nil {
+	if err := a.announce(ctx); err != nil {
 		return err
 	}
 	unclaimed := time.AfterFunc(a.cfg.Unclaimed, func() {
@@ -145,12 +145,12 @@ func (a *Agent) endWith(why string) {
 }
 
 // announce tells the host that the agent listens, where it waits for that.
-func (a *Agent) announce() error {
+func (a *Agent) announce(ctx context.Context) error {
 	path := a.cfg.Dir + "/" + wire.ReadyName
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	c, err := net.Dial("unix", path)
+	c, err := new(net.Dialer).DialContext(ctx, "unix", path)
 	if err != nil {
 		return fmt.Errorf("announce: %w", err)
 	}

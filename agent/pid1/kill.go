@@ -50,7 +50,7 @@ func (a *Agent) killGroup(group int, deadline time.Time) int {
 		}
 		// The kernel tells nobody but the parent that a process is gone, and
 		// the parents are strangers: there is only looking again.
-		time.Sleep(pause)
+		time.Sleep(pause) //nolint:forbidigo // nothing tells when strangers' children are gone
 		pause = min(2*pause, 10*time.Millisecond)
 	}
 }

@@ -3,6 +3,7 @@
 package pid1
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -51,8 +52,8 @@ func (r *reaper) run() {
 		r.mu.Unlock()
 		pid, err := peek(0)
 		switch {
-		case err == unix.EINTR:
-		case err == unix.ECHILD:
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.ECHILD):
 			r.mu.Lock()
 			if r.spawned.Load() == seen {
 				r.empty = true
@@ -117,7 +118,7 @@ func peek(options int) (pid int, err error) {
 // the sandbox descend from it, and an orphan becomes its child.
 func childless() bool {
 	_, err := peek(unix.WNOHANG)
-	return err == unix.ECHILD
+	return errors.Is(err, unix.ECHILD)
 }
 
 // awaitEmpty waits until the sandbox has no process but the agent, and reports

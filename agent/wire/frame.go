@@ -66,6 +66,7 @@ func MaxFrame(t Type) int {
 		return ackSize
 	case TypeWelcome, TypeFailure, TypeReply, TypeStarted, TypeEnd, TypeSignal:
 		return MaxAnswer
+	default: // a request, or no type at all
 	}
 	if t > 0 && t < typeLimit {
 		return MaxMessage

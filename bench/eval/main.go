@@ -86,7 +86,7 @@ func run(dir string, wrong bool) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer pool.Close() //nolint:errcheck // the program ends
+	defer pool.Close()
 	p, err := policy.Load(context.Background(), policy.Config{Rules: policies.FS, Scanner: pool})
 	if err != nil {
 		return false, err

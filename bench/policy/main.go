@@ -150,7 +150,7 @@ func measure() ([]result, error) {
 	}
 	for range 20 {
 		start := time.Now()
-		if b, err := exec.Command(self, "-first").CombinedOutput(); err != nil {
+		if b, err := exec.CommandContext(ctx, self, "-first").CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("fresh process: %w: %s", err, b)
 		}
 		s = append(s, ms(start))

@@ -65,7 +65,7 @@ func recording(ctx context.Context, s *measure.Suite, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer st.Close() //nolint:errcheck // the folder goes next
+	defer st.Close()
 	if err := st.Apply(ctx, sandbox.Change{CreateSession: &sandbox.Session{ID: sandbox.NewID(), Name: "bench"}}); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func recording(ctx context.Context, s *measure.Suite, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer bare.Close() //nolint:errcheck // the folder goes next
+	defer bare.Close()
 	const written = 32 << 10
 	block, offset := make([]byte, written), int64(0)
 	return s.Measure(ctx, measure.Set{
@@ -86,7 +86,7 @@ func recording(ctx context.Context, s *measure.Suite, dir string) error {
 					return err
 				}
 				offset = (offset + written) % (4 << 20)
-				return syscall.Fdatasync(int(bare.Fd())) //nolint:gosec // a descriptor fits
+				return syscall.Fdatasync(int(bare.Fd()))
 			})},
 		},
 		Rows: []measure.Row{

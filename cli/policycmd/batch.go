@@ -34,7 +34,7 @@ func (o *checkOptions) runBatch(ctx context.Context, p Policy) error {
 		if err != nil {
 			return usage(o.io.Err, "%v", err)
 		}
-		defer f.Close() //nolint:errcheck // read only
+		defer f.Close()
 		in = f
 	}
 	type job struct {

@@ -196,7 +196,7 @@ func (o *checkOptions) readFile(name string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer f.Close() //nolint:errcheck // read only
+		defer f.Close()
 		in = f
 	}
 	if in == nil {

@@ -43,7 +43,7 @@ func newApp(getenv func(string) string, in io.Reader, out, errs io.Writer) *app 
 // run carries out a command line and returns its exit code.
 func (a *app) run(ctx context.Context, args []string) int {
 	code := cli.Main(ctx, cli.Config{
-		IO: cli.IOStreams{In: a.in, Out: a.out, Err: a.err}, Service: a.service, Policy: a.policy, Version: version(), Getenv: a.getenv,
+		IO: cli.IOStreams{In: a.in, Out: a.out, Err: a.err}, Service: a.service, Policy: a.policy, Doctor: a.doctor, Version: version(), Getenv: a.getenv,
 	}, args)
 	if err := a.close(); err != nil {
 		fmt.Fprintln(a.err, "caisson: clean up:", err)
@@ -100,7 +100,7 @@ func (a *app) service(ctx context.Context) (api.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	svc, err := service.New(service.Config{Manager: mgr, Images: store, Audit: journal, Log: log})
+	svc, err := service.New(service.Config{Manager: mgr, Images: store, Audit: journal, Doctor: a.newDoctor(nil), Log: log})
 	if err != nil {
 		return nil, err
 	}

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
-	"github.com/docker/docker/client"
 
 	"github.com/caisson-dev/caisson/internal/enginetest"
 )
@@ -99,7 +99,7 @@ func sandboxes(base string) []string {
 func state(t *testing.T, kit *enginetest.Kit, id string) string {
 	t.Helper()
 	got, err := kit.API.ContainerInspect(context.Background(), "caisson-"+id)
-	if client.IsErrNotFound(err) {
+	if errdefs.IsNotFound(err) {
 		return "gone"
 	}
 	if err != nil {

@@ -84,7 +84,7 @@ func serveOthers(env *testscript.Env) error {
 		if err != nil {
 			return err
 		}
-		srv := &http.Server{Handler: handler}
+		srv := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
 		go func() { _ = srv.Serve(ln) }()
 		env.Defer(func() { _ = srv.Close() })
 	}
@@ -241,8 +241,11 @@ func findKept(kit *enginetest.Kit, ts *testscript.TestScript, file string, want 
 		return errors.New("the result names no sandbox")
 	}
 	_, err := kit.API.ContainerInspect(context.Background(), "caisson-"+id)
-	if (err == nil) != want {
-		return fmt.Errorf("container of sandbox %s: %v; it should be there: %v", id, err, want)
+	switch {
+	case err != nil && want:
+		return fmt.Errorf("the container of sandbox %s should be there: %w", id, err)
+	case err == nil && !want:
+		return fmt.Errorf("the container of sandbox %s should be gone", id)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"os"
@@ -29,7 +30,7 @@ func Command(t testing.TB) string { return commandBuild.get(t, "caisson", "-ldfl
 
 func (b *build) get(t testing.TB, name string, flags ...string) string {
 	t.Helper()
-	b.once.Do(func() { b.path, b.err = compile(name, flags) })
+	b.once.Do(func() { b.path, b.err = compile(context.Background(), name, flags) }) // for all tests
 	if b.err != nil {
 		t.Fatalf("build %s: %v", name, b.err)
 	}
@@ -38,7 +39,7 @@ func (b *build) get(t testing.TB, name string, flags ...string) string {
 
 // compile builds into the user's cache, under a name that its content gives, so
 // that processes share it and none pulls it from under another.
-func compile(name string, flags []string) (string, error) {
+func compile(ctx context.Context, name string, flags []string) (string, error) {
 	root, err := moduleRoot()
 	if err != nil {
 		return "", err
@@ -58,7 +59,7 @@ func compile(name string, flags []string) (string, error) {
 	defer os.RemoveAll(work)
 	fresh := filepath.Join(work, name)
 	args := append([]string{"build", "-trimpath", "-o", fresh}, flags...)
-	cmd := exec.Command("go", append(args, "./cmd/"+name)...)
+	cmd := exec.CommandContext(ctx, "go", append(args, "./cmd/"+name)...)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -59,7 +59,8 @@ func (b *Builder) confusable(src []byte) {
 		end := i
 		for end < len(src) {
 			r, n := utf8.DecodeRune(src[end:])
-			if !(r >= utf8.RuneSelf && (r == utf8.RuneError || unicode.IsPrint(r)) || n == 1 && wordByte(src[end])) {
+			inWord := r >= utf8.RuneSelf && (r == utf8.RuneError || unicode.IsPrint(r)) || n == 1 && wordByte(src[end])
+			if !inWord {
 				break
 			}
 			end += n

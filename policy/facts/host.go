@@ -143,7 +143,7 @@ func unwrap6(a netip.Addr) netip.Addr {
 		return a
 	}
 	b := a.As16()
-	if b[0] == 0 && b[1] == 0x64 && b[2] == 0xff && b[3] == 0x9b {
+	if [4]byte(b[:4]) == [4]byte{0, 0x64, 0xff, 0x9b} {
 		return netip.AddrFrom4([4]byte(b[12:16]))
 	}
 	return a

@@ -88,8 +88,8 @@ func encodedLike(s string) bool {
 
 func entropy(s string) float64 {
 	var count [256]int
-	for i := range len(s) {
-		count[s[i]]++
+	for _, c := range []byte(s) {
+		count[c]++
 	}
 	e := 0.0
 	for _, c := range count {

@@ -152,7 +152,7 @@ func TestRealScanner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Close() //nolint:errcheck // never fails
+	defer p.Close()
 	ready, err := p.Warm(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +183,7 @@ func TestHostileSources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Close() //nolint:errcheck // never fails
+	defer p.Close()
 	broken := strings.Repeat("def ( : [ { \" ' ) ] lambda x:\n", 8000)
 	for name, tc := range map[string]struct {
 		lang facts.Lang

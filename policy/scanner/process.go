@@ -32,7 +32,7 @@ type process struct {
 func start(ctx context.Context, c Config) (*process, error) {
 	var last error
 	for _, attr := range attempts() {
-		p, err := launch(c, attr)
+		p, err := launch(ctx, c, attr)
 		if err != nil {
 			last = err
 			continue
@@ -60,8 +60,9 @@ func start(ctx context.Context, c Config) (*process, error) {
 	return nil, sandbox.Errorf(sandbox.Unavailable, "start scanner %s: %w", c.Path, last).WithHint("`caisson doctor` shows what this machine allows")
 }
 
-func launch(c Config, attr *syscall.SysProcAttr) (*process, error) {
-	cmd := exec.Command(c.Path)
+// launch starts a scanner, which outlives the call that needed it first.
+func launch(ctx context.Context, c Config, attr *syscall.SysProcAttr) (*process, error) {
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), c.Path)
 	cmd.Env = []string{"GOMAXPROCS=2", "GOTRACEBACK=none"}
 	cmd.Dir = "/"
 	cmd.SysProcAttr = attr

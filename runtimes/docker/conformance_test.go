@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/caisson-dev/caisson/internal/dockerclient"
 	"github.com/caisson-dev/caisson/internal/enginetest"
@@ -139,7 +140,7 @@ func through(t testing.TB, kit *enginetest.Kit, f fault) *dockerclient.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	srv := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if f.spoil == nil && meant(r) {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(f.status)

@@ -31,13 +31,17 @@ const (
 	labelKeep     = Label + "keep"
 )
 
+// MaxBase is how many bytes [Config].Base may have: a socket's path has at most
+// 107.
+const MaxBase = 107 - len("/12345678901234567890123456789012/ready.sock")
+
 // Config says where things are. Engine, Agent and Base are required.
 type Config struct {
 	Engine *dockerclient.Client
 	// Agent is the path of the caisson-agent binary on this host.
 	Agent string
 	// Base is the folder for the sandboxes' sockets. It is made with mode 0700.
-	// It must be short: a socket's path has at most 107 bytes.
+	// It must be short: at most [MaxBase] bytes.
 	Base string
 }
 
@@ -57,9 +61,8 @@ func New(cfg Config) (*Runtime, error) {
 	if !filepath.IsAbs(cfg.Agent) {
 		return nil, sandbox.Errorf(sandbox.Invalid, "docker runtime: agent path %q is not absolute", cfg.Agent)
 	}
-	const socketPath = 107
-	if n := len(cfg.Base) + len("/12345678901234567890123456789012/ready.sock"); !filepath.IsAbs(cfg.Base) || n > socketPath {
-		return nil, sandbox.Errorf(sandbox.Invalid, "the folder for sockets, %q, must be an absolute path of at most %d bytes", cfg.Base, socketPath-45).
+	if !filepath.IsAbs(cfg.Base) || len(cfg.Base) > MaxBase {
+		return nil, sandbox.Errorf(sandbox.Invalid, "the folder for sockets, %q, must be an absolute path of at most %d bytes", cfg.Base, MaxBase).
 			WithHint("set CAISSON_RUNTIME_DIR to a short path of your own")
 	}
 	return &Runtime{cfg: cfg}, nil

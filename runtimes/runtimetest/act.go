@@ -126,7 +126,7 @@ func script(x *act, text string) int {
 			words, stream = words[:n], 1
 		}
 		rest := strings.Join(words[min(1, len(words)):], " ")
-		ok := true
+		var ok bool
 		switch words[0] {
 		case "echo":
 			ok = x.print(stream, rest+"\n")

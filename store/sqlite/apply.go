@@ -122,30 +122,30 @@ func (s *Store) makeAll(batch []*request) (*maker, error) {
 	m := &maker{s: s, tx: tx}
 	if len(batch) == 1 {
 		// Alone in its transaction it needs no way back of its own.
-		if err := m.make(batch[0].change); err != nil {
+		if err := m.make(ctx, batch[0].change); err != nil {
 			return nil, err
 		}
 		batch = nil
 	}
 	for _, r := range batch {
-		if _, err := tx.Exec("SAVEPOINT one"); err != nil {
+		if _, err := tx.ExecContext(ctx, "SAVEPOINT one"); err != nil {
 			return nil, s.class(err, "begin a change")
 		}
 		before := m.head
-		if r.err = m.make(r.change); r.err != nil {
+		if r.err = m.make(ctx, r.change); r.err != nil {
 			if !refused(r.err) {
 				return nil, r.err // SQLite may have undone the whole transaction
 			}
 			m.head = before
-			if _, err := tx.Exec("ROLLBACK TO one"); err != nil {
+			if _, err := tx.ExecContext(ctx, "ROLLBACK TO one"); err != nil {
 				return nil, s.class(err, "undo a change")
 			}
 		}
-		if _, err := tx.Exec("RELEASE one"); err != nil {
+		if _, err := tx.ExecContext(ctx, "RELEASE one"); err != nil {
 			return nil, s.class(err, "end a change")
 		}
 	}
-	if err := m.checkAnchor(); err != nil {
+	if err := m.checkAnchor(ctx); err != nil {
 		return nil, s.class(err, "check the audit's anchor")
 	}
 	if err := tx.Commit(); err != nil {
@@ -165,7 +165,7 @@ type maker struct {
 
 // checkAnchor finds out, before a commit, whether the anchor agrees with the
 // log as it was. Where it does not, it stays: it is the evidence.
-func (m *maker) checkAnchor() error {
+func (m *maker) checkAnchor(ctx context.Context) error {
 	if m.start == nil || m.head.Seq == m.start.Seq {
 		return nil
 	}
@@ -179,9 +179,9 @@ func (m *maker) checkAnchor() error {
 	}
 	// It lags: another process is about to move it, or has died before.
 	var kept string
-	err = m.tx.QueryRow("SELECT hash FROM events WHERE seq = ?", seq).Scan(&kept)
+	err = m.tx.QueryRowContext(ctx, "SELECT hash FROM events WHERE seq = ?", seq).Scan(&kept)
 	if errors.Is(err, sql.ErrNoRows) {
-		pruned, err := readCheckpoint(m.tx)
+		pruned, err := readCheckpoint(ctx, m.tx)
 		m.anchored = pruned.Seq > seq || pruned.Seq == seq && pruned.Hash == hash
 		return err
 	}
@@ -189,18 +189,18 @@ func (m *maker) checkAnchor() error {
 	return err
 }
 
-func (m *maker) exec(query string, args ...any) (int64, error) {
-	res, err := m.tx.Exec(query, args...)
+func (m *maker) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	res, err := m.tx.ExecContext(ctx, query, args...)
 	if err != nil {
 		return 0, m.s.class(err, "write the state")
 	}
 	return res.RowsAffected()
 }
 
-func (m *maker) make(c sandbox.Change) error {
-	steps := []func(sandbox.Change) error{m.while, m.sessions, m.sandboxes, m.execs, m.events}
+func (m *maker) make(ctx context.Context, c sandbox.Change) error {
+	steps := []func(context.Context, sandbox.Change) error{m.while, m.sessions, m.sandboxes, m.execs, m.events}
 	for _, step := range steps {
-		if err := step(c); err != nil {
+		if err := step(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -226,12 +226,12 @@ func encodeSession(s sandbox.Session) (string, error) {
 }
 
 // while checks that an exec still runs, as far as anybody has told.
-func (m *maker) while(c sandbox.Change) error {
+func (m *maker) while(ctx context.Context, c sandbox.Change) error {
 	if c.While == "" {
 		return nil
 	}
 	var text string
-	err := m.tx.QueryRow("SELECT data FROM execs WHERE id = ?", string(c.While)).Scan(&text)
+	err := m.tx.QueryRowContext(ctx, "SELECT data FROM execs WHERE id = ?", string(c.While)).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
 		return sandbox.Errorf(sandbox.Conflict, "the end of exec %s is recorded", c.While.Short())
 	}
@@ -248,13 +248,13 @@ func (m *maker) while(c sandbox.Change) error {
 	return nil
 }
 
-func (m *maker) sessions(c sandbox.Change) error {
+func (m *maker) sessions(ctx context.Context, c sandbox.Change) error {
 	if s := c.CreateSession; s != nil {
 		text, err := encodeSession(*s)
 		if err != nil {
 			return err
 		}
-		n, err := m.exec("INSERT INTO sessions VALUES (?, ?) ON CONFLICT DO NOTHING", s.Name, text)
+		n, err := m.exec(ctx, "INSERT INTO sessions VALUES (?, ?) ON CONFLICT DO NOTHING", s.Name, text)
 		if err != nil {
 			return err
 		}
@@ -268,7 +268,7 @@ func (m *maker) sessions(c sandbox.Change) error {
 			return err
 		}
 		// One that was removed and made anew under its name is another.
-		n, err := m.exec("UPDATE sessions SET data = ? WHERE name = ? AND json_extract(data, '$.id') = ?", text, s.Name, string(s.ID))
+		n, err := m.exec(ctx, "UPDATE sessions SET data = ? WHERE name = ? AND json_extract(data, '$.id') = ?", text, s.Name, string(s.ID))
 		if err != nil {
 			return err
 		}
@@ -278,7 +278,7 @@ func (m *maker) sessions(c sandbox.Change) error {
 	}
 	if name := c.DeleteSession; name != "" {
 		var n int
-		err := m.tx.QueryRow("SELECT count(*) FROM execs WHERE session = ? AND json_extract(data, '$.ended') IS NULL", name).Scan(&n)
+		err := m.tx.QueryRowContext(ctx, "SELECT count(*) FROM execs WHERE session = ? AND json_extract(data, '$.ended') IS NULL", name).Scan(&n)
 		if err != nil {
 			return m.s.class(err, "read the state")
 		}
@@ -286,7 +286,7 @@ func (m *maker) sessions(c sandbox.Change) error {
 			return sandbox.Errorf(sandbox.Conflict, "%d execs run in session %s", n, name)
 		}
 		for _, q := range []string{"DELETE FROM sessions WHERE name = ?", "DELETE FROM sandboxes WHERE session = ?", "DELETE FROM execs WHERE session = ?"} {
-			if _, err := m.exec(q, name); err != nil {
+			if _, err := m.exec(ctx, q, name); err != nil {
 				return err
 			}
 		}
@@ -295,21 +295,21 @@ func (m *maker) sessions(c sandbox.Change) error {
 }
 
 // live reports whether a session can hold records. "" is that of one-shots.
-func (m *maker) live(session string) error {
+func (m *maker) live(ctx context.Context, session string) error {
 	if session == "" {
 		return nil
 	}
 	var one int
-	err := m.tx.QueryRow("SELECT 1 FROM sessions WHERE name = ?", session).Scan(&one)
+	err := m.tx.QueryRowContext(ctx, "SELECT 1 FROM sessions WHERE name = ?", session).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
 		return sandbox.Errorf(sandbox.NotFound, "no session %s", session)
 	}
 	return m.s.class(err, "read the state")
 }
 
-func (m *maker) sandboxes(c sandbox.Change) error {
+func (m *maker) sandboxes(ctx context.Context, c sandbox.Change) error {
 	for _, b := range c.PutSandboxes {
-		if err := m.live(b.Session); err != nil {
+		if err := m.live(ctx, b.Session); err != nil {
 			return err
 		}
 		text, err := encode(b)
@@ -320,33 +320,33 @@ func (m *maker) sandboxes(c sandbox.Change) error {
 		if secret == nil {
 			secret = []byte{} // nil would be NULL
 		}
-		if _, err := m.exec("INSERT OR REPLACE INTO sandboxes VALUES (?, ?, ?, ?)", string(b.ID), b.Session, secret, text); err != nil {
+		if _, err := m.exec(ctx, "INSERT OR REPLACE INTO sandboxes VALUES (?, ?, ?, ?)", string(b.ID), b.Session, secret, text); err != nil {
 			return err
 		}
 	}
 	for _, id := range c.DeleteSandboxes {
-		if _, err := m.exec("DELETE FROM sandboxes WHERE id = ?", string(id)); err != nil {
+		if _, err := m.exec(ctx, "DELETE FROM sandboxes WHERE id = ?", string(id)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (m *maker) execs(c sandbox.Change) error {
+func (m *maker) execs(ctx context.Context, c sandbox.Change) error {
 	for _, e := range c.PutExecs {
-		if err := m.live(e.Session); err != nil {
+		if err := m.live(ctx, e.Session); err != nil {
 			return err
 		}
 		text, err := encode(e)
 		if err != nil {
 			return err
 		}
-		if _, err := m.exec("INSERT OR REPLACE INTO execs VALUES (?, ?, ?)", string(e.ID), e.Session, text); err != nil {
+		if _, err := m.exec(ctx, "INSERT OR REPLACE INTO execs VALUES (?, ?, ?)", string(e.ID), e.Session, text); err != nil {
 			return err
 		}
 	}
 	for _, id := range c.DeleteExecs {
-		if _, err := m.exec("DELETE FROM execs WHERE id = ?", string(id)); err != nil {
+		if _, err := m.exec(ctx, "DELETE FROM execs WHERE id = ?", string(id)); err != nil {
 			return err
 		}
 	}
@@ -354,12 +354,12 @@ func (m *maker) execs(c sandbox.Change) error {
 }
 
 // events chains events to what is there.
-func (m *maker) events(c sandbox.Change) error {
+func (m *maker) events(ctx context.Context, c sandbox.Change) error {
 	if len(c.Events) == 0 {
 		return nil
 	}
 	if m.head.Seq == 0 {
-		head, err := readHead(m.tx)
+		head, err := readHead(ctx, m.tx)
 		if err != nil {
 			return m.s.class(err, "read the audit's head")
 		}
@@ -371,7 +371,7 @@ func (m *maker) events(c sandbox.Change) error {
 	for _, e := range c.Events {
 		e.Seq, e.Prev, e.Time = m.head.Seq+1, m.head.Hash, e.Time.UTC()
 		e.Hash = store.Hash(e)
-		_, err := m.exec("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", e.Seq, e.Time.Format(time.RFC3339Nano), e.Kind, e.Actor,
+		_, err := m.exec(ctx, "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", e.Seq, e.Time.Format(time.RFC3339Nano), e.Kind, e.Actor,
 			e.Session, string(e.Sandbox), string(e.Exec), string(e.Data), e.Prev, e.Hash)
 		if err != nil {
 			return err
@@ -383,25 +383,25 @@ func (m *maker) events(c sandbox.Change) error {
 
 // querier is what reads: the database or a transaction.
 type querier interface {
-	QueryRow(query string, args ...any) *sql.Row
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
 // readHead returns the last event's place in the chain, or where an empty log
 // goes on.
-func readHead(q querier) (sandbox.Event, error) {
+func readHead(ctx context.Context, q querier) (sandbox.Event, error) {
 	var e sandbox.Event
-	err := q.QueryRow("SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1").Scan(&e.Seq, &e.Hash)
+	err := q.QueryRowContext(ctx, "SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1").Scan(&e.Seq, &e.Hash)
 	if errors.Is(err, sql.ErrNoRows) {
-		return readCheckpoint(q)
+		return readCheckpoint(ctx, q)
 	}
 	return e, err
 }
 
 // readCheckpoint returns what a pruned beginning ended with: nothing, most
 // often.
-func readCheckpoint(q querier) (sandbox.Event, error) {
+func readCheckpoint(ctx context.Context, q querier) (sandbox.Event, error) {
 	e := sandbox.Event{Hash: store.Genesis}
-	err := q.QueryRow("SELECT (SELECT value FROM meta WHERE key = 'pruned_seq'), (SELECT value FROM meta WHERE key = 'pruned_hash')").
+	err := q.QueryRowContext(ctx, "SELECT (SELECT value FROM meta WHERE key = 'pruned_seq'), (SELECT value FROM meta WHERE key = 'pruned_hash')").
 		Scan(&nullInt{&e.Seq}, &nullString{&e.Hash})
 	return e, err
 }

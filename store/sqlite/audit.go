@@ -60,11 +60,11 @@ func (a *anchor) readLocked() (int64, string, error) {
 
 // anchorEmpty anchors a log that has no event yet, so that one without an
 // anchor is one that has lost it.
-func (s *Store) anchorEmpty() error {
+func (s *Store) anchorEmpty(ctx context.Context) error {
 	if _, _, err := s.anchor.read(); err == nil {
 		return nil
 	}
-	head, err := readHead(s.read)
+	head, err := readHead(ctx, s.read)
 	if err == nil && head.Seq == 0 {
 		s.anchor.set(head)
 	}
@@ -108,7 +108,7 @@ func (s *Store) Verify(ctx context.Context) (sandbox.AuditReport, error) {
 		return c.report, s.class(err, "verify the audit")
 	}
 	defer func() { _ = tx.Rollback() }() // it only reads
-	if c.last, err = readCheckpoint(tx); err != nil {
+	if c.last, err = readCheckpoint(ctx, tx); err != nil {
 		return c.report, s.class(err, "read the audit's checkpoint")
 	}
 	c.pruned = c.last
@@ -223,7 +223,7 @@ func (s *Store) Prune(ctx context.Context, keep sandbox.Retention) (int64, error
 		return 0, s.class(err, "prune the audit")
 	}
 	var hash string
-	if err := tx.QueryRow("SELECT hash FROM events WHERE seq = ?", through).Scan(&hash); err != nil {
+	if err := tx.QueryRowContext(ctx, "SELECT hash FROM events WHERE seq = ?", through).Scan(&hash); err != nil {
 		return 0, s.class(err, "prune the audit")
 	}
 	m := &maker{s: s, tx: tx}
@@ -231,19 +231,19 @@ func (s *Store) Prune(ctx context.Context, keep sandbox.Retention) (int64, error
 	if err != nil {
 		return 0, err
 	}
-	if err := m.events(sandbox.Change{Events: []sandbox.Event{{Time: time.Now(), Kind: sandbox.EventAuditPruned, Actor: "caisson", Data: data}}}); err != nil {
+	if err := m.events(ctx, sandbox.Change{Events: []sandbox.Event{{Time: time.Now(), Kind: sandbox.EventAuditPruned, Actor: "caisson", Data: data}}}); err != nil {
 		return 0, err
 	}
 	// While what the anchor names is still there.
-	if err := m.checkAnchor(); err != nil {
+	if err := m.checkAnchor(ctx); err != nil {
 		return 0, s.class(err, "prune the audit")
 	}
-	n, err := m.exec("DELETE FROM events WHERE seq <= ?", through)
+	n, err := m.exec(ctx, "DELETE FROM events WHERE seq <= ?", through)
 	if err != nil {
 		return 0, err
 	}
 	for key, v := range map[string]string{"pruned_seq": strconv.FormatInt(through, 10), "pruned_hash": hash} {
-		if _, err := m.exec("INSERT OR REPLACE INTO meta VALUES (?, ?)", key, v); err != nil {
+		if _, err := m.exec(ctx, "INSERT OR REPLACE INTO meta VALUES (?, ?)", key, v); err != nil {
 			return 0, err
 		}
 	}

@@ -97,7 +97,7 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 	if s.anchor, err = openAnchor(filepath.Join(cfg.Dir, "audit.head")); err != nil {
 		return nil, s.class(err, "open the audit's anchor")
 	}
-	if err := s.anchorEmpty(); err != nil {
+	if err := s.anchorEmpty(ctx); err != nil {
 		return nil, s.class(err, "anchor the audit")
 	}
 	go s.writer()

@@ -221,6 +221,7 @@ func secrets(t *testing.T, open Open) {
 func closed(t *testing.T, open Open) {
 	s := open(t, t.TempDir())
 	var wg sync.WaitGroup
+	applied := make(chan struct{})
 	for range 20 {
 		wg.Go(func() {
 			for {
@@ -232,10 +233,20 @@ func closed(t *testing.T, open Open) {
 					t.Errorf("apply beside close: %v", err)
 					return
 				}
+				select {
+				case applied <- struct{}{}:
+				default: // nobody counts any more
+				}
 			}
 		})
 	}
-	time.Sleep(20 * time.Millisecond)
+	for range 20 {
+		select {
+		case <-applied:
+		case <-time.After(10 * time.Second):
+			t.Error("nothing was applied")
+		}
+	}
 	for range 2 {
 		if err := s.Close(); err != nil {
 			t.Errorf("close: %v", err)

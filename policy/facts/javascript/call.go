@@ -218,6 +218,7 @@ func (w *walk) applyRef(callee *val, s *site) *val {
 			w.resolve(o.base.ref, settled(s.arg(0)))
 		}
 		return undefined
+	default: // nothing that can be called
 	}
 	w.handOver(s, s.origins())
 	return opaque(s.origins())

@@ -32,13 +32,14 @@ func (w *walk) class(n id) *val {
 }
 
 func (w *walk) heritage(n id) *val {
-	for c := w.t.nodes[n].first; c != 0; c = w.t.nodes[c].next {
-		if w.t.kind(c) == kExtends {
-			return w.first(c)
-		}
-		return w.expr(c)
+	c := w.t.nodes[n].first
+	switch {
+	case c == 0:
+		return unknown
+	case w.t.kind(c) == kExtends:
+		return w.first(c)
 	}
-	return unknown
+	return w.expr(c)
 }
 
 // decorators calls what stands before a class or member with an @.
@@ -94,6 +95,7 @@ func (w *walk) classMember(m id, c *object, v *val) {
 		w.withThis(v, func() *val { w.stmt(w.t.child(m, fBody)); return nil })
 	case kDecorator:
 		w.apply(w.first(m), &site{n: m, args: []*val{unknown}, open: true})
+	default: // nothing that a class is given
 	}
 }
 

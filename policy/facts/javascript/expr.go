@@ -54,6 +54,7 @@ func (w *walk) expr(n id) *val {
 		return w.function(n)
 	case kClass, kClassDecl:
 		return w.class(n)
+	default: // what is made of parts
 	}
 	return w.operation(n)
 }
@@ -102,6 +103,7 @@ func (w *walk) operation(n id) *val {
 		return w.first(n)
 	case kToken:
 		return unknown
+	default: // what has no value of its own
 	}
 	return w.other(n)
 }
@@ -335,6 +337,7 @@ func (w *walk) key(n id) (string, bool) {
 		return w.first(n).keyText()
 	case kProperty, kIdentifier, kPrivate, kShorthandPattern:
 		return w.identText(w.t.text(n), n), true
+	default: // no name
 	}
 	return "", false
 }

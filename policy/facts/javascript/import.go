@@ -132,6 +132,7 @@ func (w *walk) importStmt(n id) {
 					}
 					locals = append(locals, local{at, key})
 				})
+			default: // words and commas
 			}
 		})
 	}

@@ -34,6 +34,7 @@ func (w *walk) function(n id) *val {
 		if tok := w.t.kid(n, kToken); tok != 0 && strings.HasSuffix(w.t.text(tok), "get") {
 			fn.getter = true
 		}
+	default: // a function like any other
 	}
 	if name := w.t.child(n, fName); name != 0 && w.t.kind(name) != kComputed {
 		fn.name = w.t.text(name)

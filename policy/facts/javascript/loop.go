@@ -34,6 +34,7 @@ func (w *walk) assigned(n id) []string {
 			if arg := w.t.child(n, fArgument); w.t.kind(arg) == kIdentifier {
 				names = append(names, w.t.text(arg))
 			}
+		default: // it assigns nothing by itself
 		}
 		w.t.each(n, look)
 	}
@@ -157,6 +158,7 @@ func (w *walk) leaves(n id, inner bool) bool {
 		case "process.exit", "process.abort":
 			return true
 		}
+	default: // its parts decide
 	}
 	for c := w.t.nodes[n].first; c != 0; c = w.t.nodes[c].next {
 		if w.leaves(c, inner) {
@@ -197,6 +199,7 @@ func (w *walk) turns(cond, step, body id, bodyFirst bool) (bool, flow) {
 			return true, onward
 		case returned:
 			return true, returned
+		default: // the next round
 		}
 		if step != 0 {
 			w.expr(step)
@@ -232,6 +235,7 @@ func (w *walk) impure(n id) bool {
 	switch w.t.kind(n) {
 	case kCall, kNew, kAwait, kYield:
 		return true
+	default: // its parts decide
 	}
 	for c := w.t.nodes[n].first; c != 0; c = w.t.nodes[c].next {
 		if w.impure(c) {
@@ -303,6 +307,7 @@ func (w *walk) eachTurn(items []*val, left, body id, mode assignMode) flow {
 			return onward
 		case returned:
 			return returned
+		default: // the next round
 		}
 		if w.steps > budget && i+1 < len(items) {
 			w.havoc(body)

@@ -225,6 +225,7 @@ func (w *walk) memberRef(v *val, key, how string, n id, depth int) *val {
 			}
 			return nil
 		}
+	default: // only what it inherits is left
 	}
 	if o.base != nil && depth > 0 {
 		if o.base.ref == nil {

@@ -225,7 +225,6 @@ func (w *walk) bytesMethod(obj *val, key string, s *site) (*val, bool) {
 
 // bounds reads the two arguments of slice.
 func bounds(s *site, n int) (a, b int, ok bool) {
-	a, b = 0, n
 	clamp := func(v *val, def int) (int, bool) {
 		if v.isNone() {
 			return def, true

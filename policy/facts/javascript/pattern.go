@@ -71,6 +71,7 @@ func (w *walk) assignName(name string, v *val, mode assignMode) {
 		}
 		s.declare(name, v, w.cond)
 		return
+	default: // an assignment, below
 	}
 	if b := w.sc.find(name); b != nil {
 		b.give(v, w.cond)
@@ -152,7 +153,7 @@ func (w *walk) assignMembers(target id, v *val, mode assignMode) {
 			if w.t.kind(keyNode) == kComputed {
 				how = "subscript"
 			}
-			m := unknown
+			var m *val
 			if ok {
 				taken = append(taken, key)
 				m = w.member(v, key, how, c)
@@ -164,6 +165,7 @@ func (w *walk) assignMembers(target id, v *val, mode assignMode) {
 			o := &object{role: plain}
 			w.spreadInto(o, v)
 			w.assign(w.t.nodes[c].first, &val{ref: o}, mode)
+		default: // words and commas
 		}
 	})
 }

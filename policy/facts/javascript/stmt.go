@@ -144,6 +144,7 @@ func (w *walk) hoist(n id) {
 					w.sc.declare(w.t.text(name), undefined, w.cond)
 				}
 			})
+		default: // it declares nothing
 		}
 	})
 }

@@ -327,6 +327,7 @@ func (o *object) out(depth int, room *int) facts.Value {
 		return facts.Value{Type: "regexp"}
 	case array:
 		return o.outArray(depth, room)
+	default: // an object, as its members
 	}
 	v := facts.Value{Type: "dict", Open: o.open}
 	from := o.from

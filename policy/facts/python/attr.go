@@ -56,6 +56,7 @@ func (it *interp) attribute(v *val, name string, n *node, s *scope) *val {
 		return unknown
 	case kSpace:
 		return &val{kind: kRef, text: "dict." + name, x: &extra{self: v}}
+	default: // a method of its type, below
 	}
 	if t := methodType(v); t != "" {
 		return &val{kind: kRef, text: t + "." + name, from: v.from, x: &extra{self: v}}
@@ -81,6 +82,7 @@ func methodType(v *val) string {
 		return "set"
 	case kDict:
 		return "dict"
+	default: // a type without methods that are known
 	}
 	return ""
 }
@@ -266,6 +268,7 @@ func (it *interp) item(v, key *val, n *node, s *scope) *val {
 			return it.report(v.text+".__getitem__", &arguments{pos: []*val{key}}, v, n)
 		}
 		return out
+	default: // nothing known is in it
 	}
 	return derived(v, key)
 }

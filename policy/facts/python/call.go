@@ -85,6 +85,7 @@ func (it *interp) call(f *val, a *arguments, n *node, s *scope) *val {
 		if _, ok := it.b.API(f.text + ".__call__"); ok {
 			return it.report(f.text+".__call__", a, f, n)
 		}
+	default: // nothing known is called
 	}
 	if slices.Contains(f.from, "namespace") {
 		it.dynamic(facts.DynCall, "name looked up in a namespace", n, f.from...)
@@ -316,6 +317,7 @@ func (it *interp) handOver(name string, a *arguments, n *node) {
 				if !applied && it.runs(b.text) && it.quiet == 0 {
 					it.report(b.text, &arguments{pos: []*val{{from: []string{"param"}}}, how: "value"}, b.x.selfOrNil(), n)
 				}
+			default: // nothing that could be called
 			}
 		}
 	}

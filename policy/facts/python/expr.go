@@ -312,6 +312,7 @@ func (it *interp) assignAttribute(n *node, v *val, s *scope) {
 			it.assignMember(o.x.cls, name, v)
 		case kRef, kObj:
 			it.patch(o, name, v, n)
+		default: // nothing that is followed into its members
 		}
 	}
 }

@@ -40,7 +40,7 @@ func (it *interp) format(template *val, a *arguments, n *node) *val {
 	if !ok {
 		return derived(append(a.all(), template)...)
 	}
-	var acc *val = str("")
+	acc := str("")
 	auto := 0
 	for t != "" {
 		i := strings.IndexAny(t, "{}")
@@ -138,14 +138,16 @@ func (it *interp) percent(template, values *val) *val {
 			key := t[1:end]
 			t = t[end+1:]
 			v = unknown
-			if values.kind == kDict {
+			switch values.kind {
+			case kDict:
 				v = values.value(str(key))
-			} else if values.kind == kSpace {
+			case kSpace:
 				v = it.lookup(values, str(key), nil, it.module)
+			default: // it has no keys that are known
 			}
 		} else {
 			v = derived(values)
-			if next < len(args) && !(values.kind == kTuple && values.open) {
+			if next < len(args) && (values.kind != kTuple || !values.open) {
 				v = args[next]
 			}
 			next++

@@ -407,7 +407,7 @@ func (c *invocation) toBytesMethod() *val {
 		out[at] = byte(n)
 		n >>= 8
 	}
-	return bytes_(string(out))
+	return byteText(string(out))
 }
 
 // listMethod changes or reads a list or set in place.

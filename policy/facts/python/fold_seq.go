@@ -65,7 +65,7 @@ func sequenceHandlers() map[string]handler {
 			return d.chain()
 		},
 		"sum":        (*invocation).sum,
-		"print":      (*invocation).print,
+		"print":      (*invocation).printCall,
 		"str.print":  quiet,
 		"list.index": quiet, "list.count": quiet,
 	}
@@ -117,7 +117,8 @@ func (c *invocation) rangeCall() *val {
 		return unknown
 	}
 	var items []*val
-	for n := at[0]; at[2] > 0 && n < at[1] || at[2] < 0 && n > at[1]; n += at[2] {
+	from, to, step := at[0], at[1], at[2]
+	for n := from; step > 0 && n < to || step < 0 && n > to; n += step {
 		if len(items) >= maxRange {
 			return &val{kind: kList, open: true, x: &extra{items: items[:4:4]}}
 		}
@@ -289,7 +290,7 @@ func (it *interp) sort(items []*val, reverse *val) *val {
 }
 
 // print shows what it is given; the whole environment is worth a fact.
-func (c *invocation) print() *val {
+func (c *invocation) printCall() *val {
 	for _, v := range c.all() {
 		c.it.usesEnv("print", v, c.n)
 	}

@@ -118,6 +118,7 @@ func toStr(v *val) *val {
 		return out
 	case kUnknown:
 		return v
+	default: // derived from it, below
 	}
 	return derived(v)
 }
@@ -128,6 +129,7 @@ func reprOf(v *val) *val {
 		return v.mapText(kStr, func(s string) (string, bool) { return "'" + s + "'", !strings.ContainsAny(s, "'\\\n\r\t") })
 	case kBytes:
 		return v.mapText(kStr, func(s string) (string, bool) { return "b'" + s + "'", !strings.ContainsAny(s, "'\\\n\r\t") })
+	default: // as str has it, below
 	}
 	return toStr(v)
 }
@@ -246,19 +248,20 @@ func ord(c *invocation) *val {
 // toBytes is bytes(v) and bytearray(v).
 func toBytes(c *invocation) *val {
 	if len(c.pos) == 0 {
-		return bytes_("")
+		return byteText("")
 	}
 	v := c.pos[0]
-	switch {
-	case v.kind == kStr:
+	switch v.kind {
+	case kStr:
 		return v.mapText(kBytes, func(s string) (string, bool) { return s, true })
-	case v.kind == kBytes:
+	case kBytes:
 		return v
-	case v.kind == kInt:
+	case kInt:
 		if n, ok := v.int(); ok && n >= 0 {
-			return bytes_(strings.Repeat("\x00", int(min(n, facts.MaxFolded))))
+			return byteText(strings.Repeat("\x00", int(min(n, facts.MaxFolded))))
 		}
 		return derived(v)
+	default: // a list of numbers, or nothing that is known
 	}
 	if out, ok := bytesOf(v, c.it, c.n); ok {
 		return out
@@ -283,7 +286,7 @@ func bytesOf(v *val, it *interp, n *node) (*val, bool) {
 		}
 		out[i] = byte(x)
 	}
-	return bytes_(string(out)).with(v.origins(0)), true
+	return byteText(string(out)).with(v.origins(0)), true
 }
 
 func (v *val) decode() *val {

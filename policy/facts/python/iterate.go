@@ -60,6 +60,7 @@ func (it *interp) iterate(v *val, n *node) ([]*val, bool) {
 				return got.x.items, false
 			}
 		}
+	default: // its items are not known
 	}
 	return nil, false
 }

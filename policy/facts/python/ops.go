@@ -421,7 +421,7 @@ func sliceText(k kind, s string, pick func(int) []int) *val {
 		for i, j := range idx {
 			out[i] = s[j]
 		}
-		return bytes_(string(out))
+		return byteText(string(out))
 	}
 	r := []rune(s)
 	idx := pick(len(r))

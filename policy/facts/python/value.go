@@ -74,8 +74,8 @@ var (
 	no      = &val{kind: kBool, text: "false"}
 )
 
-func str(s string) *val    { return text(kStr, s) }
-func bytes_(s string) *val { return text(kBytes, s) }
+func str(s string) *val      { return text(kStr, s) }
+func byteText(s string) *val { return text(kBytes, s) }
 
 func text(k kind, s string) *val {
 	if len(s) > facts.MaxFolded {
@@ -326,6 +326,7 @@ func (v *val) truth() (is, certain bool) {
 		return len(v.x.order) > 0, !v.open
 	case kRef, kFunc, kClass, kInst, kWrap, kSpace:
 		return true, true
+	default: // it may be either
 	}
 	return true, false
 }

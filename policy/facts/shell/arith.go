@@ -122,6 +122,7 @@ func (w *walker) arithUnary(x *syntax.UnaryArithm) (int64, bool) {
 		n = ^n
 	case syntax.Minus:
 		n = -n
+	default: // a plus changes nothing
 	}
 	return n, ok
 }
@@ -226,6 +227,7 @@ func compute(op syntax.BinAritOperator, a, b int64) (int64, bool) {
 		return a >> (uint64(b) & 63), true
 	case syntax.Comma:
 		return b, true
+	default: // a comparison, below
 	}
 	return compare(op, a, b)
 }
@@ -248,6 +250,7 @@ func compare(op syntax.BinAritOperator, a, b int64) (int64, bool) {
 		return truth(a != 0 && b != 0), true
 	case syntax.OrArit:
 		return truth(a != 0 || b != 0), true
+	default: // an assignment, which is handled before
 	}
 	return 0, false
 }

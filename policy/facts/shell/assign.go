@@ -13,8 +13,8 @@ import (
 
 // declaration is what declare and its relatives say about a variable.
 type declaration struct {
-	local, global, exported, ref, array, table, integer bool
-	fold                                                byte
+	local, exported, ref, array, table, integer bool
+	fold                                        byte
 }
 
 // assign gives a variable a scalar value.

@@ -38,6 +38,7 @@ func (w *walker) testUnary(x *syntax.UnaryTest) tri {
 			return fails
 		case fails:
 			return succeeds
+		default: // still unsure
 		}
 		return unsure
 	}
@@ -51,6 +52,7 @@ func (w *walker) testUnary(x *syntax.UnaryTest) tri {
 		return sureOf(t, func(s string) bool { return s == "" })
 	case syntax.TsNempStr:
 		return sureOf(t, func(s string) bool { return s != "" })
+	default: // it depends on the machine
 	}
 	return unsure
 }

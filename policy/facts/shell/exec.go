@@ -47,6 +47,7 @@ func (w *walker) negate() {
 		w.status = fails
 	case fails:
 		w.status = succeeds
+	default: // still unsure
 	}
 }
 

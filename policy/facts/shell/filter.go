@@ -185,8 +185,8 @@ func (w *walker) input(files []string) text {
 	}
 	var t text
 	for _, name := range files {
-		switch {
-		case name == "-" || name == "/dev/stdin":
+		switch name {
+		case "-", "/dev/stdin":
 			t = concat(t, w.in.rest())
 		default:
 			t = concat(t, w.openFile(text{alts: []string{name}}).t)

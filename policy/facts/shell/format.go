@@ -79,8 +79,8 @@ func verb(b *strings.Builder, format string, args *[]string) int {
 	}
 	spec, c := format[1:n], format[n]
 	arg := ""
-	if strings.Contains(spec, "*") {
-		spec = strings.Replace(spec, "*", next(args), 1)
+	if before, after, star := strings.Cut(spec, "*"); star {
+		spec = before + next(args) + after
 	}
 	switch c {
 	case 's', 'b', 'q':

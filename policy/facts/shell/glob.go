@@ -84,7 +84,7 @@ func matchOne(pat, s string, slash bool) (int, int) {
 		return 1, size
 	case pat[0] == '[':
 		if n, ok, valid := matchClass(pat, r); valid {
-			if ok && !(slash && r == '/') {
+			if ok && (!slash || r != '/') {
 				return n, size
 			}
 			return 0, 0

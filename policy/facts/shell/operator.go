@@ -136,6 +136,7 @@ func (w *walker) expansion(p *syntax.ParamExp, name string, t text, set bool) te
 		return w.fold(op, p.Exp.Word, t)
 	case syntax.OtherParamOps:
 		return w.transform(p, name, t)
+	default: // the value as it is
 	}
 	return t
 }

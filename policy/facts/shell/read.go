@@ -43,9 +43,7 @@ func (w *walker) read(c *invocation) text {
 	switch {
 	case array != "":
 		var list []text
-		for _, f := range w.splitText(line) {
-			list = append(list, f)
-		}
+		list = append(list, w.splitText(line)...)
 		w.put(array, &variable{isArray: true, list: list})
 	case len(names) == 0:
 		w.assign("REPLY", line)

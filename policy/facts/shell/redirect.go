@@ -121,6 +121,7 @@ func descriptor(r *syntax.Redirect) (int, string) {
 	switch r.Op {
 	case syntax.RdrIn, syntax.RdrInOut, syntax.DplIn, syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
 		return 0, "0"
+	default: // output, below
 	}
 	return 1, "1"
 }
