@@ -226,14 +226,15 @@ func TestReadOnly(t *testing.T) {
 	}
 	// Another test's helper that is just being forked holds our files for a
 	// moment.
-	err := syscall.EBUSY
+	err := error(syscall.EBUSY)
 	for range 100 {
-		if err, _ = syscall.Mount("none", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, "size=4m").(syscall.Errno); err != syscall.EBUSY {
+		err = syscall.Mount("none", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, "size=4m")
+		if !errors.Is(err, syscall.EBUSY) {
 			break
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	if err != 0 {
+	if err != nil {
 		t.Fatal(err)
 	}
 	got, opening := sqlite.Open(t.Context(), sqlite.Config{Dir: dir})
