@@ -62,13 +62,19 @@ install_packages() {
 	fi
 }
 
+# runs says whether process $1 is the program $2 and alive: one that was killed
+# keeps its name and number until its parent takes notice.
+runs() {
+	[ -n "$1" ] && [ "$(cat "/proc/$1/comm" 2>/dev/null)" = "$2" ] &&
+		! grep -q '^State:[[:space:]]*[ZX]' "/proc/$1/status" 2>/dev/null
+}
+
 # clear_stale removes a pid file whose process is gone, or is another program
 # that has got its number since.
 clear_stale() {
-	local file=$1 program=$2 pid
+	local file=$1 program=$2
 	[ -e "$file" ] || return 0
-	pid=$(tr -cd 0-9 <"$file")
-	if [ -n "$pid" ] && [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = "$program" ]; then
+	if runs "$(tr -cd 0-9 <"$file")" "$program"; then
 		return 0
 	fi
 	say "removing a stale $file"

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // machine is a made-up system. Its commands log their calls.
@@ -177,6 +178,36 @@ func TestStalePidFiles(t *testing.T) {
 				t.Error("the stale pid file is there still")
 			}
 		})
+	}
+}
+
+// A daemon that was killed keeps its name and number until its parent looks.
+func TestStalePidOfZombie(t *testing.T) {
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "dockerd")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\nexit 0\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dead := exec.Command(program)
+	if err := dead.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = dead.Wait() })
+	status := filepath.Join("/proc", strconv.Itoa(dead.Process.Pid), "status")
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		b, err := os.ReadFile(status)
+		if err == nil && strings.Contains(string(b), "State:\tZ") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("it does not become a zombie: %v, %s", err, b)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	m := newMachine(t)
+	m.file("var/run/docker.pid", strconv.Itoa(dead.Process.Pid))
+	if out, ok := m.setup(); !ok || strings.Count(out, "removing a stale") != 1 {
+		t.Errorf("output %q", out)
 	}
 }
 
