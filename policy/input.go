@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"strings"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -234,9 +235,25 @@ func (b *inputBuilder) actions(as []facts.Action) *ast.Term {
 	for i := range as {
 		a := &as[i]
 		place, line := b.at(&a.At)
-		g.add(a.Op, ast.ObjectTerm(place, line, field("op", str(a.Op)), field("detail", str(a.Detail)), field("by", str(a.By)), field("args", strs(a.Args))))
+		g.add(a.Op, ast.ObjectTerm(place, line, field("op", str(a.Op)), field("detail", str(a.Detail)), field("by", str(a.By)), field("args", strs(a.Args)),
+			field("depth", num(a.Depth)), field("idle", boolean(a.Idle)), field("from", strs(a.From))))
 	}
 	return g.term()
+}
+
+// library: a function that nothing calls does this with what its caller would
+// give, which is no text that was hidden, received or typed.
+func library(d *facts.Dynamic) bool {
+	if !d.Idle {
+		return false
+	}
+	for _, from := range d.From {
+		switch {
+		case from == "decoded", from == "encoded", from == "input", from == "stdin", strings.HasPrefix(from, "net"):
+			return false
+		}
+	}
+	return true
 }
 
 func (b *inputBuilder) dynamic(ds []facts.Dynamic) *ast.Term {
@@ -244,7 +261,8 @@ func (b *inputBuilder) dynamic(ds []facts.Dynamic) *ast.Term {
 	for i := range ds {
 		d := &ds[i]
 		place, line := b.at(&d.At)
-		g.add(d.Kind, ast.ObjectTerm(place, line, field("kind", str(d.Kind)), field("detail", str(d.Detail)), field("from", strs(d.From))))
+		g.add(d.Kind, ast.ObjectTerm(place, line, field("kind", str(d.Kind)), field("detail", str(d.Detail)), field("from", strs(d.From)),
+			field("library", boolean(library(d))), field("inert", boolean(d.Inert))))
 	}
 	return g.term()
 }

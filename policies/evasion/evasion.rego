@@ -70,7 +70,10 @@ findings contains {"id": "SBX-EV-0003", "at": d.at, "msg": sprintf("decoded text
 findings contains {"id": "SBX-EV-0004", "at": d.at, "msg": sprintf("%s", [d.detail])} if {
 	some kind in ["reflection", "dyn_call"]
 	some d in input.dynamic[kind]
+	not passed_on(kind, d)
 }
+
+passed_on("dyn_call", d) if d.library
 
 # METADATA
 # title: Names a module or an attribute that could not be told
@@ -85,10 +88,12 @@ findings contains {"id": "SBX-EV-0004", "at": d.at, "msg": sprintf("%s", [d.deta
 #     - {"language": "python", "code": "import os,sys\ngetattr(os, sys.argv[1])()"}
 #     - {"language": "python", "code": "import importlib,sys\nimportlib.import_module(sys.argv[1])"}
 #   not_match:
+#     - {"language": "python", "code": "import importlib\ndef load(name):\n    return importlib.import_module(name)"}
 #     - {"language": "python", "code": "import os\nos.getcwd()"}
 findings contains {"id": "SBX-EV-0005", "at": d.at, "msg": sprintf("%s", [d.detail])} if {
 	some kind in ["dyn_import", "dyn_attr"]
 	some d in input.dynamic[kind]
+	not d.library
 }
 
 # METADATA

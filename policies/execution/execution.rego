@@ -13,17 +13,24 @@ package caisson.rules.execution
 #   attack: ["T1059"]
 #   remediation: "Write the code down, or use a parser (ast.literal_eval, json)."
 #   match:
-#     - {"language": "python", "code": "eval('1')"}
-#     - {"language": "python", "code": "import base64\nexec(base64.b64decode('aW1wb3J0IG9z'))"}
-#     - {"language": "javascript", "code": "eval('1')"}
+#     - {"language": "python", "code": "import os\neval('os')"}
 #     - {"language": "javascript", "code": "new Function('return 1')()"}
+#     - {"language": "python", "code": "eval('__import__(\"os\").getcwd()')"}
+#     - {"language": "python", "code": "def f(x):\n    eval(x)\nf(input())"}
+#     - {"language": "python", "code": "def f(x):\n    eval(x)\nprint(globals()['f'])"}
+#     - {"language": "python", "code": "import base64\nexec(base64.b64decode('aW1wb3J0IG9z'))"}
+#     - {"language": "javascript", "code": "eval('require(\"fs\")')"}
 #   not_match:
+#     - {"language": "python", "code": "eval('1')"}
+#     - {"language": "python", "code": "def f(x):\n    return eval(x)"}
 #     - {"language": "python", "code": "import ast\nast.literal_eval('1')"}
 #     - {"language": "python", "code": "import re\nre.compile('a')"}
 #     - {"language": "javascript", "code": "/a/.exec('a')"}
 findings contains {"id": "SBX-EXEC-0001", "at": d.at, "msg": sprintf("text is run as code: %s", [d.detail])} if {
 	some kind in ["eval"]
 	some d in input.dynamic[kind]
+	not d.library
+	not d.inert
 }
 
 # METADATA
@@ -38,11 +45,14 @@ findings contains {"id": "SBX-EXEC-0001", "at": d.at, "msg": sprintf("text is ru
 #   match:
 #     - {"language": "python", "code": "import os,sys\nos.system(sys.argv[1])"}
 #     - {"language": "bash", "code": "eval \"$1\""}
+#     - {"language": "python", "code": "import os,base64,sys\ndef f(x):\n    os.system(base64.b64decode(x))"}
 #   not_match:
+#     - {"language": "python", "code": "import os\ndef f(x):\n    os.system(x)"}
 #     - {"language": "python", "code": "import subprocess\nsubprocess.run(['git','status'])"}
 findings contains {"id": "SBX-EXEC-0002", "at": d.at, "msg": sprintf("what is run could not be told: %s", [d.detail])} if {
 	some kind in ["opaque_code", "shell_unknown"]
 	some d in input.dynamic[kind]
+	not d.library
 }
 
 # METADATA
@@ -62,6 +72,7 @@ findings contains {"id": "SBX-EXEC-0002", "at": d.at, "msg": sprintf("what is ru
 findings contains {"id": "SBX-EXEC-0003", "at": d.at, "msg": sprintf("the program could not be told: %s", [d.detail])} if {
 	some kind in ["opaque_command", "glob_command"]
 	some d in input.dynamic[kind]
+	not d.library
 }
 
 # METADATA
@@ -235,4 +246,64 @@ findings contains {"id": "SBX-EXEC-0012", "at": f.at, "msg": sprintf("%s is run 
 findings contains {"id": "SBX-EXEC-0013", "at": d.at, "msg": sprintf("code in %s was not judged", [d.detail])} if {
 	some kind in ["unscanned"]
 	some d in input.dynamic[kind]
+}
+
+# METADATA
+# title: Has a function that runs what it is given, which nothing calls
+# custom:
+#   id: SBX-EXEC-0014
+#   severity: medium
+#   category: execution
+#   cwe: ["CWE-95"]
+#   attack: ["T1059"]
+#   remediation: "Take data and not code."
+#   match:
+#     - {"language": "python", "code": "def f(x):\n    return eval(x)"}
+#     - {"language": "python", "code": "import importlib\ndef load(name):\n    return importlib.import_module(name)"}
+#   not_match:
+#     - {"language": "python", "code": "def f(x):\n    return int(x)"}
+findings contains {"id": "SBX-EXEC-0014", "at": d.at, "msg": sprintf("a function that nothing calls may run what it is given: %s", [d.detail])} if {
+	some kind in ["eval", "opaque_code", "shell_unknown", "opaque_command", "dyn_import", "dyn_attr", "dyn_call"]
+	some d in input.dynamic[kind]
+	d.library
+}
+
+# METADATA
+# title: Runs text as code that touches nothing
+# custom:
+#   id: SBX-EXEC-0015
+#   severity: medium
+#   category: execution
+#   cwe: ["CWE-95"]
+#   attack: ["T1059"]
+#   remediation: "Write the code down."
+#   match:
+#     - {"language": "python", "code": "eval('1')"}
+#     - {"language": "javascript", "code": "eval('1+1')"}
+#   not_match:
+#     - {"language": "python", "code": "print('1')"}
+findings contains {"id": "SBX-EXEC-0015", "at": d.at, "msg": sprintf("text is run as code: %s", [d.detail])} if {
+	some d in input.dynamic.eval
+	d.inert
+}
+
+# METADATA
+# title: Takes rules to run from what it reads
+# custom:
+#   id: SBX-EXEC-0016
+#   severity: high
+#   category: execution
+#   cwe: ["CWE-78"]
+#   attack: ["T1059.004"]
+#   remediation: "Keep the rules in a Makefile."
+#   match:
+#     - {"language": "bash", "code": "printf 'all:\\n\\trm x\\n' | make -f -"}
+#     - {"language": "bash", "code": "make -f /dev/stdin"}
+#   not_match:
+#     - {"language": "bash", "code": "make -f build.mk"}
+findings contains {"id": "SBX-EXEC-0016", "at": c.at, "msg": "make takes its rules from what it reads"} if {
+	some name in {"make", "gmake"}
+	some c in input.commands[name]
+	some flag in {"f", "-f", "file", "makefile"}
+	c.values[flag] in {"-", "/dev/stdin", "/proc/self/fd/0", "/dev/fd/0"}
 }

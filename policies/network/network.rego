@@ -42,16 +42,64 @@ host(n) := sprintf("a host that could not be told %s", [n.url]) if n.host == ""
 #   remediation: "Use the files of the workspace to exchange data."
 #   match:
 #     - {"language": "bash", "code": "nc -l -p 4444"}
+#     - {"language": "python", "code": "import socket\ns=socket.socket()\ns.bind(('127.0.0.1',4444))\ns.listen()"}
+#     - {"language": "python", "code": "import socket\na=socket.socket()\na.bind(('127.0.0.1',0))\ns=socket.socket()\ns.bind(('',80))\ns.listen()"}
 #     - {"language": "python", "code": "import socket\ns=socket.socket()\ns.bind(('0.0.0.0',80))"}
 #   not_match:
 #     - {"language": "python", "code": "x.listen"}
+#     - {"language": "python", "code": "import socket\ns=socket.socket()\ns.bind(('127.0.0.1',0))\ns.listen()"}
 findings contains {"id": "SBX-NET-0002", "at": n.at, "msg": sprintf("listens on %s port %d by %s", [n.host, n.port, n.by])} if {
 	some class
 	some n in input.net[class].listen
+	not any_port(n)
+}
+
+# any_port: the loopback, and whichever port is free: a test, not a service.
+any_port(n) if {
+	n.class == "loopback"
+	n.port == 0
 }
 
 findings contains {"id": "SBX-NET-0002", "at": a.at, "msg": sprintf("listens by %s", [a.by])} if {
 	some a in input.actions.listen
+	not at_home
+	not a.idle
+}
+
+# at_home: all that the program listens on is the loopback, and it says so.
+at_home if {
+	input.net.loopback.listen
+	every class, ops in input.net {
+		quiet(class, ops)
+	}
+}
+
+quiet("loopback", ops) if {
+	every n in ops.listen {
+		any_port(n)
+	}
+}
+
+quiet(class, ops) if {
+	class != "loopback"
+	not ops.listen
+}
+
+# METADATA
+# title: Waits for connections of its own machine
+# custom:
+#   id: SBX-NET-0008
+#   severity: medium
+#   category: network
+#   cwe: ["CWE-668"]
+#   attack: ["T1571"]
+#   remediation: "Use the files of the workspace to exchange data."
+#   match:
+#     - {"language": "python", "code": "import socket\ns=socket.socket()\ns.bind(('127.0.0.1',0))\ns.listen()"}
+#   not_match:
+#     - {"language": "python", "code": "import socket"}
+findings contains {"id": "SBX-NET-0008", "at": n.at, "msg": sprintf("listens on %s port %d by %s", [n.host, n.port, n.by])} if {
+	some n in input.net.loopback.listen
 }
 
 # METADATA

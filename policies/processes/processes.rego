@@ -15,15 +15,42 @@ package caisson.rules.processes
 #   match:
 #     - {"language": "bash", "code": "kill -9 1"}
 #     - {"language": "bash", "code": "pkill -f x"}
+#     - {"language": "bash", "code": "kill -9 -1"}
+#     - {"language": "bash", "code": "sleep 9 & kill $! 1"}
+#     - {"language": "bash", "code": "sleep 9 & kill $(($! * 0 + 1))"}
+#     - {"language": "bash", "code": "kill -9 $1"}
 #     - {"language": "python", "code": "import os\nos.kill(1,9)"}
 #     - {"language": "javascript", "code": "process.kill(1)"}
 #   not_match:
 #     - {"language": "bash", "code": "kill -l"}
 #     - {"language": "bash", "code": "sleep 9 & kill %1"}
+#     - {"language": "bash", "code": "sleep 9 & pid=$!\nkill $pid"}
+#     - {"language": "bash", "code": "serve & PID=$!\ntrap 'kill $PID' EXIT\nwait"}
+#     - {"language": "python", "code": "import os\nos.kill(os.getpid(), 2)"}
+#     - {"language": "python", "code": "import os\ndef stop(pid):\n    os.kill(pid, 15)"}
 findings contains {"id": "SBX-PROC-0001", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
 	some op in ["kill"]
 	some a in input.actions[op]
 	not jobs_only(a)
+	not passed_on(a)
+	not own(a)
+}
+
+# own: the program itself, or what it started; nothing else stands there.
+own(a) if {
+	"own_process" in a.from
+	every from in a.from {
+		from == "own_process"
+	}
+	words := [w | some w in a.args; w != ""]
+	count(words) == 0
+	a.by in {"kill", "os.kill"}
+}
+
+# passed_on: a function that nothing calls ends what its caller names.
+passed_on(a) if {
+	a.idle
+	count([w | some w in a.args; w != ""]) == 0
 }
 
 # jobs_only: what the program itself started, by the number of its job.

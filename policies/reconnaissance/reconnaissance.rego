@@ -16,7 +16,7 @@ package caisson.rules.reconnaissance
 #     - {"language": "bash", "code": "uname -a"}
 #     - {"language": "bash", "code": "whoami"}
 #     - {"language": "bash", "code": "ps aux"}
-#     - {"language": "python", "code": "import os\nos.getlogin()"}
+#     - {"language": "python", "code": "import os\nos.uname()"}
 #   not_match:
 #     - {"language": "bash", "code": "date"}
 findings contains {"id": "SBX-REC-0001", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
@@ -58,4 +58,34 @@ findings contains {"id": "SBX-REC-0002", "at": a.at, "msg": sprintf("%s", [conca
 findings contains {"id": "SBX-REC-0003", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
 	some op in ["platform"]
 	some a in input.actions[op]
+}
+
+# METADATA
+# title: Asks which rights it has, or asks a shell about the host
+# custom:
+#   id: SBX-REC-0004
+#   severity: high
+#   category: reconnaissance
+#   cwe: ["CWE-200"]
+#   attack: ["T1033", "T1069.001", "T1057", "T1016", "T1082"]
+#   remediation: "Do not depend on the machine, or on who runs the program."
+#   match:
+#     - {"language": "python", "code": "import os\nos.popen('id').read()"}
+#     - {"language": "python", "code": "import os\nos.system('netstat -an')"}
+#     - {"language": "python", "code": "import os\nprint(os.getgroups())"}
+#     - {"language": "javascript", "code": "require('child_process').exec('whoami')"}
+#   not_match:
+#     - {"language": "bash", "code": "uname -s"}
+#     - {"language": "python", "code": "import os\nos.uname()"}
+#     - {"language": "python", "code": "import os\nos.system('git status')"}
+#     - {"language": "python", "code": "import subprocess\nsubprocess.run(['uname','-m'])"}
+findings contains {"id": "SBX-REC-0004", "at": a.at, "msg": sprintf("%s is asked by %s", [a.op, a.by])} if {
+	input.meta.lang != "bash"
+	some op in ["host_info", "users", "network_info", "processes", "disk_info"]
+	some a in input.actions[op]
+	a.depth > 0
+}
+
+findings contains {"id": "SBX-REC-0004", "at": a.at, "msg": sprintf("%s by %s", [a.detail, a.by])} if {
+	some a in input.actions.rights
 }

@@ -35,8 +35,11 @@ findings contains {"id": "SBX-RES-0001", "at": n.at, "msg": sprintf("datagrams g
 #   match:
 #     - {"language": "bash", "code": "stress --cpu 8"}
 #     - {"language": "bash", "code": "ping -f 10.0.0.1"}
+#     - {"language": "python", "code": "x = 'x' * 10**12"}
+#     - {"language": "python", "code": "f = open('x', 'w')\nwhile True:\n    f.write('a' * 1048576)"}
 #   not_match:
-#     - {"language": "bash", "code": "ls"}
+#     - {"language": "python", "code": "x = '-' * 80"}
+#     - {"language": "python", "code": "x = [0] * 1000000"}
 findings contains {"id": "SBX-RES-0002", "at": s.at, "msg": sprintf("%s", [s.detail])} if {
 	some kind in ["flood", "resource_burn", "huge_alloc", "loop_write"]
 	some s in input.structs[kind]
@@ -58,4 +61,99 @@ findings contains {"id": "SBX-RES-0002", "at": s.at, "msg": sprintf("%s", [s.det
 findings contains {"id": "SBX-RES-0003", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
 	some op in ["mining", "brute_force"]
 	some a in input.actions[op]
+}
+
+# METADATA
+# title: Asks for more room than there is
+# custom:
+#   id: SBX-RES-0004
+#   severity: high
+#   category: resources
+#   cwe: ["CWE-770"]
+#   attack: ["T1499"]
+#   remediation: "Bound what the program writes."
+#   match:
+#     - {"language": "bash", "code": "fallocate -l 100T big"}
+#     - {"language": "bash", "code": "truncate -s 10000G f"}
+#     - {"language": "bash", "code": "head -c 100G /dev/zero > x"}
+#     - {"language": "bash", "code": "dd if=/dev/zero of=big bs=1G count=1000"}
+#     - {"language": "bash", "code": "dd if=/dev/zero of=big"}
+#     - {"language": "bash", "code": "tail /dev/zero"}
+#   not_match:
+#     - {"language": "bash", "code": "truncate -s 10M f"}
+#     - {"language": "bash", "code": "dd if=/dev/zero of=disk.img bs=1M count=64"}
+#     - {"language": "bash", "code": "head -c 16 /dev/urandom | xxd -p"}
+#     - {"language": "bash", "code": "cp /dev/null x"}
+findings contains {"id": "SBX-RES-0004", "at": c.at, "msg": sprintf("%s of %s", [c.name, size])} if {
+	some name in {"fallocate", "truncate", "head", "mkfile", "split"}
+	some c in input.commands[name]
+	some flag, size in c.values
+	enormous(size)
+}
+
+findings contains {"id": "SBX-RES-0004", "at": c.at, "msg": sprintf("dd of %s", [concat(" ", words)])} if {
+	some c in input.commands.dd
+	words := [w | some w in c.argv]
+	"if=/dev/zero" in words
+	unbounded(words)
+}
+
+findings contains {"id": "SBX-RES-0004", "at": f.at, "msg": sprintf("%s, which has no end, is read by %s", [f.path, f.by])} if {
+	some op in {"read", "copy_src"}
+	some f in input.files[op].device_safe
+	f.path in {"/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"}
+	f.by in {"tail", "sort", "tac", "cp", "grep", "wc", "md5sum", "sha256sum", "gzip", "xz", "bzip2", "rev"}
+}
+
+enormous(size) if regex.match(`^[+]?([0-9]+[TPEZYtpezy]i?B?|[0-9]{3,}[Gg]i?B?|[0-9]{6,}[Mm]i?B?|[0-9]{12,})$`, size)
+
+unbounded(words) if {
+	not some_count(words)
+	some w in words
+	startswith(w, "of=")
+	not startswith(w, "of=/dev/")
+}
+
+unbounded(words) if {
+	some w in words
+	regex.match(`^count=[0-9]{3,}$`, w)
+	some s in words
+	regex.match(`^bs=([0-9]+[Gg]|[0-9]{4,}[Mm])$`, s)
+}
+
+some_count(words) if {
+	some w in words
+	startswith(w, "count=")
+}
+
+# METADATA
+# title: Keeps a processor busy in the background
+# custom:
+#   id: SBX-RES-0005
+#   severity: high
+#   category: resources
+#   cwe: ["CWE-400"]
+#   attack: ["T1496"]
+#   remediation: "End what is started."
+#   match:
+#     - {"language": "bash", "code": "yes > /dev/null &"}
+#     - {"language": "bash", "code": "while :; do cat x & done"}
+#     - {"language": "python", "code": "import threading\nwhile True:\n    threading.Thread(target=print).start()"}
+#   not_match:
+#     - {"language": "bash", "code": "yes | head -3"}
+#     - {"language": "bash", "code": "while read x; do echo $x; done"}
+findings contains {"id": "SBX-RES-0005", "at": c.at, "msg": "yes runs without end"} if {
+	some c in input.commands.yes
+	count(c.pipe_to) == 0
+}
+
+findings contains {"id": "SBX-RES-0005", "at": s.at, "msg": sprintf("%s in a loop without end", [s.detail])} if {
+	some s in input.structs.infinite_loop
+	startswith(s.detail, "background")
+	not contains(s.detail, "sleep")
+}
+
+findings contains {"id": "SBX-RES-0005", "at": s.at, "msg": sprintf("%s in a loop without end", [s.detail])} if {
+	some s in input.structs.infinite_loop
+	s.detail == "threading.Thread.start"
 }

@@ -53,6 +53,7 @@ type Builder struct {
 	origin   Pos
 	verbatim bool
 	cwd      string
+	idle     bool
 	src      string // the text itself
 }
 
@@ -71,6 +72,12 @@ type scan struct {
 	seen   map[nestedKey]bool
 }
 
+// weight counts the facts that say what a program does.
+func (s *scan) weight() int {
+	d := &s.doc
+	return len(d.Files) + len(d.Net) + len(d.Commands) + len(d.Env) + len(d.Actions) + len(d.Dynamic) + len(d.Structs) + len(d.Imports)
+}
+
 type nestedKey struct {
 	lang Lang
 	cwd  string
@@ -85,6 +92,10 @@ func (b *Builder) Depth() int { return b.depth }
 
 // Tables are the tables of this scan, to be read only.
 func (b *Builder) Tables() *Tables { return b.s.tables }
+
+// Idle says that what follows stands in functions that nothing in the program
+// calls or names, so that it does not run by itself.
+func (b *Builder) Idle(idle bool) { b.idle = idle }
 
 // Full reports that a bound was hit, the time is over, or nothing more will be
 // kept; extractors should stop at the next node.

@@ -3,6 +3,8 @@ package facts
 import (
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // args finds what an effect's references stand for: in a call, or in an argv.
@@ -308,10 +310,21 @@ func (x *effects) code(e *Effect, v Value) {
 		}
 		v = Opaque(v.From...) // an attribute of something that came from elsewhere
 	}
+	at := -1
 	if e.Op != "" {
+		at = len(x.b.s.doc.Dynamic)
 		x.b.Dynamic(e.Op, detail(e, v, x.by), x.pos, v.From...)
 	}
+	before := x.b.s.weight()
 	x.b.Nested(lang, v, NestedOpts{Pos: x.pos, Via: []string{x.via}, Expr: x.by == "eval"})
+	if at >= 0 && at < len(x.b.s.doc.Dynamic) && v.Known() && len(v.From) == 0 {
+		x.b.s.doc.Dynamic[at].Inert = x.b.s.weight() == before && !slices.ContainsFunc(v.Alts, named)
+	}
+}
+
+// named: text that names anything may give it to what is around it.
+func named(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf || r == '_' || unicode.IsLetter(r) })
 }
 
 func (x *effects) action(e *Effect, v Value) {
@@ -324,6 +337,7 @@ func (x *effects) action(e *Effect, v Value) {
 		if len(a.Args) < keptItems && len(e.Arg) > 0 {
 			one, _ := it.One()
 			a.Args = append(a.Args, cut(one))
+			a.From = clip(append(a.From, it.From...))
 		}
 	}
 	b.s.doc.Actions = append(b.s.doc.Actions, a)

@@ -138,7 +138,7 @@ func (b *Builder) nestedText(lang Lang, text string, from []string, o NestedOpts
 		b.limit("nested texts")
 		return
 	}
-	child := &Builder{s: b.s, lang: lang, depth: b.depth + 1, via: join(b.via, o.Via), cwd: b.cwd}
+	child := &Builder{s: b.s, lang: lang, depth: b.depth + 1, via: join(b.via, o.Via), cwd: b.cwd, idle: b.idle}
 	child.origin = b.at(o.Pos).Pos
 	child.verbatim = o.Verbatim && (b.depth == 0 || b.verbatim)
 	child.extract(b.s.ctx, []byte(text))

@@ -5,7 +5,7 @@ import "slices"
 // at completes a position: nested text is mapped to where it stands in the
 // outermost source.
 func (b *Builder) at(p Pos) At {
-	a := At{Lang: b.lang, Pos: p, Depth: b.depth, Via: b.via}
+	a := At{Lang: b.lang, Pos: p, Depth: b.depth, Via: b.via, Idle: b.idle}
 	if b.depth == 0 {
 		return a
 	}

@@ -29,6 +29,8 @@ type At struct {
 	Depth int `json:"depth,omitempty"`
 	// Via is how, outermost first: ["os.system", "sudo", "base64 -d"].
 	Via []string `json:"via,omitempty"`
+	// Idle: it stands in a function that nothing in the program calls or names.
+	Idle bool `json:"idle,omitempty"`
 }
 
 // Document is all facts of one scan.
@@ -216,6 +218,7 @@ type Action struct {
 	Detail string   `json:"detail,omitempty"`
 	By     string   `json:"by,omitempty"`
 	Args   []string `json:"args,omitempty"` // folded arguments, "" where not known
+	From   []string `json:"from,omitempty"` // where the arguments come from, see [Value.From]
 }
 
 // Kinds of Dynamic.
@@ -247,6 +250,8 @@ type Dynamic struct {
 	Kind   string   `json:"kind"`
 	Detail string   `json:"detail,omitempty"`
 	From   []string `json:"from,omitempty"` // where the text comes from, see [Value.From]
+	// Inert: the text is known, and nothing in it touches anything.
+	Inert bool `json:"inert,omitempty"`
 }
 
 // String is a literal of a kind that rules may ask about.

@@ -292,6 +292,9 @@ func (it *interp) sort(items []*val, reverse *val) *val {
 func (c *invocation) print() *val {
 	for _, v := range c.all() {
 		c.it.usesEnv("print", v, c.n)
+		if v.kind == kObj && v.text == "os.environ.copy" {
+			c.it.dumpEnv(c.n)
+		}
 	}
 	if _, ok := c.it.b.API("print"); ok {
 		return nil

@@ -40,6 +40,7 @@ type interp struct {
 	journal []write
 	marks   []int
 	pending []*function
+	idle    bool // what is followed is not reached by the module
 	// version counts changes to what functions can see beside their arguments.
 	version  int
 	reported int             // calls that the tables know, and what could not be told
@@ -63,13 +64,35 @@ func newInterp(x *extractor, t *tree, b *facts.Builder) *interp {
 func (it *interp) run() {
 	it.block(it.t.root, it.module)
 	// Functions found on the way are appended while this runs.
-	for i := 0; i < len(it.pending) && !it.over; i++ {
-		if f := it.pending[i]; f.runs == 0 {
-			it.callUnknown(f)
-		}
+	it.rest(false)
+	if it.b.Depth() == 0 {
+		it.b.Idle(true)
+		it.idle = true
 	}
+	it.rest(true)
 	if it.over && !it.deep {
 		it.b.Limit("steps of the extractor", facts.Pos{})
+	}
+}
+
+// rest follows what nothing called. What the text reaches by name comes first,
+// so that what idle functions do is told from it.
+func (it *interp) rest(all bool) {
+	var r *reach
+	for i := 0; i < len(it.pending) && !it.over; i++ {
+		f := it.pending[i]
+		if f.runs > 0 {
+			continue
+		}
+		if !all && it.b.Depth() == 0 && f.t == it.t {
+			if r == nil {
+				r = reached(it.t)
+			}
+			if !f.lambda && r.idle(f.body) {
+				continue
+			}
+		}
+		it.callUnknown(f)
 	}
 }
 

@@ -61,6 +61,8 @@ func (it *interp) operate(op string, a, b *val, n *node) *val {
 			return it.concat(a, b)
 		}
 	case "*":
+		it.enormous(a, b, n)
+		it.enormous(b, a, n)
 		if v := times(a, b); v != nil {
 			return v
 		}

@@ -1,6 +1,7 @@
 package python
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/caisson-dev/caisson/policy/facts"
@@ -135,4 +136,30 @@ func (it *interp) structure(kind, detail string, n *node) {
 	}
 	it.shape.said[key] = true
 	it.b.Struct(kind, detail, it.pos(n))
+}
+
+const (
+	hugeBytes = 4 << 30
+	hugeItems = 500_000_000
+	loopBytes = 64 << 10 // at once, in a loop without an end
+)
+
+// enormous notices a text or a list that is repeated more often than memory
+// has room for.
+func (it *interp) enormous(seq, times *val, n *node) {
+	count, ok := times.int()
+	if !ok || count <= 0 {
+		return
+	}
+	switch {
+	case seq.isText() && len(seq.text) > 0:
+		size := float64(len(seq.text)) * float64(count)
+		if size >= hugeBytes || size >= loopBytes && len(it.shape.endless) > 0 {
+			it.structure(facts.StructHugeAlloc, "a text of "+strconv.FormatFloat(size, 'g', 4, 64)+" bytes", n)
+		}
+	case seq.isSeq() && len(seq.x.items) > 0:
+		if size := float64(len(seq.x.items)) * float64(count); size >= hugeItems {
+			it.structure(facts.StructHugeAlloc, "a list of "+strconv.FormatFloat(size, 'g', 4, 64)+" items", n)
+		}
+	}
 }

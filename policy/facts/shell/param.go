@@ -255,7 +255,9 @@ func (w *walker) special(name string) (text, bool) {
 		return piece{list: w.positionals(), isList: true}.joined(w.separators()), true
 	case "_":
 		return w.last, true
-	case "?", "$", "!":
+	case "!", "$":
+		return opaque(ownProcess), true
+	case "?":
 		return opaque(), true
 	}
 	n, err := strconv.Atoi(name)
@@ -291,3 +293,7 @@ func (w *walker) indirect(t text) (text, bool) {
 	}
 	return out, true
 }
+
+// ownProcess is where the number of a process comes from that the script
+// started, or is.
+const ownProcess = "own_process"
