@@ -242,13 +242,17 @@ func (b *inputBuilder) actions(as []facts.Action) *ast.Term {
 }
 
 // library: a function that nothing calls does this with what its caller would
-// give, which is no text that was hidden, received or typed.
+// give, or a module of a package that is named is loaded; and that is no text
+// that was hidden, received or typed.
 func library(d *facts.Dynamic) bool {
-	if !d.Idle {
+	part := d.Kind == facts.DynImport && strings.HasSuffix(d.Detail, ".")
+	if !d.Idle && !part {
 		return false
 	}
 	for _, from := range d.From {
 		switch {
+		case part && from == "argv":
+			return false
 		case from == "decoded", from == "encoded", from == "input", from == "stdin", strings.HasPrefix(from, "net"):
 			return false
 		}

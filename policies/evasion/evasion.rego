@@ -88,6 +88,7 @@ passed_on("dyn_call", d) if d.library
 #     - {"language": "python", "code": "import os,sys\ngetattr(os, sys.argv[1])()"}
 #     - {"language": "python", "code": "import importlib,sys\nimportlib.import_module(sys.argv[1])"}
 #   not_match:
+#     - {"language": "python", "code": "import importlib,pkgutil,plugins\nfor m in pkgutil.iter_modules(plugins.__path__):\n    importlib.import_module('plugins.' + m.name)"}
 #     - {"language": "python", "code": "import importlib\ndef load(name):\n    return importlib.import_module(name)"}
 #     - {"language": "python", "code": "import os\nos.getcwd()"}
 findings contains {"id": "SBX-EV-0005", "at": d.at, "msg": sprintf("%s", [d.detail])} if {
@@ -144,8 +145,10 @@ findings contains {"id": "SBX-EV-0007", "at": f.at, "msg": sprintf("encoded text
 #   match:
 #     - {"language": "bash", "code": "LD_PRELOAD=/tmp/e.so ls"}
 #     - {"language": "bash", "code": "export BASH_ENV=/tmp/x"}
+#     - {"language": "bash", "code": "PATH=/tmp:$PATH ls"}
 #   not_match:
 #     - {"language": "bash", "code": "FOO=1 ls"}
+#     - {"language": "bash", "code": "export PATH=$HOME/.local/bin:$PATH"}
 #     - {"language": "bash", "code": "export PYTHONPATH=src"}
 findings contains {"id": "SBX-EV-0008", "at": e.at, "msg": sprintf("%s is set", [e.name])} if {
 	some e in input.env.write.loader
@@ -154,6 +157,11 @@ findings contains {"id": "SBX-EV-0008", "at": e.at, "msg": sprintf("%s is set", 
 findings contains {"id": "SBX-EV-0008", "at": e.at, "msg": sprintf("%s is set", [e.name])} if {
 	some e in input.env.write.startup
 	not e.name in {"PYTHONPATH", "NODE_PATH", "ENV", "GIT_PAGER", "GIT_EDITOR", "MANPAGER"}
+}
+
+findings contains {"id": "SBX-EV-0008", "at": e.at, "msg": sprintf("programs are looked for in %s", [e.value])} if {
+	some e in input.env.write.search
+	regex.match(`(^|:)(/tmp|/var/tmp|/dev/shm)(/|:|$)`, e.value)
 }
 
 # METADATA

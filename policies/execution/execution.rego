@@ -69,10 +69,12 @@ findings contains {"id": "SBX-EXEC-0002", "at": d.at, "msg": sprintf("what is ru
 #     - {"language": "bash", "code": "/???/r?"}
 #   not_match:
 #     - {"language": "bash", "code": "ls \"$1\""}
+#     - {"language": "bash", "code": "set -e\nexec \"$@\""}
 findings contains {"id": "SBX-EXEC-0003", "at": d.at, "msg": sprintf("the program could not be told: %s", [d.detail])} if {
 	some kind in ["opaque_command", "glob_command"]
 	some d in input.dynamic[kind]
 	not d.library
+	d.detail != "$@"
 }
 
 # METADATA
@@ -249,7 +251,7 @@ findings contains {"id": "SBX-EXEC-0013", "at": d.at, "msg": sprintf("code in %s
 }
 
 # METADATA
-# title: Has a function that runs what it is given, which nothing calls
+# title: Runs what it is given, in a function that nothing calls or out of a package that is named
 # custom:
 #   id: SBX-EXEC-0014
 #   severity: medium
@@ -262,10 +264,15 @@ findings contains {"id": "SBX-EXEC-0013", "at": d.at, "msg": sprintf("code in %s
 #     - {"language": "python", "code": "import importlib\ndef load(name):\n    return importlib.import_module(name)"}
 #   not_match:
 #     - {"language": "python", "code": "def f(x):\n    return int(x)"}
-findings contains {"id": "SBX-EXEC-0014", "at": d.at, "msg": sprintf("a function that nothing calls may run what it is given: %s", [d.detail])} if {
+findings contains {"id": "SBX-EXEC-0014", "at": d.at, "msg": sprintf("what is run or loaded is given from elsewhere: %s", [d.detail])} if {
 	some kind in ["eval", "opaque_code", "shell_unknown", "opaque_command", "dyn_import", "dyn_attr", "dyn_call"]
 	some d in input.dynamic[kind]
 	d.library
+}
+
+findings contains {"id": "SBX-EXEC-0014", "at": d.at, "msg": "the arguments of the script are run"} if {
+	some d in input.dynamic.opaque_command
+	d.detail == "$@"
 }
 
 # METADATA

@@ -304,3 +304,26 @@ findings contains {"id": "SBX-FS-0014", "at": n.at, "msg": sprintf("%s by %s", [
 	some n in input.net.unix[op]
 	regex.match(`(docker|containerd|podman|crio)\.sock`, n.url)
 }
+
+# METADATA
+# title: Encrypts files in place of the plain ones
+# custom:
+#   id: SBX-FS-0015
+#   severity: high
+#   category: destructive
+#   cwe: ["CWE-506"]
+#   attack: ["T1486"]
+#   remediation: "Keep the plain files."
+#   match:
+#     - {"language": "python", "code": "import os\nfrom cryptography.fernet import Fernet\nf = Fernet(Fernet.generate_key())\nfor r, d, fs in os.walk('.'):\n    for n in fs:\n        p = os.path.join(r, n)\n        t = f.encrypt(open(p, 'rb').read())\n        open(p, 'wb').write(t)"}
+#   not_match:
+#     - {"language": "python", "code": "from cryptography.fernet import Fernet\nf = Fernet(Fernet.generate_key())\nopen('a.enc', 'wb').write(f.encrypt(open('a', 'rb').read()))"}
+findings contains {"id": "SBX-FS-0015", "at": f.at, "msg": sprintf("files that were listed are encrypted and replaced by %s", [f.by])} if {
+	count(input.actions.crypto) > 0
+	some listed
+	count(input.files.list[listed]) > 0
+	some op in {"write", "delete", "move_src"}
+	some class
+	some f in input.files[op][class]
+	not f.folded
+}

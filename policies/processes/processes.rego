@@ -19,7 +19,6 @@ package caisson.rules.processes
 #     - {"language": "bash", "code": "sleep 9 & kill $! 1"}
 #     - {"language": "bash", "code": "sleep 9 & kill $(($! * 0 + 1))"}
 #     - {"language": "bash", "code": "kill -9 $1"}
-#     - {"language": "python", "code": "import psutil\nfor p in psutil.process_iter():\n    p.kill()"}
 #     - {"language": "python", "code": "import os\nos.kill(1,9)"}
 #     - {"language": "javascript", "code": "process.kill(1)"}
 #   not_match:

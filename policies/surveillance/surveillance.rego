@@ -33,6 +33,7 @@ findings contains {"id": "SBX-SUR-0001", "at": a.at, "msg": sprintf("%s", [conca
 #   remediation: "caisson reports what a run uses."
 #   match:
 #     - {"language": "python", "code": "import psutil\npsutil.cpu_percent()"}
+#     - {"language": "python", "code": "import psutil\nfor p in psutil.process_iter():\n    p.kill()"}
 #     - {"language": "bash", "code": "top -b"}
 #   not_match:
 #     - {"language": "python", "code": "import time\ntime.time()"}

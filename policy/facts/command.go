@@ -48,6 +48,19 @@ func (c *command) setEnv(name string, v Value) {
 	}
 }
 
+// Passed is the detail of [DynCommand] where the command is nothing but the
+// arguments that the script was started with.
+const Passed = "$@"
+
+// unknown says what is known of a program whose name is not.
+func (c *command) unknown(argv []Value) string {
+	v := argv[0]
+	if c.b.depth == 0 && len(argv) == 1 && strings.Join(v.Alts, "") == "" && v.Head() == "" && v.Tail() == "" && len(v.From) == 1 && v.From[0] == "argv" && c.b.lang == Shell {
+		return Passed
+	}
+	return short(v.Head())
+}
+
 // run records argv, which wrappers (outermost first) start.
 func (c *command) run(argv []Value, wrappers []string) Value {
 	b := c.b
@@ -65,7 +78,7 @@ func (c *command) run(argv []Value, wrappers []string) Value {
 	}
 	names := argv[0].Alts
 	if !argv[0].Known() {
-		b.Dynamic(DynCommand, short(argv[0].Head()), c.o.Pos, argv[0].From...)
+		b.Dynamic(DynCommand, c.unknown(argv), c.o.Pos, argv[0].From...)
 		if len(names) == 0 {
 			c.record("", argv, parseArgv(Program{}, argv), wrappers)
 			return Opaque(argv[0].From...)

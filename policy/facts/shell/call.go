@@ -193,7 +193,11 @@ func (w *walker) leading(c *invocation) fields {
 	argv := c.argv
 	for len(argv) > 0 && (argv[0].t.is(unset) || argv[0].t.empty() && len(argv) > 1 && !argv[0].quoted) {
 		if argv[0].t.is(unset) {
-			w.dynamic(facts.DynCommand, "", c.pos, argv[0].t.from...)
+			detail := ""
+			if from := argv[0].t.from; len(argv) == 1 && len(from) == 1 && from[0] == "argv" && w.b.Depth() == 0 && len(w.calls) == 0 {
+				detail = facts.Passed
+			}
+			w.dynamic(facts.DynCommand, detail, c.pos, argv[0].t.from...)
 		}
 		argv = argv[1:]
 	}
