@@ -115,12 +115,13 @@ const grace = 250 * time.Millisecond
 
 // timely runs a program that does not end by itself until its timeout, and
 // checks that the answer is there within [grace] of it, that nothing survived,
-// and that the sandbox did not have to be given up.
+// and that the sandbox did not have to be given up, unless givenUp allows that:
+// then what was in it has to be gone soon after.
 //
 // The bar is the product's and is not lowered here. The machine may be shared
 // with other test programs, whose load can delay any single answer; so several
 // are taken, until most of five agree. Survivors are counted after each.
-func (b *box) timely(t *testing.T, run sandbox.Run, ready func(sandbox.Result) error) {
+func (b *box) timely(t *testing.T, run sandbox.Run, givenUp bool, ready func(sandbox.Result) error) {
 	t.Helper()
 	const most = 3 // of five
 	var over []time.Duration
@@ -141,13 +142,18 @@ func (b *box) timely(t *testing.T, run sandbox.Run, ready func(sandbox.Result) e
 			}
 		}
 		over = append(over, took-run.Timeout)
-		if took-run.Timeout <= grace && b.State() != sandbox.StateFailed {
+		if took-run.Timeout <= grace && (givenUp || b.State() != sandbox.StateFailed) {
 			good++
 		} else {
 			bad++
 		}
 		if b.State() == sandbox.StateFailed {
 			given++ // its container is being removed, with all that is in it
+			for deadline := time.Now().Add(10 * time.Second); len(b.kit.Processes(t, id)) > 0; time.Sleep(20 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatalf("a sandbox that was given up lives on: %q", b.kit.Processes(t, id))
+				}
+			}
 		} else if left := b.kit.Processes(t, id); len(left) > 0 {
 			t.Errorf("survivors, seen from outside: %q", left)
 		}

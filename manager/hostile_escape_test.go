@@ -27,7 +27,7 @@ func TestTimeoutLeavesNoSurvivor(t *testing.T) {
 	for name, script := range escapes {
 		t.Run(name, func(t *testing.T) {
 			run := sandbox.Run{Command: []string{"bash", "-c", script}, Timeout: 600 * time.Millisecond}
-			b.timely(t, run, func(res sandbox.Result) error {
+			b.timely(t, run, false, func(res sandbox.Result) error {
 				if string(res.Stdout) != "ready\n" {
 					return fmt.Errorf("stdout %q, stderr %q", res.Stdout, res.Stderr)
 				}
@@ -37,11 +37,14 @@ func TestTimeoutLeavesNoSurvivor(t *testing.T) {
 	}
 }
 
+// To end ninety busy processes takes some 40 to 110 ms of processor time, which
+// half a processor has only in twice that, and the agent waits in the same queue.
+// So the client may have to answer for it, and give up the sandbox.
 func TestTimeoutOfNinetyBusyProcesses(t *testing.T) {
 	b := openBox(t, manager.OpenOptions{})
 	// They begin together, once all of them are there.
 	script := `mkfifo gate; for i in $(seq 90); do (read -t 1.5 x <>gate; while :; do :; done) & done; wait`
-	b.timely(t, sandbox.Run{Command: []string{"bash", "-c", script}, Timeout: 3 * time.Second}, func(res sandbox.Result) error {
+	b.timely(t, sandbox.Run{Command: []string{"bash", "-c", script}, Timeout: 3 * time.Second}, true, func(res sandbox.Result) error {
 		if res.Usage.PeakProcesses < 85 {
 			return fmt.Errorf("only %d processes were busy", res.Usage.PeakProcesses)
 		}
@@ -53,7 +56,7 @@ func TestTimeoutOfForkingProcesses(t *testing.T) {
 	b := openBox(t, manager.OpenOptions{})
 	// Each forks without end, and each child may be the one that a look misses.
 	script := `for i in $(seq 30); do (while :; do (setsid sleep 0.05 &) ; done) & done; echo ready; wait`
-	b.timely(t, sandbox.Run{Command: []string{"bash", "-c", script}, Timeout: 2 * time.Second}, nil)
+	b.timely(t, sandbox.Run{Command: []string{"bash", "-c", script}, Timeout: 2 * time.Second}, false, nil)
 }
 
 // With another exec in the sandbox, everything cannot be killed at once: the

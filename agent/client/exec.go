@@ -65,7 +65,7 @@ type Outcome struct {
 
 // overdue is how much longer than its timeout an exec may take to be answered.
 // Then the agent is taken to be stuck, and its sandbox for broken.
-const overdue = 230 * time.Millisecond
+const overdue = 210 * time.Millisecond
 
 // cancelPatience is how long a cancelled exec may take to be answered.
 const cancelPatience = 6 * time.Second
