@@ -42,6 +42,9 @@ func (d *daemon) start(t testing.TB) {
 	d.cmd = exec.Command("dockerd", "--host", "unix://"+d.socket(), "--data-root", d.dir+"/data", "--exec-root", d.dir+"/exec",
 		"--pidfile", d.dir+"/pid", "--iptables=false", "--ip6tables=false", "--bridge=none")
 	d.cmd.Stdout, d.cmd.Stderr = log, log
+	// In a network of its own: an engine without a bridge removes docker0, which
+	// would be that of the machine's engine.
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
