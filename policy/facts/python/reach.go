@@ -1,49 +1,78 @@
 package python
 
 import (
+	"slices"
 	"strings"
 )
 
 // reach is what of a text may run by itself: the bodies of functions that the
 // module, or what it reaches, names in any way. A name counts wherever it
 // stands, in strings too; a function is idle only where nothing says its name.
+// A method that Python itself calls is named by the name of its class.
 type reach struct {
 	t      *tree
 	wild   bool // names are put together while it runs: anything may be called
+	module bool // the text can get hold of its own module as an object
+	doc    bool // it looks at its docstrings
+	code   bool // it may run a text of several lines
 	words  map[string]bool
-	named  map[string][]*node // bodies by the name that reaches them
+	named  map[string][]place // bodies by the name that reaches them
 	bodies map[*node]bool
-	todo   []*node
+	todo   []place
 }
+
+// place is a body, or a part of one, and where that stands.
+type place struct {
+	n     *node
+	class string // around it
+	open  bool   // it is the class itself, and not a method of it
+	heir  bool   // the class has bases, whose code may call its methods
+}
+
+// anyMethod is a name that reaches all methods; after it stands a class, or
+// nothing for all classes. No identifier has it.
+const anyMethod = "."
 
 // lookups are functions that reach others by names that need not stand in the
 // text, and members are attributes that do.
 var (
 	lookups = map[string]bool{
-		"globals": true, "locals": true, "vars": true, "eval": true, "exec": true, "getattr": true, "__import__": true, "import_module": true,
-		"attrgetter": true, "methodcaller": true, "getmembers": true, "get_objects": true, "__builtins__": true, "settrace": true, "setprofile": true,
+		"globals": true, "locals": true, "vars": true, "eval": true, "exec": true, "getattr": true, "attrgetter": true,
+		"methodcaller": true, "getmembers": true, "get_objects": true, "__builtins__": true, "get_type_hints": true,
 	}
 	members = map[string]bool{
-		"__dict__": true, "__getattribute__": true, "attrgetter": true, "methodcaller": true, "getmembers": true, "__subclasses__": true,
-		"modules": true, "import_module": true, "_getframe": true, "get_objects": true, "get_referrers": true, "settrace": true, "setprofile": true,
-		"f_globals": true, "f_locals": true, "__globals__": true, "tb_frame": true, "f_back": true,
+		"__dict__": true, "__getattribute__": true, "attrgetter": true, "methodcaller": true, "getmembers": true,
+		"__subclasses__": true, "get_objects": true, "get_referrers": true, "__annotations__": true, "get_type_hints": true,
+		"f_globals": true, "f_locals": true, "__globals__": true,
 	}
+	// ofObject are those that reach into an object, and no further.
+	ofObject = map[string]bool{
+		"getattr": true, "__dict__": true, "vars": true, "__getattribute__": true, "attrgetter": true, "methodcaller": true, "getmembers": true,
+	}
+	// runners are words of texts that run other texts.
+	runners = []string{"exec", "eval", "compile", "timeit", "Profile", "profile", "runsource", "runcode", "pdb", "bdb", "Interpreter", "Console"}
+	// modules are words of texts that get hold of their own module.
+	modules = []string{"sys.modules", "import_module", "__import__", "__loader__", "__spec__", "import __main__", "runpy"}
 )
 
 // harmless are decorators that do not run what they are given by themselves.
 var harmless = map[string]bool{
-	"staticmethod": true, "classmethod": true, "property": true, "abstractmethod": true, "abc.abstractmethod": true,
-	"contextmanager": true, "contextlib.contextmanager": true, "cached_property": true, "functools.cached_property": true,
-	"lru_cache": true, "functools.lru_cache": true, "cache": true, "functools.cache": true, "overload": true, "typing.overload": true,
+	"staticmethod": true, "classmethod": true, "property": true, "abstractmethod": true, "cached_property": true,
+	"contextmanager": true, "asynccontextmanager": true, "lru_cache": true, "cache": true, "overload": true, "wraps": true,
+	"dataclass": true, "total_ordering": true, "singledispatch": true, "final": true, "unique": true, "fixture": true,
+	"setter": true, "getter": true, "deleter": true,
 }
 
 func reached(t *tree) *reach {
-	r := &reach{t: t, words: map[string]bool{}, named: map[string][]*node{}, bodies: map[*node]bool{}}
-	r.walk(t.root, "", false)
+	r := &reach{t: t, words: map[string]bool{}, named: map[string][]place{}, bodies: map[*node]bool{}}
+	r.doc = strings.Contains(t.src, "__doc__")
+	r.code = slices.ContainsFunc(runners, func(w string) bool { return strings.Contains(t.src, w) })
+	r.module = slices.ContainsFunc(modules, func(w string) bool { return strings.Contains(t.src, w) })
+	r.walk(place{n: t.root})
 	for len(r.todo) > 0 && !r.wild {
-		n := r.todo[len(r.todo)-1]
+		p := r.todo[len(r.todo)-1]
 		r.todo = r.todo[:len(r.todo)-1]
-		r.walk(n, "", false)
+		r.walk(p)
 	}
 	return r
 }
@@ -51,10 +80,10 @@ func reached(t *tree) *reach {
 // idle reports that nothing in the text reaches this body.
 func (r *reach) idle(body *node) bool { return !r.wild && !r.bodies[body] }
 
-func (r *reach) body(n *node) {
-	if n != nil && !r.bodies[n] {
-		r.bodies[n] = true
-		r.todo = append(r.todo, n)
+func (r *reach) body(p place) {
+	if p.n != nil && !r.bodies[p.n] {
+		r.bodies[p.n] = true
+		r.todo = append(r.todo, p)
 	}
 }
 
@@ -64,55 +93,117 @@ func (r *reach) word(w string) {
 		return
 	}
 	r.words[w] = true
-	for _, n := range r.named[w] {
-		r.body(n)
+	for _, p := range r.named[w] {
+		r.body(p)
 	}
 }
 
-// define notes a function; name is what reaches it.
-func (r *reach) define(name string, body *node) {
-	if body == nil {
+// define notes a body; any of the names reaches it.
+func (r *reach) define(p place, names ...string) {
+	if p.n == nil {
 		return
 	}
-	if r.words[name] {
-		r.body(body)
-		return
+	for _, name := range names {
+		if r.words[name] {
+			r.body(p)
+			return
+		}
+		r.named[name] = append(r.named[name], p)
 	}
-	r.named[name] = append(r.named[name], body)
 }
 
-// walk notes the words of n, and the functions that are defined there. class
-// is the class that n is the body of, heir that it has bases, whose code may
-// call its methods.
-func (r *reach) walk(n *node, class string, heir bool) {
-	if n == nil || r.wild {
+// walk notes the words of a place, and the functions that are defined there.
+func (r *reach) walk(p place) {
+	if p.n == nil || r.wild {
 		return
 	}
-	for c := n.first; c != nil; c = c.next {
+	for c := p.n.first; c != nil; c = c.next {
+		at := p
+		at.n = c
 		switch c.kind {
-		case "comment":
+		case "comment", "import_statement", "future_import_statement":
+		case "import_from_statement":
+			r.imported(c)
+		case "expression_statement":
+			if r.doc || !docstring(c) {
+				r.walk(at)
+			}
 		case "identifier":
-			w := identifier(r.t.text(c))
-			attribute := n.kind == "attribute" && c.field == "attribute"
-			r.wild = r.wild || attribute && members[w] || !attribute && lookups[w] && !r.fixed(n, c, w)
-			r.word(w)
+			r.identifier(p, c)
 		case "string":
-			r.text(c)
+			r.text(at)
+		case "type":
+			r.annotation(at)
 		case "decorated_definition":
-			r.decorated(c, class, heir)
+			r.decorated(at)
 		case "function_definition":
-			r.function(c, class, heir, false)
+			r.function(at, false)
 		case "class_definition":
-			r.class(c, false)
+			r.class(at, false)
 		case "assignment":
 			if l := c.child("left"); l == nil || r.t.text(l) != "__all__" {
-				r.walk(c, class, heir)
+				r.walk(at)
 			}
 		default:
 			if c.size > 1 {
-				r.walk(c, class, heir)
+				r.walk(at)
 			}
 		}
+	}
+}
+
+// docstring: a statement that is a text without holes.
+func docstring(n *node) bool {
+	s := n.nth(0)
+	return s != nil && s.kind == "string" && s.next == nil && !holes(s)
+}
+
+func holes(n *node) bool {
+	for c := n.first; c != nil; c = c.next {
+		if c.kind == "interpolation" {
+			return true
+		}
+	}
+	return false
+}
+
+// imported: a lookup under another name is one whose use is not seen.
+func (r *reach) imported(n *node) {
+	for c := n.first; c != nil; c = c.next {
+		if c.field == "name" && c.kind == "aliased_import" && lookups[r.t.text(c.child("name"))] {
+			r.wild = true
+		}
+	}
+}
+
+func (r *reach) identifier(p place, c *node) {
+	w := identifier(r.t.text(c))
+	attribute := p.n.kind == "attribute" && c.field == "attribute"
+	switch {
+	case attribute && members[w]:
+		r.lookup(p, p.n.child("object"), w)
+	case !attribute && lookups[w] && !r.fixed(p.n, c, w):
+		var of *node
+		if args := p.n.child("arguments"); args != nil && c.field == "function" {
+			of = args.nth(0)
+		}
+		r.lookup(p, of, w)
+	}
+	r.word(w)
+}
+
+// lookup: something of an object is reached by a name that need not stand in
+// the text. What self has reaches methods of its class alone; what another
+// object has, methods; and a function of the module only where the text can
+// get hold of that.
+func (r *reach) lookup(p place, of *node, how string) {
+	switch {
+	case !ofObject[how] || how == "vars" && of == nil || r.module:
+		r.wild = true
+	case of != nil && r.t.text(of) == "self" && p.class != "":
+		r.word(anyMethod + p.class)
+	default:
+		r.word(anyMethod)
 	}
 }
 
@@ -126,15 +217,21 @@ func (r *reach) fixed(n, c *node, w string) bool {
 		return false
 	}
 	name := args.nth(1)
-	return name != nil && name.kind == "string" && name.child("interpolation") == nil && !strings.Contains(r.t.text(name), "\\")
+	return name != nil && name.kind == "string" && !holes(name) && !strings.Contains(r.t.text(name), "\\")
 }
 
 // text notes the words of a string, and what an f-string evaluates.
-func (r *reach) text(n *node) {
-	if !n.named {
+func (r *reach) text(p place) {
+	if !p.n.named {
 		return
 	}
-	for _, w := range strings.FieldsFunc(r.t.text(n), func(c rune) bool { return c < 128 && !wordRune(c) }) {
+	if holes(p.n) {
+		r.walk(p)
+	}
+	if s := r.t.text(p.n); !r.code && strings.ContainsRune(s, '\n') {
+		return
+	}
+	for _, w := range strings.FieldsFunc(r.t.text(p.n), func(c rune) bool { return c < 128 && !wordRune(c) }) {
 		r.word(identifier(w))
 	}
 }
@@ -143,50 +240,85 @@ func wordRune(c rune) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-func (r *reach) decorated(n *node, class string, heir bool) {
+// annotation: a type that only names classes makes nothing of them.
+func (r *reach) annotation(p place) {
+	if strings.Contains(r.t.text(p.n), "(") {
+		r.walk(p)
+	}
+}
+
+func (r *reach) decorated(p place) {
 	runs := false
-	for c := n.first; c != nil; c = c.next {
+	for c := p.n.first; c != nil; c = c.next {
+		at := p
+		at.n = c
 		switch c.kind {
 		case "decorator":
 			name, _, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(r.t.text(c), "@")), "(")
-			last := name[strings.LastIndexByte(name, '.')+1:]
-			if !harmless[name] && last != "setter" && last != "getter" && last != "deleter" {
-				runs = true
-			}
-			r.walk(c, "", false)
+			runs = runs || !harmless[name[strings.LastIndexByte(name, '.')+1:]]
+			r.walk(place{n: c})
 		case "function_definition":
-			r.function(c, class, heir, runs)
+			r.function(at, runs)
 		case "class_definition":
-			r.class(c, runs)
+			r.class(at, runs)
 		}
 	}
 }
 
-func (r *reach) function(n *node, class string, heir, runs bool) {
-	name := identifier(r.t.text(n.child("name")))
-	body := n.child("body")
-	r.walk(n.child("parameters"), "", false)
-	r.walk(n.child("return_type"), "", false)
+func special(name string) bool { return strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__") }
+
+// hooks run where a class is made or derived from, before anything names it.
+var hooks = map[string]bool{"__init_subclass__": true, "__set_name__": true, "__prepare__": true, "__class_getitem__": true}
+
+func (r *reach) function(p place, runs bool) {
+	name := identifier(r.t.text(p.n.child("name")))
+	r.walk(place{n: p.n.child("parameters"), class: p.class})
+	if t := p.n.child("return_type"); t != nil {
+		r.annotation(place{n: t})
+	}
+	body := place{n: p.n.child("body"), class: p.class}
 	switch {
-	case runs, strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__"):
+	case runs, special(name) && !p.open, hooks[name]:
 		r.body(body)
+	case !p.open:
+		r.define(body, name)
+	case special(name):
+		r.define(body, p.class)
+	case p.heir:
+		r.define(body, name, p.class, anyMethod, anyMethod+p.class)
 	default:
-		r.define(name, body)
-		if heir {
-			r.define(class, body)
-		}
+		r.define(body, name, anyMethod, anyMethod+p.class)
 	}
 }
 
-func (r *reach) class(n *node, runs bool) {
+// class: its body runs as it stands; its bases are code of it that runs when
+// there are objects of it, while a metaclass runs at once.
+func (r *reach) class(p place, runs bool) {
+	name := identifier(r.t.text(p.n.child("name")))
 	heir := runs
-	if bases := n.child("superclasses"); bases != nil {
-		heir = heir || strings.Trim(r.t.text(bases), "() \t\n") != "object"
-		r.walk(bases, "", false)
+	if bases := p.n.child("superclasses"); bases != nil {
+		for c := bases.first; c != nil; c = c.next {
+			switch {
+			case !c.named || c.kind == "comment":
+			case c.kind == "identifier" || c.kind == "attribute":
+				heir = heir || r.t.text(c) != "object"
+				r.define(place{n: wrapped(c)}, name)
+			default:
+				heir = true
+				r.walk(place{n: wrapped(c)})
+			}
+		}
 	}
-	name := identifier(r.t.text(n.child("name")))
 	if runs {
 		r.word(name)
 	}
-	r.walk(n.child("body"), name, heir)
+	r.walk(place{n: p.n.child("body"), class: name, open: true, heir: heir})
+}
+
+// wrapped is a node whose only child is a copy of n, so that n itself is
+// walked as a child.
+func wrapped(n *node) *node {
+	c := *n
+	c.next = nil
+	return &node{kind: "argument_list", first: &c, size: n.size + 1}
 }
