@@ -87,6 +87,7 @@ func (w *walk) callAny(obj, index *val, fn, argNode id, s *site) *val {
 	var rest *val
 	if len(names) == 0 || !index.Known() {
 		rest = w.unknownMember(obj, index, fn)
+		w.wild = w.wild || !w.idle && obj.name == ""
 	}
 	w.arguments(argNode, s)
 	var out *val
@@ -236,16 +237,26 @@ func (w *walk) giveFunction(a *val, from []string, depth int) {
 		switch {
 		case v.ref == nil || depth == 0:
 		case v.ref.fn != nil && v.ref.role == closure:
+			v.ref.fn.handed = true
 			if v.ref.fn.given == nil && from != nil {
 				g := opaque(from)
 				v.ref.fn.given = []*val{g, g, g}
 			}
+		case v.ref.role == instance && v.ref.base.ref != nil && v.ref.base.ref.role == class:
+			w.giveMethods(v.ref.base.ref, from, depth)
 		case v.ref.role == plain:
 			for _, k := range v.ref.keys {
 				w.giveFunction(v.ref.props[k], from, depth-1)
 			}
 		}
 	})
+}
+
+// giveMethods says that an instance of a class was given away.
+func (w *walk) giveMethods(c *object, from []string, depth int) {
+	for _, m := range c.proto {
+		w.giveFunction(m, from, depth-1)
+	}
 }
 
 // applyName calls something that is not the program's own.

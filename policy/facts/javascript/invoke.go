@@ -31,6 +31,7 @@ func (w *walk) function(n id) *val {
 			fn.home = w.act.fn.home
 		}
 	case kMethod:
+		fn.method = true
 		if tok := w.t.kid(n, kToken); tok != 0 && strings.HasSuffix(w.t.text(tok), "get") {
 			fn.getter = true
 		}
@@ -212,7 +213,7 @@ func (w *walk) restParam(p id) bool {
 }
 
 func argAt(args []*val, i int) *val {
-	if i < len(args) {
+	if i >= 0 && i < len(args) {
 		return args[i]
 	}
 	return undefined

@@ -64,7 +64,7 @@ func (w *walk) arrayMethod(obj *val, key string, s *site) (*val, bool) {
 			if i < 0 {
 				i += len(o.items)
 			}
-			return argAt(o.items, max(i, -1)+0), true
+			return argAt(o.items, i), true
 		}
 		return anyMember(obj), true
 	case "fill":

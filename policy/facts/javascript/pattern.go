@@ -209,8 +209,10 @@ func (w *walk) assignMember(target id, v *val) {
 		case o.name == globalName && ok:
 			w.assignName(key, v, assignOnly)
 		case o.name != "":
+			w.giveFunction(v, nil, 2)
 			w.setForeign(o, key, ok, v, target)
 		case o.foreign() && ok:
+			w.giveFunction(v, nil, 2)
 			w.setForeign(o, key, ok, v, target)
 		}
 	})

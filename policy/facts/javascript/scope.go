@@ -38,6 +38,8 @@ type function struct {
 	this   *val // of an arrow function
 	home   *object
 	getter bool
+	method bool // written as one
+	handed bool // somebody outside has it
 	yields bool
 	calls  int
 	active bool

@@ -23,6 +23,9 @@ type walk struct {
 	functions []*val
 	classes   []*val
 	skipped   []skipped
+	done      int            // of skipped
+	idle      bool           // what runs is not called by the program
+	wild      bool           // the program calls members whose names are not known
 	seen      map[place]bool // statements in skipped
 	made      map[place]int  // closures of each function
 	ran       map[place]bool
@@ -61,7 +64,8 @@ type frame struct {
 // skipped is code that did not run where it stands, as far as that is known.
 type skipped struct {
 	frame
-	n id
+	n    id
+	idle bool
 }
 
 func newWalk(b *facts.Builder, g *grammar, t *tree) *walk {
@@ -82,69 +86,6 @@ func newWalk(b *facts.Builder, g *grammar, t *tree) *walk {
 	return w
 }
 
-// program runs the whole text, then what nothing in it has called.
-func (w *walk) program() {
-	w.hoistVars(0)
-	w.block(0)
-	w.late++
-	w.cond++
-	f, c, s := 0, 0, 0
-	for f < len(w.functions) || c < len(w.classes) || s < len(w.skipped) {
-		if w.b.Full() {
-			return
-		}
-		switch {
-		case s < len(w.skipped):
-			k := w.skipped[s]
-			s++
-			saved := w.frame
-			w.frame = k.frame
-			w.late, w.cond = saved.late, saved.cond+k.cond
-			w.run1(k.n)
-			w.frame = saved
-		case c < len(w.classes):
-			v := w.classes[c]
-			c++
-			if v.ref.made == nil {
-				w.construct(v, &site{open: true, args: []*val{unknown, unknown, unknown, unknown}})
-			}
-		default:
-			v := w.functions[f]
-			f++
-			w.runLate(v)
-		}
-	}
-}
-
-func (w *walk) run1(n id) {
-	if k := w.t.kind(n); k >= kProgram || k == kFunctionDecl || k == kClassDecl {
-		w.stmt(n)
-		return
-	}
-	w.expr(n)
-}
-
-// runLate runs a function that nothing has called, for whoever may.
-func (w *walk) runLate(v *val) {
-	fn := v.ref.fn
-	if fn.calls > 0 || w.made[fn.key()] > 1 && w.ran[fn.key()] && w.times[fn.key()] >= maxLater {
-		return
-	}
-	if w.steps > w.hard && w.ran[fn.key()] {
-		return
-	}
-	w.times[fn.key()]++
-	this := fn.this
-	if this == nil && fn.home != nil {
-		this = fn.home.made
-	}
-	args := fn.given
-	if args == nil {
-		w.anyArgs(fn, &args, nil)
-	}
-	w.run(fn, this, args)
-}
-
 // later remembers code that is not run where it stands.
 func (w *walk) later(n id) {
 	p := place{w.t, n}
@@ -152,7 +93,7 @@ func (w *walk) later(n id) {
 		return
 	}
 	w.seen[p] = true
-	w.skipped = append(w.skipped, skipped{w.frame, n})
+	w.skipped = append(w.skipped, skipped{w.frame, n, w.idle})
 }
 
 // step counts, and reports whether to go on.
