@@ -28,7 +28,8 @@ func (a *Agent) serve(conn net.Conn) {
 		return // the client was told, or is gone
 	}
 	defer a.dismiss(l)
-	session, err := yamux.Server(wire.Join(conn), wire.MuxConfig())
+	joined := wire.Join(conn)
+	session, err := yamux.Server(joined, wire.MuxConfig())
 	if err != nil {
 		return
 	}
@@ -38,7 +39,7 @@ func (a *Agent) serve(conn net.Conn) {
 		if err != nil {
 			return
 		}
-		go a.call(stream, l)
+		go a.call(stream, l, joined)
 	}
 }
 
@@ -71,9 +72,12 @@ func (a *Agent) greet(conn net.Conn) (*lease, error) {
 	return l, nil
 }
 
-// call serves one stream.
-func (a *Agent) call(s *yamux.Stream, l *lease) {
+// call serves one stream of conn.
+func (a *Agent) call(s *yamux.Stream, l *lease, conn *wire.Joiner) {
 	defer s.Close()
+	// A short exec is answered before this, and its answer opens the stream. A
+	// request that is larger than the stream's window waits for it.
+	defer time.AfterFunc(startedDelay, conn.Flush).Stop()
 	r := wire.NewReader(s)
 	f, err := r.Next()
 	if err != nil || f.Type != wire.TypeRequest {
@@ -85,6 +89,9 @@ func (a *Agent) call(s *yamux.Stream, l *lease) {
 		return
 	}
 	defer a.life.use()()
+	if req.Op != wire.OpExec {
+		conn.Flush() // what follows may be a transfer, or take long
+	}
 	switch {
 	case req.Op == wire.OpExec && req.Exec != nil:
 		a.callExec(s, r, req.Exec, l)

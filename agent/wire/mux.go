@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/yamux"
@@ -24,39 +25,80 @@ func MuxConfig() *yamux.Config {
 	return c
 }
 
-// Join returns conn as the multiplexer is to have it: header and body of a frame
-// leave in one write. The library writes them one by one, which wakes the other
-// side for the header alone, to wait again. Only one goroutine may write, as the
-// library's sender does.
-func Join(conn net.Conn) net.Conn { return &joiner{Conn: conn} }
+// Join returns conn as the multiplexer is to have it: what belongs together
+// leaves in one write. The library writes the opening of a stream, a frame's
+// header and its body one by one, and each of them wakes the other side, to wait
+// again.
+//
+//   - A header is held back until its body comes.
+//   - The frame that opens a stream, and the one that accepts it, are held back
+//     until the next frame comes. Who opens a stream writes at once. Who accepts
+//     one may have nothing to say for long: [Joiner.Flush] then lets it go, which
+//     must not be forgotten, since it widens the other side's window.
+func Join(conn net.Conn) *Joiner { return &Joiner{Conn: conn} }
 
-// joiner holds a header back until its body comes.
-type joiner struct {
+// Joiner is a connection that writes what belongs together at once. Write is for
+// one goroutine, which the library's sender is; Flush is for any. Closing it
+// closes the connection.
+type Joiner struct {
 	net.Conn
-	header []byte // held back, nil without
-	room   [muxHeader]byte
-	parts  [2][]byte
+
+	mu    sync.Mutex
+	held  []byte // complete frames, and behind them the header of one whose body comes next
+	body  bool   // the body comes next
+	parts [2][]byte
 }
 
-// The library's header: version, type, two bytes of flags, stream and length.
-// Only a data header is followed by a body, of that length.
+// The library's header: version, type, flags, stream and length. Only a data
+// header is followed by a body, of that length.
 const (
-	muxHeader   = 12
-	muxTypeData = 0
+	muxHeader     = 12
+	muxTypeData   = 0
+	muxTypeWindow = 1
+	muxFlagSYN    = 1
+	muxFlagACK    = 2
 )
 
-// Write holds a header back that announces a body, and sends it with that.
-func (j *joiner) Write(p []byte) (int, error) {
-	if j.header == nil {
-		if len(p) != muxHeader || p[1] != muxTypeData || binary.BigEndian.Uint32(p[8:]) == 0 {
-			return j.Conn.Write(p)
+// mostHeld bounds what waits for company.
+const mostHeld = 64 * muxHeader
+
+// Write takes a header, or the body that the last one announced.
+func (j *Joiner) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.body && len(p) == muxHeader {
+		size, flags := binary.BigEndian.Uint32(p[8:]), binary.BigEndian.Uint16(p[2:])
+		switch {
+		case p[1] == muxTypeData && size > 0:
+			j.held, j.body = append(j.held, p...), true
+			return len(p), nil
+		case p[1] == muxTypeWindow && (flags == muxFlagSYN || flags == muxFlagACK) && len(j.held) < mostHeld:
+			j.held = append(j.held, p...)
+			return len(p), nil
 		}
-		j.header = append(j.room[:0], p...)
-		return len(p), nil
 	}
-	j.parts = [2][]byte{j.header, p}
+	return j.flush(p)
+}
+
+// flush writes what is held and p behind it, and counts the bytes of p.
+func (j *Joiner) flush(p []byte) (int, error) {
+	held := len(j.held)
+	if held == 0 {
+		return j.Conn.Write(p)
+	}
+	j.parts = [2][]byte{j.held, p}
 	buffers := net.Buffers(j.parts[:])
 	n, err := buffers.WriteTo(j.Conn)
-	j.header, j.parts = nil, [2][]byte{}
-	return max(0, int(n)-muxHeader), err
+	j.held, j.body, j.parts = j.held[:0], false, [2][]byte{}
+	return max(0, int(n)-held), err
+}
+
+// Flush lets go of frames that wait for the next one. Where it fails, so does
+// the next Write.
+func (j *Joiner) Flush() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.body && len(j.held) > 0 {
+		_, _ = j.flush(nil)
+	}
 }

@@ -110,7 +110,8 @@ func TestJoinHoldsNothingElseBack(t *testing.T) {
 	c := &counted{Conn: a}
 	j := Join(c)
 	for _, p := range [][]byte{
-		{0, 1, 0, 1, 0, 0, 0, 1, 0, 1, 0, 0},           // a window update counts, and has no body
+		{0, 1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0},           // a window update counts, and has no body
+		{0, 1, 0, 4, 0, 0, 0, 1, 0, 0, 0, 0},           // one that ends a stream
 		{0, muxTypeData, 0, 4, 0, 0, 0, 1, 0, 0, 0, 0}, // an empty data frame
 		{0, 2, 0, 1, 0, 0, 0, 0, 0, 0, 0, 9},           // a ping
 	} {
@@ -118,8 +119,65 @@ func TestJoinHoldsNothingElseBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(c.writes) != 3 {
-		t.Errorf("%d writes went out of 3", len(c.writes))
+	if len(c.writes) != 4 {
+		t.Errorf("%d writes went out of 4", len(c.writes))
+	}
+}
+
+// What opens or accepts a stream leaves with the next frame, whatever that is.
+func TestJoinSendsAnOpeningWithWhatFollows(t *testing.T) {
+	t.Parallel()
+	for name, opening := range map[string][]byte{
+		"open": {0, 1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0}, "accept": {0, 1, 0, 2, 0, 0, 0, 1, 0, 12, 0, 0},
+	} {
+		for next, frames := range map[string][][]byte{
+			"data":  {{0, muxTypeData, 0, 0, 0, 0, 0, 1, 0, 0, 0, 5}, []byte("hello")},
+			"close": {{0, 1, 0, 4, 0, 0, 0, 1, 0, 0, 0, 0}},
+		} {
+			a, b := socketPair(t)
+			j := Join(a)
+			want := bytes.Clone(opening)
+			for _, p := range append([][]byte{opening}, frames...) {
+				if n, err := j.Write(p); err != nil || n != len(p) {
+					t.Fatalf("%s, %s: write of %d bytes: %d, %v", name, next, len(p), n, err)
+				}
+			}
+			for _, p := range frames {
+				want = append(want, p...)
+			}
+			buf := make([]byte, 64)
+			if n, err := b.Read(buf); err != nil || !bytes.Equal(buf[:n], want) {
+				t.Errorf("%s, %s: first read: %q, %v; want %q", name, next, buf[:n], err, want)
+			}
+		}
+	}
+}
+
+func TestJoinFlushes(t *testing.T) {
+	t.Parallel()
+	a, b := socketPair(t)
+	j := Join(a)
+	accept := []byte{0, 1, 0, 2, 0, 0, 0, 1, 0, 12, 0, 0}
+	if _, err := j.Write(accept); err != nil {
+		t.Fatal(err)
+	}
+	j.Flush()
+	j.Flush() // nothing is left
+	buf := make([]byte, 64)
+	if n, err := b.Read(buf); err != nil || !bytes.Equal(buf[:n], accept) {
+		t.Errorf("after a flush: %q, %v", buf[:n], err)
+	}
+	// A header waits for its body, also across a flush.
+	header := []byte{0, muxTypeData, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1}
+	if _, err := j.Write(header); err != nil {
+		t.Fatal(err)
+	}
+	j.Flush()
+	if _, err := j.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := b.Read(buf); err != nil || !bytes.Equal(buf[:n], append(header, 'x')) {
+		t.Errorf("a header was let go without its body: %q, %v", buf[:n], err)
 	}
 }
 
