@@ -63,6 +63,7 @@ type Lease struct {
 type Client struct {
 	session *yamux.Session
 	welcome wire.Welcome
+	parting parting
 }
 
 // helloPatience bounds the first exchange on a connection, openPatience how
@@ -142,12 +143,17 @@ func greet(conn net.Conn, cfg Config) (wire.Welcome, error) {
 	return w, nil
 }
 
-// Close ends the connection. The agent then deals with its execs as their
-// lease says. Closing twice is fine.
-func (c *Client) Close() error { return c.session.Close() }
-
-// Done is closed once the connection is.
-func (c *Client) Done() <-chan struct{} { return c.session.CloseChan() }
+// Close ends the connection, once the agent knows which ends were taken, or has
+// not listened for a second. It then deals with its other execs as their lease
+// says. Closing twice is fine.
+func (c *Client) Close() error {
+	select {
+	case <-c.parting.wait():
+	case <-c.session.CloseChan():
+	case <-time.After(time.Second):
+	}
+	return c.session.Close()
+}
 
 // AgentBuild names the agent's version, as it says.
 func (c *Client) AgentBuild() string { return c.welcome.Build }

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/hashicorp/yamux"
@@ -128,6 +126,7 @@ type follower struct {
 	sink  error // first error of a writer
 
 	noWait bool // a Reply says that the exec goes on
+	over   bool // the agent's last word was taken
 
 	mu       sync.Mutex
 	canceled bool
@@ -140,7 +139,7 @@ type follower struct {
 const ackEvery = 128 << 10
 
 func (f *follower) follow(ctx context.Context) (Outcome, error) {
-	defer f.s.Close()
+	defer f.leave()
 	if f.cmd.Timeout > 0 {
 		f.expect(time.Now().Add(f.cmd.Timeout + overdue))
 	}
@@ -375,85 +374,4 @@ func (f *follower) infra(err error) Outcome {
 		out.Cause = "the agent broke the protocol: " + err.Error()
 	}
 	return out
-}
-
-var ended = map[string]sandbox.ExitReason{
-	"timeout": sandbox.ReasonTimeout, "canceled": sandbox.ReasonCanceled, "output": sandbox.ReasonOutput,
-}
-
-// failedFor lists the events that explain a failure, the likeliest first.
-var failedFor = []struct {
-	event  string
-	reason sandbox.ExitReason
-}{{"oom", sandbox.ReasonOOM}, {"pids", sandbox.ReasonPIDs}, {"disk", sandbox.ReasonDisk}}
-
-// conclude checks the agent's last word and puts it into ours.
-func (f *follower) conclude(end *wire.End) Outcome {
-	if !f.cmd.Drop && (end.Error == "" && (end.Stdout != f.got[0] || end.Stderr != f.got[1])) {
-		return f.infra(fmt.Errorf("%w: the end counts %d and %d bytes of output, %d and %d came", wire.ErrFrame,
-			end.Stdout, end.Stderr, f.got[0], f.got[1]))
-	}
-	out := f.outcome()
-	out.Code = end.Code & 0xff
-	out.Message = end.Error[:min(len(end.Error), 4096)]
-	out.Shared = end.Shared
-	out.Broken = end.Survivors > 0
-	if end.Signal > 0 && end.Signal <= 64 {
-		out.Signal = signalName(end.Signal)
-	}
-	for _, e := range failedFor {
-		if slices.Contains(end.Events, e.event) {
-			out.Events = append(out.Events, e.event)
-		}
-	}
-	out.Reason = f.reason(end, out)
-	if f.sink != nil {
-		out.Reason, out.Cause = sandbox.ReasonCanceled, "its output could not be written: "+f.sink.Error()
-	}
-	if out.Broken {
-		out.Cause = fmt.Sprintf("%d processes could not be ended: the sandbox is given up", end.Survivors)
-	}
-	out.Usage = usage(end.Usage)
-	_ = f.s.SetWriteDeadline(time.Now().Add(cancelPatience)) // never fails on a stream
-	if f.ack() != nil {
-		out.Broken = true // the exec is told; what follows would not be
-	}
-	return out
-}
-
-func (f *follower) reason(end *wire.End, out Outcome) sandbox.ExitReason {
-	if r, ok := ended[end.Ended]; ok {
-		return r
-	}
-	if end.Code == 0 {
-		return sandbox.ReasonExited
-	}
-	for _, e := range failedFor {
-		if slices.Contains(out.Events, e.event) {
-			return e.reason
-		}
-	}
-	if out.Signal != "" {
-		return sandbox.ReasonSignal
-	}
-	return sandbox.ReasonExited
-}
-
-// signalName is the signal's name, or its number where it has none.
-func signalName(n int) string {
-	if name := unix.SignalName(syscall.Signal(n)); name != "" {
-		return name
-	}
-	return fmt.Sprintf("SIG%d", n)
-}
-
-// micros is a duration that an agent named, bounded to what can be one.
-func micros(n int64) time.Duration { return time.Duration(min(max(n, 0), 1<<50)) * time.Microsecond }
-
-func usage(u wire.Usage) sandbox.Usage {
-	cut := func(s string) string { return s[:min(len(s), 64)] }
-	return sandbox.Usage{
-		CPU: micros(u.CPUUS), Wall: micros(u.WallUS), PeakMemory: sandbox.Bytes(max(u.MemoryBytes, 0)), PeakProcesses: max(u.Processes, 0),
-		Methods: sandbox.Methods{CPU: cut(u.CPUMethod), Memory: cut(u.MemoryMethod), Processes: cut(u.ProcessesMethod)},
-	}
 }
