@@ -31,6 +31,13 @@ type Config struct {
 	Unclaimed time.Duration
 	// Build names the agent's version, for people.
 	Build string
+	// Procs, where set, is told how many processors the agent has work for: one,
+	// or two while several execs can have processes. A process of its own passes
+	// [runtime.GOMAXPROCS]: with a second one the runtime wakes a thread at every
+	// step of an exec to look for work that is not there, and with only one a
+	// fork that waits for its turn holds up everybody. It is called with a lock
+	// of the agent held.
+	Procs func(n int)
 }
 
 // Agent runs execs on behalf of its clients. It is made by [New], and [Agent.Run]
@@ -55,6 +62,8 @@ type Agent struct {
 	groups    map[int]*exec
 	nextGroup int
 	leases    map[string]*lease
+	last      lastCounters
+	procs     int // what Procs was told last
 }
 
 // New prepares an agent. It opens files and starts nothing.

@@ -67,7 +67,7 @@ func (a *Agent) start(req *wire.Exec, l *lease) (*exec, error) {
 	if err := a.register(ex); err != nil {
 		return nil, err
 	}
-	before := a.counters()
+	before := a.countersBefore()
 	if err := a.launch(ex); err != nil {
 		// The child may have existed for a moment and used nothing of note.
 		a.unstage(req)

@@ -42,10 +42,8 @@ func newReaper(orphan func(int, exitStatus)) *reaper {
 	return r
 }
 
-// run reaps for ever. It keeps a thread of its own, since it blocks in the
-// kernel.
+// run reaps for ever. It blocks in the kernel, and so keeps a thread busy.
 func (r *reaper) run() {
-	runtime.LockOSThread()
 	for {
 		r.mu.Lock()
 		seen := r.spawned.Load()
@@ -67,6 +65,7 @@ func (r *reaper) run() {
 			panic(fmt.Sprintf("waitid: %v", err)) // the call's arguments are constant
 		default:
 			r.take(pid)
+			runtime.Gosched() // who was told goes on at once, on this very thread
 		}
 	}
 }

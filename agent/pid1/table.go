@@ -40,6 +40,7 @@ func (a *Agent) register(ex *exec) error {
 			a.groups[g] = ex
 			a.execs[ex.req.ID] = ex
 			ex.lease.add(ex)
+			a.shareLocked()
 			return nil
 		}
 	}
@@ -57,6 +58,24 @@ func (a *Agent) forgetLocked(ex *exec) {
 	delete(a.execs, ex.req.ID)
 	delete(a.groups, ex.group)
 	ex.lease.remove(ex)
+	a.shareLocked()
+}
+
+// shareLocked tells how many processors the execs that can have processes need.
+func (a *Agent) shareLocked() {
+	if a.cfg.Procs == nil {
+		return
+	}
+	live := 0
+	for _, ex := range a.execs {
+		if !ex.settled {
+			live++
+		}
+	}
+	if n := min(max(live, 1), 2); n != a.procs {
+		a.procs = n
+		a.cfg.Procs(n)
+	}
 }
 
 // conclude notes that ex has ended.
@@ -68,6 +87,7 @@ func (a *Agent) conclude(ex *exec, settled bool) {
 	if ex.read && ex.settled {
 		a.forgetLocked(ex)
 	}
+	a.shareLocked()
 }
 
 // delivered notes that a client has all of ex's output and its end.

@@ -23,9 +23,40 @@ func (a *Agent) counters() counters {
 	return counters{oomKills: a.cgroup.oomKills(), pidsHits: a.cgroup.pidsHits(), tasksPeak: a.cgroup.tasksPeak()}
 }
 
+// lastCounters are those that were read while the sandbox had no process but
+// the agent, and the count of spawned processes then. While that stands, nobody
+// was there to raise them.
+type lastCounters struct {
+	counters
+	spawned uint64
+	known   bool
+}
+
+// countersBefore are the counters as they stand before an exec.
+func (a *Agent) countersBefore() counters {
+	a.mu.Lock()
+	last := a.last
+	a.mu.Unlock()
+	if last.known && last.spawned == a.reaper.spawned.Load() {
+		return last.counters
+	}
+	return a.counters()
+}
+
+// countersAfter are the counters as they stand now. empty says that no process
+// was left when the count of spawned ones was taken.
+func (a *Agent) countersAfter(empty bool, spawned uint64) counters {
+	c := a.counters()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.last = lastCounters{counters: c, spawned: spawned, known: empty}
+	return c
+}
+
 // account fills an end's use and events.
 func (a *Agent) account(ex *exec, end *wire.End, st exitStatus, before counters, seen watch, wall time.Duration) {
-	after := a.counters()
+	spawned := a.reaper.spawned.Load() // before the look: who comes later is counted
+	after := a.countersAfter(childless(), spawned)
 	end.Shared = seen.shared
 	if after.oomKills > before.oomKills {
 		end.Events = append(end.Events, "oom")

@@ -19,11 +19,11 @@ import (
 func main() {
 	// Few threads and a small heap: the agent lives inside the limits of what
 	// it guards.
-	runtime.GOMAXPROCS(2)
+	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(50)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	a, err := pid1.New(pid1.Config{Build: build()})
+	a, err := pid1.New(pid1.Config{Build: build(), Procs: func(n int) { runtime.GOMAXPROCS(n) }})
 	if err == nil {
 		err = a.Run(ctx)
 	}
