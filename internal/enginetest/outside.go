@@ -2,23 +2,39 @@ package enginetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/caisson-dev/caisson/internal/dockerclient"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
 // ContainerName is the engine's name of a sandbox.
 func ContainerName(id sandbox.ID) string { return "caisson-" + string(id) }
 
-// AgentPID is the host's pid of a sandbox's agent.
+// AgentPID is the host's pid of a sandbox's agent, which must be there.
 func (k *Kit) AgentPID(t testing.TB, id sandbox.ID) int {
 	t.Helper()
-	got, err := k.API.ContainerInspect(t.Context(), ContainerName(id))
-	if err != nil {
+	pid := k.agentPID(t, id)
+	if pid == 0 {
+		t.Fatalf("sandbox %s does not run", id.Short())
+	}
+	return pid
+}
+
+// agentPID is 0 where the sandbox has gone: a container without its first
+// process has no process.
+func (k *Kit) agentPID(t testing.TB, id sandbox.ID) int {
+	t.Helper()
+	got, err := k.API.ContainerInspect(context.WithoutCancel(t.Context()), ContainerName(id))
+	switch {
+	case errors.Is(dockerclient.Wrap(err, "inspect"), sandbox.NotFound):
+		return 0
+	case err != nil:
 		t.Fatal(err)
 	}
 	return got.State.Pid
@@ -26,13 +42,17 @@ func (k *Kit) AgentPID(t testing.TB, id sandbox.ID) int {
 
 // Processes lists what runs in a sandbox, as seen from outside of it: the
 // members of its cgroup by the kernel's own account, each as "pid name state".
-// The agent is left out.
+// The agent is left out. Of a sandbox that has gone there are none.
 func (k *Kit) Processes(t testing.TB, id sandbox.ID) []string {
 	t.Helper()
-	agent := k.AgentPID(t, id)
+	agent := k.agentPID(t, id)
+	if agent == 0 {
+		return nil
+	}
 	pids, err := cgroupMembers(agent)
 	if err != nil {
-		// The cgroup file systems are not to be seen from here: ask the engine.
+		// Its container has ended just now, or the cgroup file systems are not to
+		// be seen from here: ask the engine.
 		return k.top(t, id, agent)
 	}
 	var found []string
@@ -102,6 +122,9 @@ func (k *Kit) top(t testing.TB, id sandbox.ID, agent int) []string {
 	t.Helper()
 	top, err := k.API.ContainerTop(context.WithoutCancel(t.Context()), ContainerName(id), []string{"-eo", "pid,stat,comm"})
 	if err != nil {
+		if k.agentPID(t, id) == 0 {
+			return nil
+		}
 		t.Fatal(err)
 	}
 	var found []string
