@@ -202,8 +202,12 @@ func TestEngineRestarted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list, err := api.ContainerList(t.Context(), container.ListOptions{All: true}); err != nil || len(list) > 0 {
-		t.Errorf("left behind: %d containers, %v", len(list), err)
+	list, err := api.ContainerList(t.Context(), container.ListOptions{All: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range list {
+		t.Errorf("left behind: %q, %s (%s), labels %v", c.Names, c.State, c.Status, c.Labels)
 	}
 	ends := map[sandbox.ID]int{}
 	for e, err := range s.Events(t.Context(), sandbox.EventFilter{Kinds: []string{sandbox.EventExecStarted, sandbox.EventExecEnded}}) {

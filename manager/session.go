@@ -180,6 +180,9 @@ func (m *Manager) RemoveSession(ctx context.Context, name string, force bool) er
 			return err
 		}
 	}
+	if err := m.removeLeft(ctx, v); err != nil {
+		return err
+	}
 	if v.Workspace.Kind == sandbox.WorkspaceVolume && v.Workspace.Source == VolumeName(v.ID) {
 		err := m.remove(ctx, runtimes.Handle{
 			Version: runtimes.HandleVersion, Runtime: m.runtimeName(ctx), Kind: runtimes.KindVolume, ID: v.ID, Name: v.Workspace.Source,
@@ -192,6 +195,25 @@ func (m *Manager) RemoveSession(ctx context.Context, name string, force bool) er
 		return err
 	}
 	return filelock.Remove(m.lockPath("session-" + name))
+}
+
+// removeLeft removes sandboxes of a session that the journal does not know: an
+// engine that went away while it made one could not take it back, and that one
+// would hold the workspace.
+func (m *Manager) removeLeft(ctx context.Context, v sandbox.SessionView) error {
+	handles, err := m.cfg.Runtime.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, h := range handles {
+		if ours, _ := m.ofThisState(h.Owner); !ours || h.Kind != runtimes.KindSandbox || h.Session != v.Name {
+			continue
+		}
+		if err := m.remove(ctx, h); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // forget drops a session from the state. Another process may be about to start

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
 
 	"github.com/caisson-dev/caisson/internal/enginetest"
 	"github.com/caisson-dev/caisson/manager"
@@ -345,3 +347,32 @@ func recoverOne(t *testing.T, p *place) {
 }
 
 func must[T any](v T, _ error) T { return v }
+
+// An engine that goes away while it makes a sandbox keeps one that the journal
+// does not know, and it would hold the workspace.
+func TestSessionTakesUnknownSandboxesAlong(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.create(t, manager.SessionOptions{Name: "work"})
+	sh(t, p.Manager, "work", "true")
+	v := must(p.Session(t.Context(), "work"))
+	known, err := p.kit.API.ContainerInspect(t.Context(), enginetest.ContainerName(v.Sandboxes[0].ID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := sandbox.NewID()
+	labels := maps.Clone(known.Config.Labels)
+	labels["dev.caisson.id"] = string(id)
+	host := &container.HostConfig{Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: v.Workspace.Source, Target: "/workspace"}}}
+	_, err = p.kit.API.ContainerCreate(t.Context(), &container.Config{Image: known.Image, Cmd: []string{"true"}, Labels: labels}, host, nil, nil,
+		enginetest.ContainerName(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.RemoveSession(t.Context(), "work", true); err != nil {
+		t.Errorf("remove: %v", err)
+	}
+	if left := p.held(t); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+}
