@@ -16,25 +16,12 @@ type Service interface {
 	Sessions
 	Audit
 	Doctor
+	Images
 	// Run runs one exec in a sandbox of its own. A program that ran and failed
 	// is a Result; so is, beside a [sandbox.DeniedError], one that was refused.
 	Run(ctx context.Context, run sandbox.Run, streams sandbox.Streams) (sandbox.Result, error)
-	// Languages lists what can be run, with the state of its images.
-	Languages(ctx context.Context) ([]LanguageInfo, error)
-	// LanguageOf tells a file's language by its name. Errors: Invalid.
-	LanguageOf(file string) (string, error)
-	// EnsureImage makes the image of a language, or a named one, present.
-	EnsureImage(ctx context.Context, name string) (sandbox.Image, error)
 	// Sweep removes what dead processes left behind.
 	Sweep(ctx context.Context, opts SweepOptions) ([]Orphan, error)
-}
-
-// LanguageInfo is a language and whether its image is there.
-type LanguageInfo struct {
-	sandbox.Language
-	Present bool          `json:"present"`
-	ImageID string        `json:"image_id,omitempty"`
-	Size    sandbox.Bytes `json:"size_bytes,omitempty"`
 }
 
 // SweepOptions say what a sweep may do. The zero value removes everything but

@@ -93,6 +93,7 @@ var homes = []home{
 	{library: "github.com/docker/cli", folders: []string{"images", "internal/dockerclient"}},
 	{library: "github.com/open-policy-agent", folders: []string{"policy"}, except: []string{"policy/facts", "policy/scanner", "policy/tables"}},
 	{library: "github.com/hashicorp/yamux", folders: []string{"agent", "runtimes/runtimetest"}}, // which plays an agent
+	{library: "github.com/vbauerster/mpb", folders: []string{"cli"}},
 	{library: "github.com/spf13", folders: []string{"cli", "cmd"}},
 	{library: "modernc.org/sqlite", folders: []string{"store/sqlite"}},
 	{library: "database/sql", folders: []string{"store", "bench"}},

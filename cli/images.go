@@ -6,6 +6,9 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+
+	"github.com/caisson-dev/caisson/api"
+	"github.com/caisson-dev/caisson/sandbox"
 )
 
 func newImages(cfg Config) *cobra.Command {
@@ -15,7 +18,8 @@ func newImages(cfg Config) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newImagesList(cfg), newImagesBuild(cfg))
+	cmd.AddCommand(newImagesList(cfg), newImagesBuild(cfg), newImagesPull(cfg), newImagesPrewarm(cfg), newImagesPin(cfg),
+		newImagesVerify(cfg), newImagesPrune(cfg))
 	return cmd
 }
 
@@ -54,31 +58,118 @@ func newImagesList(cfg Config) *cobra.Command {
 }
 
 func newImagesBuild(cfg Config) *cobra.Command {
-	return &cobra.Command{
+	var opts api.MakeImageOptions
+	cmd := &cobra.Command{
 		Use:   "build [LANGUAGE…]",
 		Short: "Make the images of languages present; of all of them without a name",
+		Long: `Make the images of languages present; of all of them without a name.
+
+An image that is missing is pulled where the catalogue names a registry's, else
+built from its Dockerfile, else assembled from Debian packages. --from chooses
+one of these ways, --again makes an image that is present as well.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			svc, err := cfg.Service(cmd.Context())
 			if err != nil {
 				return err
 			}
 			if len(names) == 0 {
-				infos, err := svc.Languages(cmd.Context())
-				if err != nil {
+				if names, err = usualLanguages(cmd, svc); err != nil {
 					return err
-				}
-				for _, i := range infos {
-					names = append(names, i.Name)
 				}
 			}
 			for _, name := range names {
-				img, err := svc.EnsureImage(cmd.Context(), name)
+				img, err := svc.MakeImage(cmd.Context(), name, opts)
 				if err != nil {
 					return err
 				}
-				if _, err := fmt.Fprintf(cfg.IO.Out, "%s: %s %s\n", name, img.Ref, img.ID); err != nil {
+				if err := printImage(cfg, name, img); err != nil {
 					return err
 				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&opts.Way, "from", "", "the only `WAY` to take: pull, build or assemble")
+	cmd.Flags().BoolVar(&opts.Again, "again", false, "also where the image is present")
+	return cmd
+}
+
+// usualLanguages are all but the versions beside the usual one.
+func usualLanguages(cmd *cobra.Command, svc api.Service) ([]string, error) {
+	infos, err := svc.Languages(cmd.Context())
+	var names []string
+	for _, i := range infos {
+		if !i.IsVersion() {
+			names = append(names, i.Name)
+		}
+	}
+	return names, err
+}
+
+func printImage(cfg Config, name string, img sandbox.Image) error {
+	_, err := fmt.Fprintf(cfg.IO.Out, "%s: %s %s\n", name, img.Ref, img.ID)
+	return err
+}
+
+func newImagesPull(cfg Config) *cobra.Command {
+	var opts api.PullImageOptions
+	cmd := &cobra.Command{
+		Use:     "pull IMAGE…",
+		Short:   "Fetch images from their registries, also where they are present",
+		Example: "  caisson images pull alpine:3.20\n  caisson images pull --repin registry.example/tool:2",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			svc, err := cfg.Service(cmd.Context())
+			if err != nil {
+				return err
+			}
+			for _, name := range names {
+				img, err := svc.PullImage(cmd.Context(), name, opts)
+				if err != nil {
+					return err
+				}
+				if err := printImage(cfg, name, img); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&opts.Repin, "repin", false, "take what the registry has now where it is not what is pinned, and pin that")
+	return cmd
+}
+
+func newImagesPrewarm(cfg Config) *cobra.Command {
+	return &cobra.Command{
+		Use:   "prewarm [LANGUAGE|IMAGE…]",
+		Short: "Make several images present at once; those of all languages without a name",
+		RunE: func(cmd *cobra.Command, names []string) error {
+			svc, err := cfg.Service(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if len(names) == 0 {
+				if names, err = usualLanguages(cmd, svc); err != nil {
+					return err
+				}
+			}
+			results, err := svc.PrewarmImages(cmd.Context(), names)
+			if err != nil {
+				return err
+			}
+			failed := 0
+			for _, r := range results {
+				if r.Err != nil {
+					failed++
+					printError(cfg.IO.Err, fmt.Errorf("%s: %w", r.Name, r.Err))
+					continue
+				}
+				if err := printImage(cfg, r.Name, r.Image); err != nil {
+					return err
+				}
+			}
+			if failed > 0 {
+				return exitCode(exitFailed)
 			}
 			return nil
 		},

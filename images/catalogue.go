@@ -68,6 +68,6 @@ func (c *Catalogue) language(name string) sandbox.Language {
 	}
 	return sandbox.Language{
 		Name: name, Suffixes: slices.Clone(e.Suffixes), Image: e.Image,
-		RunCode: slices.Clone(e.RunCode), RunFile: slices.Clone(e.RunFile), Env: env,
+		RunCode: slices.Clone(e.RunCode), RunFile: slices.Clone(e.RunFile), RunTests: slices.Clone(e.RunTests), Env: env,
 	}
 }

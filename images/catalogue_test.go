@@ -15,7 +15,7 @@ import (
 func TestBuiltinLanguages(t *testing.T) {
 	t.Parallel()
 	c := images.Builtin()
-	if diff := cmp.Diff([]string{"node", "python", "shell"}, c.Names()); diff != "" {
+	if diff := cmp.Diff([]string{"node", "node@18", "python", "shell", "shell@12"}, c.Names()); diff != "" {
 		t.Error(diff)
 	}
 	for alias, want := range map[string]string{"python": "python", "py": "python", "python3": "python", "js": "node", "bash": "shell", "sh": "shell"} {
@@ -42,7 +42,7 @@ func TestBuiltinLanguages(t *testing.T) {
 func TestUnknownLanguage(t *testing.T) {
 	t.Parallel()
 	_, err := images.Builtin().Language("cobol")
-	if !errors.Is(err, sandbox.Invalid) || !strings.Contains(sandbox.HintOf(err), "node, python, shell") {
+	if !errors.Is(err, sandbox.Invalid) || !strings.Contains(sandbox.HintOf(err), "node, node@18, python, shell") {
 		t.Errorf("error %v, hint %q", err, sandbox.HintOf(err))
 	}
 }
@@ -145,11 +145,11 @@ languages:
         image: caisson/python:3.13
         suite: trixie
         env: {ONLY: here}
-`))
+`), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"node", "python", "python@3.13", "ruby", "shell"}, c.Names()); diff != "" {
+	if diff := cmp.Diff([]string{"node", "node@18", "python", "python@3.13", "ruby", "shell", "shell@12"}, c.Names()); diff != "" {
 		t.Error(diff)
 	}
 	if l, err := c.ForFile("x.rb"); err != nil || l.Image != "caisson/ruby:3.1" {
@@ -188,14 +188,16 @@ func TestExtendRefuses(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, data, text string }{
 		{"unknown key, with its line", "languages:\n  python:\n    colour: red\n", "line 3: field colour"},
-		{"image of another language", "languages:\n  python:\n    image: caisson/node:18\n", "belongs to"},
+		{"image of another language", "languages:\n  python:\n    image: caisson/node:20\n", "belongs to"},
 		{"a version without an image", "languages:\n  python:\n    versions: {\"3.13\": {suite: trixie}}\n", "needs an image"},
+		{"a base without a Dockerfile", "languages:\n  ruby: {suffixes: [.rb], image: r:1, from: ruby:3}\n", "needs a dockerfile"},
+		{"no such version", "languages:\n  python: {offline: \"2.7\"}\n", "does not have"},
 		{"half a language", "languages:\n  ruby: {suffixes: [.rb]}\n", "needs an image"},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := images.Builtin().Extend([]byte(tc.data))
+			_, err := images.Builtin().Extend([]byte(tc.data), "")
 			if !errors.Is(err, sandbox.Invalid) || !strings.Contains(err.Error(), tc.text) {
 				t.Errorf("error %v does not say %q", err, tc.text)
 			}

@@ -3,10 +3,10 @@
 //
 // A [Catalogue] is data: embedded YAML that says for each language how its
 // programs are run and what its image is made of. A [Store] makes the image
-// present: an image that is there is taken as it is; one of the catalogue's
-// that is missing is assembled from Debian packages by mmdebstrap and loaded
-// into the engine as two layers, a base that the languages share and what the
-// language adds. The bytes of an assembled image follow from its packages
+// present: an image that is there is taken as it is; one that is missing is
+// pulled, or built from its Dockerfile, or assembled from Debian packages by
+// mmdebstrap and loaded into the engine as two layers, a base that the
+// languages share and what the language adds. The bytes of an assembled image follow from its packages
 // alone: the same packages give the same image ID.
 //
 // It does not run anything in an image, and it knows nothing of sandboxes.

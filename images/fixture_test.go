@@ -76,10 +76,13 @@ type lockedBuffer struct {
 	b  strings.Builder
 }
 
-func (l *lockedBuffer) Write(p []byte) (int, error) {
+// hear keeps the lines of a store's progress.
+func (l *lockedBuffer) hear(p sandbox.Progress) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.b.Write(p)
+	if p.Text != "" {
+		fmt.Fprintf(&l.b, "%s: %s\n", p.Ref, p.Text)
+	}
 }
 
 func (l *lockedBuffer) String() string {
@@ -105,7 +108,7 @@ case "$*" in *--variant=custom*) cat %s;; *) cat %s;; esac`, f.runs, f.gate, top
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.cfg.Progress = f.progress
+	s.cfg.Progress = f.progress.hear
 	f.Store = s
 	t.Cleanup(func() { f.remove(t) })
 	return f
@@ -121,7 +124,7 @@ func (f *fixture) remove(t *testing.T) {
 		t.Error(err)
 		return
 	}
-	_, _ = api.ImageRemove(ctx, f.ref, image.RemoveOptions{Force: true})
+	_, _ = api.ImageRemove(ctx, f.ref, image.RemoveOptions{Force: true, PruneChildren: true})
 }
 
 // removeLater takes an image that loses its name out of the engine at the

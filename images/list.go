@@ -24,14 +24,14 @@ func (s *Store) LanguageOf(file string) (string, error) {
 }
 
 // Lookup says whether an image is present and current, and how large it is,
-// without making it. Its errors are [sandbox.NotFound] and the engine's.
+// without making it. Of the catalogue's it may
+// be the one that stands in. Its errors are [sandbox.NotFound] and the engine's.
 func (s *Store) Lookup(ctx context.Context, ref string) (sandbox.Image, sandbox.Bytes, error) {
 	api, err := s.cfg.Engine.API(ctx)
 	if err != nil {
 		return sandbox.Image{}, 0, err
 	}
-	rec, _ := s.cfg.Catalogue.recipeFor(ref)
-	img, err := s.inspect(ctx, api, ref, rec)
+	img, err := s.present(ctx, api, ref)
 	if err != nil {
 		return sandbox.Image{}, 0, err
 	}

@@ -117,8 +117,8 @@ func TestNewLanguage(t *testing.T) {
 	t.Parallel()
 	needTool(t)
 	f := &fixture{engine: dockertest.Engine(t), ref: "caisson-test/ruby:" + sandbox.NewID().Short()}
-	catalogue, err := Builtin().Extend([]byte("languages:\n  ruby:\n    suffixes: [.rb]\n    packages: [ruby]\n    image: " + f.ref +
-		"\n    run_code: [ruby, -e, \"{code}\"]\n    run_file: [ruby, \"{file}\"]\n"))
+	catalogue, err := Builtin().Extend([]byte("languages:\n  ruby:\n    suffixes: [.rb]\n    packages: [ruby]\n    image: "+f.ref+
+		"\n    run_code: [ruby, -e, \"{code}\"]\n    run_file: [ruby, \"{file}\"]\n"), "")
 	if err != nil {
 		t.Fatal(err)
 	}

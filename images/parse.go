@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,16 +16,22 @@ import (
 
 // entry is one language of the catalogue's file, or one version of it.
 type entry struct {
-	Version  string            `yaml:"version"`
-	Aliases  []string          `yaml:"aliases"`
-	Suffixes []string          `yaml:"suffixes"`
-	Image    string            `yaml:"image"`
-	Suite    string            `yaml:"suite"` // of Debian; "" is the base's
-	Packages []string          `yaml:"packages"`
-	RunCode  []string          `yaml:"run_code"`
-	RunFile  []string          `yaml:"run_file"`
-	Env      map[string]string `yaml:"env"`
-	Versions map[string]entry  `yaml:"versions"`
+	Version  string   `yaml:"version"`
+	Aliases  []string `yaml:"aliases"`
+	Suffixes []string `yaml:"suffixes"`
+	Image    string   `yaml:"image"`
+	// Where its image comes from, in this order.
+	Pull       string            `yaml:"pull"`       // a registry's name for the whole image
+	From       string            `yaml:"from"`       // the image that the Dockerfile stands on
+	Dockerfile string            `yaml:"dockerfile"` // the folder that holds it
+	Suite      string            `yaml:"suite"`      // of Debian; "" is the base's
+	Packages   []string          `yaml:"packages"`   // nil: not assembled
+	Offline    string            `yaml:"offline"`    // the version that stands in where no registry answers
+	RunCode    []string          `yaml:"run_code"`
+	RunFile    []string          `yaml:"run_file"`
+	RunTests   []string          `yaml:"run_tests"` // nil: none
+	Env        map[string]string `yaml:"env"`
+	Versions   map[string]entry  `yaml:"versions"`
 }
 
 type file struct {
@@ -43,14 +50,15 @@ func Parse(data []byte) (*Catalogue, error) {
 	if f.Version != 1 {
 		return nil, sandbox.Errorf(sandbox.Invalid, "catalogue has version %d, want 1", f.Version)
 	}
-	return (&Catalogue{base: f.Base}).Extend(data)
+	return (&Catalogue{base: f.Base}).Extend(data, "")
 }
 
 // Extend returns a catalogue that holds what c holds and what data adds to it.
 // A language that c has already keeps the keys that data leaves out. data has
-// the form that [Parse] reads; its version and base may be left out. The errors
-// are [sandbox.Invalid].
-func (c *Catalogue) Extend(data []byte) (*Catalogue, error) {
+// the form that [Parse] reads; its version and base may be left out. A folder
+// with a Dockerfile that data names is relative to dir. The errors are
+// [sandbox.Invalid].
+func (c *Catalogue) Extend(data []byte, dir string) (*Catalogue, error) {
 	var f file
 	if err := strict(data, &f); err != nil { // with the lines of the whole file
 		return nil, err
@@ -72,7 +80,7 @@ func (c *Catalogue) Extend(data []byte) (*Catalogue, error) {
 		}
 	}
 	for name, node := range raw.Languages {
-		e, err := languages[name].overlay(node)
+		e, err := languages[name].overlay(node, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -98,10 +106,26 @@ func strict(data []byte, into any) error {
 }
 
 // overlay returns e with the keys of a YAML node in place of its own.
-func (e entry) overlay(node yaml.Node) (entry, error) {
+func (e entry) overlay(node yaml.Node, dir string) (entry, error) {
 	e.Env, e.Versions = maps.Clone(e.Env), maps.Clone(e.Versions)
-	err := node.Decode(&e)
-	return e, err
+	was := e
+	if err := node.Decode(&e); err != nil {
+		return e, err
+	}
+	place(&e.Dockerfile, was.Dockerfile, dir)
+	for name, v := range e.Versions {
+		place(&v.Dockerfile, was.Versions[name].Dockerfile, dir)
+		e.Versions[name] = v
+	}
+	return e, nil
+}
+
+// place makes a folder that an extension has named absolute. The embedded
+// catalogue's are not: they are looked up in [Config].Dockerfiles.
+func place(folder *string, was, dir string) {
+	if *folder != "" && *folder != was && dir != "" && !filepath.IsAbs(*folder) {
+		*folder = filepath.Join(dir, *folder)
+	}
 }
 
 // addAll adds a language and its versions.
@@ -124,7 +148,11 @@ func (c *Catalogue) addAll(name string, e entry) error {
 func (e entry) version(version string) entry {
 	v, o := e, e.Versions[version]
 	v.Version, v.Aliases, v.Versions = version, nil, nil
-	v.Image, v.Suite = o.Image, cmp.Or(o.Suite, e.Suite)
+	v.Image, v.Suite, v.Offline = o.Image, cmp.Or(o.Suite, e.Suite), ""
+	v.Pull, v.From, v.Dockerfile = o.Pull, o.From, o.Dockerfile
+	if o.From != "" {
+		v.Dockerfile = cmp.Or(o.Dockerfile, e.Dockerfile)
+	}
 	if o.Packages != nil {
 		v.Packages = o.Packages
 	}
@@ -133,6 +161,9 @@ func (e entry) version(version string) entry {
 	}
 	if o.RunFile != nil {
 		v.RunFile = o.RunFile
+	}
+	if o.RunTests != nil {
+		v.RunTests = o.RunTests
 	}
 	v.Env = map[string]string{}
 	maps.Copy(v.Env, e.Env)
@@ -152,6 +183,15 @@ func (c *Catalogue) add(name string, e entry) error {
 	if e.Image == "" || len(e.Suffixes) == 0 {
 		return bad("needs an image and a suffix")
 	}
+	if e.From != "" && e.Dockerfile == "" {
+		return bad("has from, which needs a dockerfile")
+	}
+	if _, ok := e.Versions[e.Offline]; e.Offline != "" && !ok {
+		return bad("offline names the version %q, which it does not have", e.Offline)
+	}
+	if e.Pull == "" && e.Dockerfile == "" && e.Packages == nil && e.Offline == "" {
+		e.Pull = e.Image // it is somebody's, and comes from where they put it
+	}
 	if other, taken := c.images[e.Image]; taken {
 		return bad("image %s belongs to %q", e.Image, other)
 	}
@@ -160,6 +200,9 @@ func (c *Catalogue) add(name string, e entry) error {
 		if len(argv) == 0 || !strings.Contains(strings.Join(argv, " "), "{") {
 			return bad(`needs run_code and run_file with "{file}" or "{code}"`)
 		}
+	}
+	if len(e.RunTests) > 0 && !strings.Contains(strings.Join(e.RunTests, " "), "{file}") {
+		return bad(`run_tests lacks "{file}"`)
 	}
 	for _, s := range e.Suffixes {
 		if !strings.HasPrefix(s, ".") || len(s) < 2 {

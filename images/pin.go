@@ -2,6 +2,7 @@ package images
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
 
 	"github.com/caisson-dev/caisson/internal/dockerclient"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -58,7 +62,20 @@ func ReadPins(name string) (Pins, error) {
 		return nil, sandbox.Errorf(sandbox.Invalid, "lock file %s: %w", name, err).
 			WithHint("mend it, or remove it and pin the images again")
 	}
+	if f.Images == nil {
+		f.Images = Pins{}
+	}
 	return f.Images, nil
+}
+
+// pinFor looks a reference up in the lock file.
+func (s *Store) pinFor(ref string) (Pin, bool, error) {
+	if s.cfg.LockFile == "" {
+		return Pin{}, false, nil
+	}
+	pins, err := ReadPins(s.cfg.LockFile)
+	pin, ok := pins[ref]
+	return pin, ok, err
 }
 
 // write puts the pins into a file, whole or not at all.
@@ -90,12 +107,17 @@ func (s *Store) Pin(ctx context.Context, refs ...string) (Pins, error) {
 	if s.cfg.LockFile == "" {
 		return nil, sandbox.Errorf(sandbox.Invalid, "no lock file is configured").WithHint("name one, such as images.lock")
 	}
+	unlock, err := lock(ctx, s.path("locks", "pins.lock"))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	pins, err := ReadPins(s.cfg.LockFile)
 	if err != nil {
 		return nil, err
 	}
 	for _, ref := range refs {
-		pin, err := s.current(ctx, ref)
+		pin, err := s.pinOf(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
@@ -104,8 +126,8 @@ func (s *Store) Pin(ctx context.Context, refs ...string) (Pins, error) {
 	return pins, pins.write(s.cfg.LockFile)
 }
 
-// current is the pin that a reference would get now.
-func (s *Store) current(ctx context.Context, ref string) (Pin, error) {
+// pinOf is the pin that a reference would get now.
+func (s *Store) pinOf(ctx context.Context, ref string) (Pin, error) {
 	api, err := s.cfg.Engine.API(ctx)
 	if err != nil {
 		return Pin{}, err
@@ -124,22 +146,15 @@ func (s *Store) current(ctx context.Context, ref string) (Pin, error) {
 // checkPin refuses an image that is not the one that its reference is pinned
 // to: the tag has moved, or its packages have.
 func (s *Store) checkPin(img sandbox.Image) error {
-	if s.cfg.LockFile == "" {
-		return nil
-	}
-	pins, err := ReadPins(s.cfg.LockFile)
-	if err != nil {
+	pin, ok, err := s.pinFor(img.Ref)
+	if err != nil || !ok || pin.ID == img.ID {
 		return err
-	}
-	pin, ok := pins[img.Ref]
-	if !ok || pin.ID == img.ID {
-		return nil
 	}
 	moved := sandbox.Errorf(sandbox.Conflict, "image %s is %s, and %s pins %s", img.Ref, short(img.ID), filepath.Base(s.cfg.LockFile), short(pin.ID))
 	if pin.Digest != "" {
-		return moved.WithHint("docker pull %s && docker tag %s %s, or pin what is there now", pin.Digest, pin.Digest, img.Ref)
+		return moved.WithHint("docker rmi %s, and the pinned one is pulled again; or accept what is there now: caisson images pin %s", img.Ref, img.Ref)
 	}
-	return moved.WithHint("look at what differs, then pin what is there now, or bring the pinned image back with docker load")
+	return moved.WithHint("bring the pinned image back with docker load, or accept what is there now: caisson images pin %s", img.Ref)
 }
 
 // short is enough of a digest to tell two apart.
@@ -162,10 +177,14 @@ type Check struct {
 	// Pinned and Found are content digests.
 	Pinned string `json:"pinned"`
 	Found  string `json:"found,omitempty"`
+	// Sandbox names the container that runs what was found. It is "" for the
+	// image that the reference names.
+	Sandbox string `json:"sandbox,omitempty"`
 }
 
-// Verify compares every pinned image with what the engine has, in the order of
-// their references. That one differs is data, not an error.
+// Verify compares every pinned image with what the engine has, and with what
+// the sandboxes of languages run, in the order of the references. That one
+// differs is data, not an error.
 func (s *Store) Verify(ctx context.Context) ([]Check, error) {
 	pins, err := ReadPins(s.cfg.LockFile)
 	if err != nil {
@@ -174,7 +193,7 @@ func (s *Store) Verify(ctx context.Context) ([]Check, error) {
 	var checks []Check
 	for ref, pin := range pins {
 		check := Check{Ref: ref, State: Matches, Pinned: pin.ID}
-		now, err := s.current(ctx, ref)
+		now, err := s.pinOf(ctx, ref)
 		switch {
 		case errors.Is(err, sandbox.NotFound):
 			check.State = Missing
@@ -186,6 +205,56 @@ func (s *Store) Verify(ctx context.Context) ([]Check, error) {
 		check.Found = now.ID
 		checks = append(checks, check)
 	}
-	slices.SortFunc(checks, func(a, b Check) int { return strings.Compare(a.Ref, b.Ref) })
+	running, err := s.verifyRunning(ctx, pins)
+	checks = append(checks, running...)
+	slices.SortFunc(checks, func(a, b Check) int {
+		return cmp.Or(strings.Compare(a.Ref, b.Ref), strings.Compare(a.Sandbox, b.Sandbox))
+	})
+	return checks, err
+}
+
+// labelSandboxLanguage is on every sandbox of a language's.
+const labelSandboxLanguage = "dev.caisson.language"
+
+// verifyRunning looks at the sandboxes whose language has a pinned image, and
+// returns those that run another one.
+func (s *Store) verifyRunning(ctx context.Context, pins Pins) ([]Check, error) {
+	if len(pins) == 0 {
+		return nil, nil
+	}
+	api, err := s.cfg.Engine.API(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := api.ContainerList(ctx, container.ListOptions{Filters: filters.NewArgs(filters.Arg("label", labelSandboxLanguage))})
+	if err != nil {
+		return nil, dockerclient.Wrap(err, "list sandboxes")
+	}
+	var checks []Check
+	for _, c := range found {
+		ref, wanted := s.pinsOf(c.Labels[labelSandboxLanguage], pins)
+		// A sandbox inherits its image's labels: one of an image that its user
+		// named is not what is pinned, and not meant to be.
+		if c.Labels[LabelLanguage] == "" || len(wanted) == 0 || slices.Contains(wanted, c.ImageID) || len(c.Names) == 0 {
+			continue
+		}
+		checks = append(checks, Check{Ref: ref, State: Differs, Pinned: wanted[0], Found: c.ImageID, Sandbox: strings.TrimPrefix(c.Names[0], "/")})
+	}
 	return checks, nil
+}
+
+// pinsOf returns the pinned images that a language's sandboxes may be made of:
+// its own, and the one that stands in for it.
+func (s *Store) pinsOf(language string, pins Pins) (ref string, ids []string) {
+	l, err := s.cfg.Catalogue.Language(language)
+	if err != nil {
+		return "", nil
+	}
+	rec, _ := s.cfg.Catalogue.recipeFor(l.Image)
+	for _, name := range []string{l.Image, rec.Offline} {
+		if pin, ok := pins[name]; ok {
+			ref, ids = cmp.Or(ref, name), append(ids, pin.ID)
+		}
+	}
+	return ref, ids
 }

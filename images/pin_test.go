@@ -65,7 +65,7 @@ func TestPulledTagMoved(t *testing.T) {
 	r, ref := nativeRegistry(t, false)
 	s, _ := puller(t, ref)
 	s.cfg.LockFile = filepath.Join(t.TempDir(), "images.lock")
-	img, err := s.Pull(t.Context(), ref)
+	img, err := s.Pull(t.Context(), ref, PullOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestPulledTagMoved(t *testing.T) {
 	}
 	next, _ := nativeRegistry(t, false)
 	r.manifest, r.config, r.layer = next.manifest, next.config, next.layer
-	_, err = s.Pull(t.Context(), ref)
+	_, err = s.Pull(t.Context(), ref, PullOptions{})
 	if !errors.Is(err, sandbox.Conflict) || !strings.Contains(sandbox.HintOf(err), "@sha256:") {
 		t.Errorf("error %v, hint %q", err, sandbox.HintOf(err))
 	}
@@ -136,7 +136,7 @@ func TestPrune(t *testing.T) {
 	if got := prune(true); len(got) != 2 {
 		t.Errorf("dry run %v, want the image and its base", got)
 	}
-	if _, err := f.current(t.Context(), f.ref); err != nil {
+	if _, err := f.pinOf(t.Context(), f.ref); err != nil {
 		t.Errorf("a dry run removed something: %v", err)
 	}
 	api := mustAPI(t, f)
@@ -151,7 +151,7 @@ func TestPrune(t *testing.T) {
 		t.Fatal(err)
 	}
 	prune(false)
-	if _, err := f.current(t.Context(), f.ref); !errors.Is(err, sandbox.NotFound) {
+	if _, err := f.pinOf(t.Context(), f.ref); !errors.Is(err, sandbox.NotFound) {
 		t.Errorf("the image is there still: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/docker/docker/api/types/filters"
@@ -44,7 +45,10 @@ func (s *Store) Prune(ctx context.Context, dryRun bool) ([]Pruned, error) {
 	recipes, bases := map[string]bool{}, map[string]bool{}
 	for ref := range s.cfg.Catalogue.images {
 		rec, _ := s.cfg.Catalogue.recipeFor(ref)
-		recipes[rec.digest()], bases[rec.baseName()] = true, true
+		recipes[rec.digest()], recipes[s.buildDigest(rec)] = true, true
+		if rec.Assembled {
+			bases[rec.baseName()] = true
+		}
 	}
 	found, err := s.list(ctx, api)
 	if err != nil {
@@ -52,7 +56,7 @@ func (s *Store) Prune(ctx context.Context, dryRun bool) ([]Pruned, error) {
 	}
 	var pruned []Pruned
 	for _, img := range found {
-		if keep[img.ID] || recipes[img.Labels[LabelRecipe]] {
+		if keep[img.ID] || named(img) && recipes[img.Labels[LabelRecipe]] {
 			continue
 		}
 		p := Pruned{Name: img.ID, Size: sandbox.Bytes(img.Size)}
@@ -75,11 +79,17 @@ func (s *Store) list(ctx context.Context, api *client.Client) ([]image.Summary, 
 	}
 	var ours []image.Summary
 	for _, img := range all {
-		if _, ok := s.cfg.Catalogue.entries[img.Labels[LabelLanguage]]; ok {
+		if _, ok := s.cfg.Catalogue.names[img.Labels[LabelLanguage]]; ok {
 			ours = append(ours, img)
 		}
 	}
 	return ours, nil
+}
+
+// named reports whether an image has a name still: one that was made again has
+// lost it to the newer one.
+func named(img image.Summary) bool {
+	return slices.ContainsFunc(img.RepoTags, func(tag string) bool { return tag != "<none>:<none>" })
 }
 
 // remove takes an image away unless a container uses it.

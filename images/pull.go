@@ -2,28 +2,24 @@ package images
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
+	"path/filepath"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/distribution/reference"
-	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/client"
 
 	"github.com/caisson-dev/caisson/internal/dockerclient"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// How often a pull that broke off is taken up again, and how long it waits
-// before. Layers that were complete are not fetched twice.
-const (
-	pullTries = 3
-	pullPause = time.Second
-)
+// PullOptions say how [Store.Pull] pulls.
+type PullOptions struct {
+	// Repin takes what the registry has now and pins it, in place of refusing
+	// what differs from the lock file.
+	Repin bool
+}
 
 // Pull fetches an image from its registry through the engine, also where it is
 // present already, and returns what the reference names then. Credentials are
@@ -32,21 +28,24 @@ const (
 //
 // Its errors are [sandbox.Invalid] for a reference that is none,
 // [sandbox.NotFound], [sandbox.Denied] where the registry wants other
-// credentials, [sandbox.Unsupported] for an image of another architecture,
-// [sandbox.Exhausted] for a full disk, and [sandbox.Unavailable] where the
-// registry does not answer or not as it should.
-func (s *Store) Pull(ctx context.Context, ref string) (sandbox.Image, error) {
-	named, err := reference.ParseNormalizedNamed(ref)
-	if err != nil {
-		return sandbox.Image{}, sandbox.Errorf(sandbox.Invalid, "image %q: %w", ref, err).
-			WithHint("write REPOSITORY:TAG or REPOSITORY@sha256:…, in lower case")
+// credentials, [sandbox.Unsupported] for an image of another architecture and
+// for one that is made here, [sandbox.Conflict] where it is not what the lock
+// file pins, [sandbox.Exhausted] for a full disk, and [sandbox.Unavailable]
+// where the registry does not answer or not as it should.
+func (s *Store) Pull(ctx context.Context, ref string, opts PullOptions) (sandbox.Image, error) {
+	rec, known := s.cfg.Catalogue.recipeFor(ref)
+	source := ref
+	if known {
+		if source = rec.Pull; source == "" {
+			return sandbox.Image{}, sandbox.Errorf(sandbox.Unsupported, "image %s is made here, and no registry has it", ref).
+				WithHint("make it with: caisson images build %s", rec.Language)
+		}
 	}
-	full := reference.TagNameOnly(named)
-	api, err := s.cfg.Engine.API(ctx)
+	full, err := parse(source)
 	if err != nil {
 		return sandbox.Image{}, err
 	}
-	auth, err := s.credentials(reference.Domain(named))
+	api, err := s.cfg.Engine.API(ctx)
 	if err != nil {
 		return sandbox.Image{}, err
 	}
@@ -55,54 +54,57 @@ func (s *Store) Pull(ctx context.Context, ref string) (sandbox.Image, error) {
 		return sandbox.Image{}, err
 	}
 	defer unlock()
-	for try := 1; ; try++ {
-		err = s.pullOnce(ctx, api, full.String(), auth)
-		if err == nil || try == pullTries || !worthAnotherTry(err) || ctx.Err() != nil {
-			break
-		}
-		s.say("%s: broke off (%v), trying again", ref, err)
-		select {
-		case <-ctx.Done():
-		case <-time.After(pullPause):
-		}
+	if err := s.checkMoved(ctx, api, ref, full, opts); err != nil {
+		return sandbox.Image{}, err
 	}
-	switch {
-	case ctx.Err() != nil:
-		return sandbox.Image{}, waitError(ctx, "pull "+ref)
-	case err != nil:
-		return sandbox.Image{}, pullError(ref, err)
+	if _, err := s.fetch(ctx, api, source, ref, asked); err != nil {
+		return sandbox.Image{}, err
 	}
 	img, err := s.inspect(ctx, api, ref, recipe{})
+	if err == nil && opts.Repin {
+		_, err = s.Pin(ctx, ref)
+	}
 	if err == nil {
 		err = s.checkPin(img)
 	}
-	if err == nil {
-		s.remember(img)
-		s.say("%s: pulled", ref)
+	if err != nil {
+		return sandbox.Image{}, err
 	}
-	return img, err
+	s.remember(ref, img)
+	return img, nil
 }
 
-// pullOnce asks the engine to pull, and reports its progress until it is done.
-func (s *Store) pullOnce(ctx context.Context, api *client.Client, ref, auth string) error {
-	body, err := api.ImagePull(ctx, ref, image.PullOptions{RegistryAuth: auth})
+// parse reads a reference and completes it.
+func parse(ref string) (reference.Named, error) {
+	named, err := reference.ParseNormalizedNamed(ref)
+	if err != nil {
+		return nil, sandbox.Errorf(sandbox.Invalid, "image %q: %w", ref, err).
+			WithHint("write REPOSITORY:TAG or REPOSITORY@sha256:…, in lower case")
+	}
+	return reference.TagNameOnly(named), nil
+}
+
+// checkMoved asks the registry, before anything is pulled, whether a pinned tag
+// still names what it is pinned to.
+func (s *Store) checkMoved(ctx context.Context, api *client.Client, ref string, full reference.Named, opts PullOptions) error {
+	pin, ok, err := s.pinFor(ref)
+	if err != nil || !ok || pin.Digest == "" || opts.Repin {
+		return err
+	}
+	auth, err := s.credentials(reference.Domain(full))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = body.Close() }()
-	p := progress{say: func(text string) { s.say("%s: %s", ref, text) }, now: s.cfg.Now}
-	for dec := json.NewDecoder(body); ; {
-		var m pullMessage
-		if err := dec.Decode(&m); err == io.EOF {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("read the engine's answer: %w", err)
-		}
-		if m.Error != "" {
-			return errors.New(m.Error)
-		}
-		p.add(m)
+	now, err := api.DistributionInspect(ctx, full.String(), auth)
+	if err != nil {
+		return pullError(ref, err)
 	}
+	_, pinned, _ := strings.Cut(pin.Digest, "@")
+	if got := now.Descriptor.Digest.String(); got != pinned {
+		return sandbox.Errorf(sandbox.Conflict, "the registry's %s is %s now, and %s pins %s", ref, short(got), filepath.Base(s.cfg.LockFile), short(pinned)).
+			WithHint("docker pull %s takes the pinned one; caisson images pull --repin %s takes the new one and pins it", pin.Digest, ref)
+	}
+	return nil
 }
 
 // pullMessage is one line of the engine's answer to a pull.
@@ -114,35 +116,6 @@ type pullMessage struct {
 		Current sandbox.Bytes `json:"current"`
 		Total   sandbox.Bytes `json:"total"`
 	} `json:"progressDetail"`
-}
-
-// progress sums up the layers of a pull, and says so every few seconds.
-type progress struct {
-	say    func(text string)
-	now    func() time.Time
-	layers map[string][2]sandbox.Bytes
-	last   time.Time
-}
-
-const progressEvery = 2 * time.Second
-
-func (p *progress) add(m pullMessage) {
-	if p.layers == nil {
-		p.layers, p.last = map[string][2]sandbox.Bytes{}, p.now()
-	}
-	if m.Status != "Downloading" || m.Progress.Total <= 0 {
-		return
-	}
-	p.layers[m.ID] = [2]sandbox.Bytes{m.Progress.Current, m.Progress.Total}
-	if p.now().Sub(p.last) < progressEvery {
-		return
-	}
-	p.last = p.now()
-	var current, total sandbox.Bytes
-	for _, l := range p.layers {
-		current, total = current+l[0], total+l[1]
-	}
-	p.say(fmt.Sprintf("%s of %s", current.Human(), total.Human()))
 }
 
 // What the engine says of a registry, which it hands on as text alone. The

@@ -19,7 +19,7 @@ import (
 func puller(t *testing.T, ref string) (*Store, *lockedBuffer) {
 	t.Helper()
 	progress := &lockedBuffer{}
-	s, err := New(Config{Engine: dockertest.Engine(t), StateDir: t.TempDir(), DockerConfig: t.TempDir(), Progress: progress})
+	s, err := New(Config{Engine: dockertest.Engine(t), StateDir: t.TempDir(), DockerConfig: t.TempDir(), Progress: progress.hear})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,17 +35,18 @@ func TestPull(t *testing.T) {
 			t.Parallel()
 			r, ref := nativeRegistry(t, tls)
 			s, progress := puller(t, ref)
+			s.cfg.NoPull = true
 			if _, err := s.Ensure(t.Context(), ref); !errors.Is(err, sandbox.NotFound) {
 				t.Fatalf("before the pull: %v", err)
 			}
-			img, err := s.Pull(t.Context(), ref)
+			img, err := s.Pull(t.Context(), ref, PullOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if again, err := s.Ensure(t.Context(), ref); err != nil || again.ID != img.ID || !slices.Contains(again.Env, "FROM=registry") {
 				t.Errorf("after the pull: %+v, %v", again, err)
 			}
-			if _, err := s.Pull(t.Context(), ref); err != nil {
+			if _, err := s.Pull(t.Context(), ref, PullOptions{}); err != nil {
 				t.Errorf("a second pull: %v", err)
 			}
 			if n, _ := r.counts(); n != 1 || !strings.Contains(progress.String(), "pulled") {
@@ -71,7 +72,7 @@ func TestPullRefused(t *testing.T) {
 	}{
 		{"no such tag", strings.TrimSuffix(ref, "1") + "2", sandbox.NotFound, "manifest unknown", "check the name"},
 		{"no such name", strings.Replace(ref, "test/image", "test/other", 1), sandbox.NotFound, "", "docker login"},
-		{"no registry", gone, sandbox.Unavailable, "connection refused", "check the network"},
+		{"no registry", gone, sandbox.Unavailable, "connection refused", "the network"},
 		{"no credentials", hidden, sandbox.Denied, "", "docker login"},
 		{"lying", lied, sandbox.Unavailable, "", "other bytes"},
 		{"another architecture", foreign, sandbox.Unsupported, "s390x", "--platform"},
@@ -84,7 +85,7 @@ func TestPullRefused(t *testing.T) {
 				t.Skip("the engine tries five times: left out of -short")
 			}
 			s, _ := puller(t, tc.ref)
-			_, err := s.Pull(t.Context(), tc.ref)
+			_, err := s.Pull(t.Context(), tc.ref, PullOptions{})
 			if !errors.Is(err, tc.kind) || !strings.Contains(err.Error(), tc.text) || !strings.Contains(sandbox.HintOf(err), tc.hint) {
 				t.Errorf("error %v (%v), hint %q", err, sandbox.KindOf(err), sandbox.HintOf(err))
 			}
@@ -100,7 +101,7 @@ func TestPullWithCredentials(t *testing.T) {
 	auth := base64.StdEncoding.EncodeToString([]byte("ann:secret"))
 	host, _, _ := strings.Cut(ref, "/")
 	writeFile(t, filepath.Join(s.cfg.DockerConfig, "config.json"), []byte(`{"auths":{"`+host+`":{"auth":"`+auth+`"}}}`))
-	if _, err := s.Pull(t.Context(), ref); err != nil {
+	if _, err := s.Pull(t.Context(), ref, PullOptions{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -110,7 +111,7 @@ func TestPullWithBrokenHelper(t *testing.T) {
 	_, ref := nativeRegistry(t, false)
 	s, _ := puller(t, ref)
 	writeFile(t, filepath.Join(s.cfg.DockerConfig, "config.json"), []byte(`{"credsStore":"no-such-helper-of-caisson"}`))
-	_, err := s.Pull(t.Context(), ref)
+	_, err := s.Pull(t.Context(), ref, PullOptions{})
 	if !errors.Is(err, sandbox.Denied) || !strings.Contains(sandbox.HintOf(err), "credential helper") {
 		t.Errorf("error %v, hint %q", err, sandbox.HintOf(err))
 	}
@@ -121,7 +122,7 @@ func TestPullTriesAgain(t *testing.T) {
 	r, ref := nativeRegistry(t, false)
 	r.failManifests = 1
 	s, progress := puller(t, ref)
-	if _, err := s.Pull(t.Context(), ref); err != nil {
+	if _, err := s.Pull(t.Context(), ref, PullOptions{}); err != nil {
 		t.Errorf("%v; progress %q", err, progress)
 	}
 }
@@ -135,7 +136,7 @@ func TestPullResumes(t *testing.T) {
 	r, ref := nativeRegistry(t, false)
 	r.cutBlobs = 1
 	s, _ := puller(t, ref)
-	if _, err := s.Pull(t.Context(), ref); err != nil {
+	if _, err := s.Pull(t.Context(), ref, PullOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if n, ranges := r.counts(); n != 2 || !strings.Contains(ranges, "bytes=") {
@@ -150,7 +151,7 @@ func TestPullOnceForMany(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 5 {
 		wg.Go(func() {
-			if _, err := s.Pull(t.Context(), ref); err != nil {
+			if _, err := s.Pull(t.Context(), ref, PullOptions{}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -171,7 +172,7 @@ func TestPullCanceled(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
-		_, err := s.Pull(ctx, ref)
+		_, err := s.Pull(ctx, ref, PullOptions{})
 		ended <- err
 	}()
 	eventually(t, "the layer to be asked for", func() bool { n, _ := r.counts(); return n > 0 })
@@ -184,6 +185,7 @@ func TestPullCanceled(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Fatal("the pull goes on after its cancel")
 	}
+	s.cfg.NoPull = true
 	if _, err := s.Ensure(t.Context(), ref); !errors.Is(err, sandbox.NotFound) {
 		t.Errorf("the engine has the image: %v", err)
 	}
@@ -191,20 +193,18 @@ func TestPullCanceled(t *testing.T) {
 
 func TestProgressIsSummedUp(t *testing.T) {
 	t.Parallel()
-	now := start
-	var lines []string
-	p := progress{say: func(text string) { lines = append(lines, text) }, now: func() time.Time { return now }}
-	add := func(id, status string, current, total sandbox.Bytes, wait time.Duration) {
+	sum := layers{}
+	add := func(id, status string, current, total sandbox.Bytes) (sandbox.Bytes, sandbox.Bytes, bool) {
 		m := pullMessage{ID: id, Status: status}
 		m.Progress.Current, m.Progress.Total = current, total
-		now = now.Add(wait)
-		p.add(m)
+		return sum.add(m)
 	}
-	add("a", "Downloading", 1*sandbox.MiB, 4*sandbox.MiB, 0)
-	add("b", "Downloading", 1*sandbox.MiB, 6*sandbox.MiB, time.Second)
-	add("a", "Downloading", 3*sandbox.MiB, 4*sandbox.MiB, 2*time.Second)
-	add("a", "Extracting", 1*sandbox.MiB, 9*sandbox.MiB, 9*time.Second)
-	if len(lines) != 1 || lines[0] != "4.0 MiB of 10.0 MiB" {
-		t.Errorf("lines %q", lines)
+	add("a", "Downloading", 1, 4)
+	add("b", "Downloading", 1, 6)
+	if current, total, changed := add("a", "Downloading", 3, 4); current != 4 || total != 10 || !changed {
+		t.Errorf("%d of %d, changed %v", current, total, changed)
+	}
+	if _, _, changed := add("a", "Extracting", 1, 9); changed {
+		t.Error("what is unpacked was counted as fetched")
 	}
 }

@@ -50,17 +50,17 @@ func TestRealRegistry(t *testing.T) {
 			push(t, f, ref)
 			s, _ := puller(t, ref)
 			if tc.auth {
-				if _, err := s.Pull(t.Context(), ref); !errors.Is(err, sandbox.Denied) {
+				if _, err := s.Pull(t.Context(), ref, PullOptions{}); !errors.Is(err, sandbox.Denied) {
 					t.Errorf("without credentials: %v (%v)", err, sandbox.KindOf(err))
 				}
 				auth := base64.StdEncoding.EncodeToString([]byte("ann:secret"))
 				writeFile(t, filepath.Join(s.cfg.DockerConfig, "config.json"), []byte(`{"auths":{"`+addr+`":{"auth":"`+auth+`"}}}`))
 			}
-			img, err := s.Pull(t.Context(), ref)
+			img, err := s.Pull(t.Context(), ref, PullOptions{})
 			if err != nil || img.ID != made.ID {
 				t.Errorf("pulled %+v, %v; want the ID %s that was pushed", img, err, made.ID)
 			}
-			if pin, err := s.current(t.Context(), ref); err != nil || !strings.HasPrefix(pin.Digest, addr+"/ann/thing@sha256:") {
+			if pin, err := s.pinOf(t.Context(), ref); err != nil || !strings.HasPrefix(pin.Digest, addr+"/ann/thing@sha256:") {
 				t.Errorf("pin %+v, %v", pin, err)
 			}
 		})

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"strings"
 )
 
 // base is what every assembled image stands on.
@@ -20,6 +21,13 @@ type recipe struct {
 	Base     base     `json:"base"`
 	Packages []string `json:"packages"`
 	Format   int      `json:"format"`
+
+	// How else the image may come about; not part of what is assembled.
+	Pull       string `json:"-"`
+	From       string `json:"-"`
+	Dockerfile string `json:"-"`
+	Assembled  bool   `json:"-"` // whether it can be
+	Offline    string `json:"-"` // the image that stands in for this one
 }
 
 // recipeFormat is raised when the way of assembling changes what an image
@@ -34,7 +42,15 @@ func (c *Catalogue) recipeFor(ref string) (recipe, bool) {
 	}
 	e := c.entries[n]
 	bottom := base{Suite: cmp.Or(e.Suite, c.base.Suite), Packages: c.base.Packages}
-	return recipe{Language: n, Ref: ref, Base: bottom, Packages: e.Packages, Format: recipeFormat}, true
+	language, _, _ := strings.Cut(n, "@") // a version's packages say which it is
+	rec := recipe{
+		Language: language, Ref: ref, Base: bottom, Packages: e.Packages, Format: recipeFormat,
+		Pull: e.Pull, From: e.From, Dockerfile: e.Dockerfile, Assembled: e.Packages != nil,
+	}
+	if e.Offline != "" {
+		rec.Offline = e.Versions[e.Offline].Image
+	}
+	return rec, true
 }
 
 // digest names the recipe by its content.

@@ -75,6 +75,9 @@ func newRegistry(t *testing.T, arch string, tls bool) (*fakeRegistry, string) {
 	return r, srv.Listener.Addr().String() + "/test/image:1"
 }
 
+// digest is the content digest of the image's manifest.
+func (r *fakeRegistry) digest() string { return digest.FromBytes(r.manifest).String() }
+
 func mustJSON(t *testing.T, v any) []byte {
 	t.Helper()
 	data, err := json.Marshal(v)

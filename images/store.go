@@ -3,11 +3,11 @@ package images
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -33,10 +33,22 @@ type Config struct {
 	Catalogue *Catalogue
 	// StateDir holds locks, the shared base and work in progress. Required.
 	StateDir string
-	// Progress gets one line for each long step. nil discards them.
-	Progress io.Writer
+	// Progress hears of long steps, from several goroutines. nil discards.
+	Progress func(sandbox.Progress)
 	// LockFile pins images, "" for none. It need not exist.
 	LockFile string
+	// Dockerfiles holds the folders that the catalogue's languages are built
+	// from. nil: those with an absolute path alone can be.
+	Dockerfiles fs.FS
+	// Judge is asked before anything is built, and its error refuses. nil lets
+	// every Dockerfile pass that the catalogue names.
+	Judge func(ctx context.Context, build Build) error
+	// Mirrors are asked before the registry of that name, in their order:
+	// "docker.io" to "mirror.example/hub". What they hold is pulled under their
+	// names and then gets its own.
+	Mirrors map[string][]string
+	// NoPull keeps what nobody has pulled from being pulled by being used.
+	NoPull bool
 	// Mirror is the Debian mirror to assemble from. "" is that of
 	// CAISSON_DEBIAN_MIRROR, or else mmdebstrap's own choice.
 	Mirror string
@@ -53,6 +65,9 @@ type Store struct {
 	cfg  Config
 	tool mmdebstrap
 	need sandbox.Bytes // room to begin an assembly with
+	// How long a registry may be silent before it counts as one that does not
+	// answer: where there is another way, and where somebody asked for a pull.
+	patience, pullPatience time.Duration
 
 	mu   sync.Mutex
 	seen map[string]sandbox.Image // by reference; guarded by mu
@@ -71,7 +86,7 @@ func New(cfg Config) (*Store, error) {
 		cfg.Catalogue = Builtin()
 	}
 	if cfg.Progress == nil {
-		cfg.Progress = io.Discard
+		cfg.Progress = func(sandbox.Progress) {}
 	}
 	if cfg.Mirror == "" {
 		cfg.Mirror = os.Getenv("CAISSON_DEBIAN_MIRROR")
@@ -79,7 +94,10 @@ func New(cfg Config) (*Store, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Store{cfg: cfg, tool: mmdebstrap{mirror: cfg.Mirror}, need: needed, seen: map[string]sandbox.Image{}}, nil
+	return &Store{
+		cfg: cfg, tool: mmdebstrap{mirror: cfg.Mirror}, need: needed, seen: map[string]sandbox.Image{},
+		patience: 5 * time.Second, pullPatience: time.Minute,
+	}, nil
 }
 
 // Catalogue is the catalogue in use.
@@ -91,16 +109,22 @@ func (s *Store) Language(name string) (sandbox.Language, error) {
 	return s.cfg.Catalogue.Language(name)
 }
 
-// Ensure makes an image present: a language's, which it assembles where it is
-// missing, or any other that the engine has. What this Store has seen before
-// costs no call to the engine; where it was removed since, creating a
-// container from it fails with [sandbox.NotFound], and [Store.Forget] makes
-// the next Ensure look again.
+// Ensure makes an image present: it takes what the engine has; else pulls it,
+// where the catalogue or the user names a registry's image; else builds it from
+// its Dockerfile; else assembles it from Debian packages. Of the catalogue's it
+// may return the version that stands in where no registry answers.
 //
-// Its errors are [sandbox.NotFound] for an image that is neither present nor
-// in the catalogue, [sandbox.Unsupported] where assembling needs what this
-// machine lacks, [sandbox.Conflict] where the image is not the one that the
-// lock file pins, [sandbox.Exhausted] for a full disk, and those of the engine.
+// What this Store has seen before costs no call to the engine; where it was
+// removed since, creating a container from it fails with [sandbox.NotFound],
+// and [Store.Forget] makes the next Ensure look again.
+//
+// Its errors are [sandbox.NotFound] for an image that nobody has,
+// [sandbox.Unavailable] where its registry does not answer,
+// [sandbox.Unsupported] for one of another architecture and where assembling
+// needs what this machine lacks, [sandbox.Conflict] where the image is not the
+// one that the lock file pins, [sandbox.Denied] where a registry or
+// [Config].Judge refuses, [sandbox.Exhausted] for a full disk, and those of the
+// engine.
 func (s *Store) Ensure(ctx context.Context, ref string) (sandbox.Image, error) {
 	if ref == "" {
 		return sandbox.Image{}, sandbox.Errorf(sandbox.Invalid, "no image is named").
@@ -113,10 +137,9 @@ func (s *Store) Ensure(ctx context.Context, ref string) (sandbox.Image, error) {
 	if err != nil {
 		return sandbox.Image{}, err
 	}
-	rec, known := s.cfg.Catalogue.recipeFor(ref)
-	img, err := s.inspect(ctx, api, ref, rec)
-	if errors.Is(err, sandbox.NotFound) && known {
-		img, err = s.make(ctx, api, rec)
+	img, err := s.present(ctx, api, ref)
+	if errors.Is(err, sandbox.NotFound) {
+		img, err = s.obtain(ctx, api, ref, Way(""), false)
 	}
 	if err == nil {
 		err = s.checkPin(img)
@@ -124,15 +147,32 @@ func (s *Store) Ensure(ctx context.Context, ref string) (sandbox.Image, error) {
 	if err != nil {
 		return sandbox.Image{}, err
 	}
-	s.remember(img)
+	s.remember(ref, img)
 	return img, nil
+}
+
+// present finds an image, or what stands in for it.
+func (s *Store) present(ctx context.Context, api *client.Client, ref string) (sandbox.Image, error) {
+	rec, _ := s.cfg.Catalogue.recipeFor(ref)
+	img, err := s.inspect(ctx, api, ref, rec)
+	if errors.Is(err, sandbox.NotFound) && rec.Offline != "" {
+		other, _ := s.cfg.Catalogue.recipeFor(rec.Offline)
+		if in, otherErr := s.inspect(ctx, api, rec.Offline, other); otherErr == nil {
+			return in, nil
+		}
+	}
+	return img, err
 }
 
 // Forget makes the next [Store.Ensure] of img ask the engine again.
 func (s *Store) Forget(img sandbox.Image) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.seen, img.Ref)
+	for ref, seen := range s.seen { // also under the name that it stands in for
+		if seen.ID == img.ID || ref == img.Ref {
+			delete(s.seen, ref)
+		}
+	}
 }
 
 func (s *Store) recall(ref string) (sandbox.Image, bool) {
@@ -143,11 +183,11 @@ func (s *Store) recall(ref string) (sandbox.Image, bool) {
 	return img, ok
 }
 
-func (s *Store) remember(img sandbox.Image) {
+func (s *Store) remember(ref string, img sandbox.Image) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	img.Env = append([]string(nil), img.Env...)
-	s.seen[img.Ref] = img
+	s.seen[ref] = img
 }
 
 // inspect reads a present image. An image that an older recipe made counts as
@@ -157,7 +197,7 @@ func (s *Store) inspect(ctx context.Context, api *client.Client, ref string, rec
 	err = dockerclient.Wrap(err, "inspect image %s", ref)
 	if errors.Is(err, sandbox.NotFound) {
 		return sandbox.Image{}, sandbox.Errorf(sandbox.NotFound, "image %s is not in the engine", ref).
-			WithHint("docker pull %s, or name a language: %s", ref, strings.Join(s.cfg.Catalogue.Names(), ", "))
+			WithHint("caisson images pull %s, or name a language: %s", ref, strings.Join(s.cfg.Catalogue.Names(), ", "))
 	}
 	if err != nil {
 		return sandbox.Image{}, err
@@ -170,40 +210,30 @@ func (s *Store) inspect(ctx context.Context, api *client.Client, ref string, rec
 		return img, nil
 	}
 	img.Env = found.Config.Env
-	if made := found.Config.Labels[LabelRecipe]; rec.Ref != "" && made != "" && made != rec.digest() {
+	if rec.Ref != "" && (!s.current(rec, found.Config.Labels[LabelRecipe]) || rec.pulledOther(found.RepoDigests)) {
 		return sandbox.Image{}, sandbox.Errorf(sandbox.NotFound, "image %s is of another recipe", ref)
 	}
 	return img, nil
 }
 
-// make assembles an image, unless another goroutine or process does so first.
-func (s *Store) make(ctx context.Context, api *client.Client, rec recipe) (sandbox.Image, error) {
-	unlock, err := lock(ctx, s.path("locks", lockName(rec.Ref)))
-	if err != nil {
-		return sandbox.Image{}, err
+// current reports whether an image's label is that of a recipe as it is now.
+// One without a label was made by somebody else and is theirs.
+func (s *Store) current(rec recipe, label string) bool {
+	return label == "" || label == rec.digest() || label == s.buildDigest(rec)
+}
+
+// pulledOther reports whether an image was pulled from where the recipe says,
+// and is not what it names there by digest.
+func (r recipe) pulledOther(digests []string) bool {
+	repository, digest, pinned := strings.Cut(r.Pull, "@")
+	if !pinned {
+		return false
 	}
-	defer unlock()
-	if img, err := s.inspect(ctx, api, rec.Ref, rec); !errors.Is(err, sandbox.NotFound) {
-		return img, err
+	if i := strings.LastIndexByte(repository, ':'); i > strings.LastIndexByte(repository, '/') {
+		repository = repository[:i]
 	}
-	if err := s.checkEngine(ctx, api); err != nil {
-		return sandbox.Image{}, err
-	}
-	if err := s.tool.check(); err != nil {
-		return sandbox.Image{}, err
-	}
-	start := s.cfg.Now()
-	s.say("%s: assembling from Debian packages, once; this takes half a minute", rec.Ref)
-	size, err := s.assemble(ctx, api, rec)
-	if err != nil {
-		return sandbox.Image{}, err
-	}
-	img, err := s.inspect(ctx, api, rec.Ref, rec)
-	if err != nil {
-		return sandbox.Image{}, err
-	}
-	s.say("%s: assembled in %s, %s", rec.Ref, s.cfg.Now().Sub(start).Round(100*time.Millisecond), size.Human())
-	return img, nil
+	same := slices.DeleteFunc(slices.Clone(digests), func(d string) bool { return !strings.HasPrefix(d, repository+"@") })
+	return len(same) > 0 && !slices.Contains(same, repository+"@"+digest)
 }
 
 // checkEngine refuses to assemble for an engine of another architecture.
@@ -237,12 +267,6 @@ func platform(ctx context.Context, api *client.Client) (system, arch string, err
 
 func (s *Store) path(elem ...string) string {
 	return filepath.Join(append([]string{s.cfg.StateDir}, elem...)...)
-}
-
-// say writes one line of progress. That nobody can read it is no reason to
-// stop.
-func (s *Store) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(s.cfg.Progress, format+"\n", args...)
 }
 
 // lockName makes a reference usable as a file's name.

@@ -245,7 +245,7 @@ func TestNewRecipeIsMadeAnew(t *testing.T) {
 
 func TestEnsureRefuses(t *testing.T) {
 	t.Parallel()
-	s, err := New(Config{Engine: dockertest.Engine(t), StateDir: t.TempDir()})
+	s, err := New(Config{Engine: dockertest.Engine(t), StateDir: t.TempDir(), NoPull: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestEnsureRefuses(t *testing.T) {
 		kind       sandbox.Kind
 		text, hint string
 	}{
-		{"absent", "caisson-test/absent:1", sandbox.NotFound, "caisson-test/absent:1 is not in the engine", "docker pull caisson-test/absent:1"},
+		{"absent", "caisson-test/absent:1", sandbox.NotFound, "caisson-test/absent:1 is not in the engine", "caisson images pull caisson-test/absent:1"},
 		{"nothing", "", sandbox.Invalid, "no image", "--image"},
 		{"not a reference", "UPPER case", sandbox.Invalid, "UPPER case", ""},
 	}

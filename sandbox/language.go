@@ -18,9 +18,16 @@ type Language struct {
 	RunCode []string `json:"run_code"`
 	// RunFile is the argv that runs "{file}", a path in the workspace.
 	RunFile []string `json:"run_file"`
+	// RunTests is the argv that runs the tests of "{file}", nil where the language
+	// has no test runner.
+	RunTests []string `json:"run_tests,omitempty"`
 	// Env is added to the environment of each exec, KEY=VALUE.
 	Env []string `json:"env,omitempty"`
 }
+
+// IsVersion reports whether this is a version beside the usual one, such as
+// "python@3.13".
+func (l Language) IsVersion() bool { return strings.Contains(l.Name, "@") }
 
 // Argv fills an argv template and appends args. It does not alter template.
 func (l Language) Argv(template []string, code, file string, args []string) []string {

@@ -4,7 +4,6 @@ package service
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 
@@ -12,17 +11,6 @@ import (
 	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/sandbox"
 )
-
-// Images is what the service needs of the images, beyond what the manager does.
-type Images interface {
-	manager.Images
-	// Languages lists the catalogue.
-	Languages() []sandbox.Language
-	// LanguageOf tells a file's language by its name. Errors: Invalid.
-	LanguageOf(file string) (string, error)
-	// Lookup says whether an image is present, and its size, without making it.
-	Lookup(ctx context.Context, ref string) (img sandbox.Image, size sandbox.Bytes, err error)
-}
 
 // Config joins the parts. Manager, Images and Audit are required.
 type Config struct {
@@ -58,35 +46,6 @@ func New(cfg Config) (*Service, error) {
 func (s *Service) Run(ctx context.Context, run sandbox.Run, streams sandbox.Streams) (sandbox.Result, error) {
 	s.tidy(ctx, true)
 	return s.cfg.Manager.Run(ctx, run, streams)
-}
-
-// Languages lists the catalogue with the state of its images.
-func (s *Service) Languages(ctx context.Context) ([]api.LanguageInfo, error) {
-	var infos []api.LanguageInfo
-	for _, l := range s.cfg.Images.Languages() {
-		info := api.LanguageInfo{Language: l}
-		img, size, err := s.cfg.Images.Lookup(ctx, l.Image)
-		switch {
-		case err == nil:
-			info.Present, info.ImageID, info.Size = true, img.ID, size
-		case !errors.Is(err, sandbox.NotFound):
-			return nil, err
-		}
-		infos = append(infos, info)
-	}
-	return infos, nil
-}
-
-// LanguageOf tells a file's language by its name.
-func (s *Service) LanguageOf(file string) (string, error) { return s.cfg.Images.LanguageOf(file) }
-
-// EnsureImage makes an image present: a language's by its name, or any other by
-// its reference.
-func (s *Service) EnsureImage(ctx context.Context, name string) (sandbox.Image, error) {
-	if l, err := s.cfg.Images.Language(name); err == nil {
-		name = l.Image
-	}
-	return s.cfg.Images.Ensure(ctx, name)
 }
 
 // Sweep removes what dead processes left behind.

@@ -86,7 +86,7 @@ func (f *fixture) open(ctx context.Context) (err error) {
 	if f.api, err = f.engine.API(ctx); err != nil {
 		return err
 	}
-	if f.images, err = images.New(images.Config{Engine: f.engine, StateDir: f.dir, Progress: os.Stderr}); err != nil {
+	if f.images, err = images.New(images.Config{Engine: f.engine, StateDir: f.dir, Progress: func(p sandbox.Progress) { fmt.Fprintln(os.Stderr, p.Ref, p.Text) }}); err != nil {
 		return err
 	}
 	agent := filepath.Join(f.bin, "caisson-agent")

@@ -85,7 +85,7 @@ func (f *fixture) open(ctx context.Context) (err error) {
 	if f.api, err = engine.API(ctx); err != nil {
 		return err
 	}
-	if f.images, err = images.New(images.Config{Engine: engine, StateDir: filepath.Join(f.dir, "images"), Progress: os.Stderr}); err != nil {
+	if f.images, err = images.New(images.Config{Engine: engine, StateDir: filepath.Join(f.dir, "images"), Progress: func(p sandbox.Progress) { fmt.Fprintln(os.Stderr, p.Ref, p.Text) }}); err != nil {
 		return err
 	}
 	rt, err := docker.New(docker.Config{Engine: engine, Agent: filepath.Join(f.dir, "caisson-agent"), Base: filepath.Join(f.dir, "run")})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/caisson-dev/caisson/api"
 	"github.com/caisson-dev/caisson/cli"
+	dockerfiles "github.com/caisson-dev/caisson/docker"
 	"github.com/caisson-dev/caisson/images"
 	"github.com/caisson-dev/caisson/internal/dockerclient"
 	"github.com/caisson-dev/caisson/manager"
@@ -80,7 +81,12 @@ func (a *app) service(ctx context.Context) (api.Service, error) {
 		return nil, err
 	}
 	a.closers = append(a.closers, engine.Close)
-	store, err := images.New(images.Config{Engine: engine, StateDir: filepath.Join(state, "images"), Progress: a.err})
+	progress := cli.NewProgress(a.err)
+	a.closers = append(a.closers, progress.Close)
+	store, err := images.New(images.Config{
+		Engine: engine, StateDir: filepath.Join(state, "images"), Progress: progress.Show, Dockerfiles: dockerfiles.Languages,
+		LockFile: filepath.Join(state, "images.lock"),
+	})
 	if err != nil {
 		return nil, err
 	}

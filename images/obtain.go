@@ -1,0 +1,199 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/docker/docker/client"
+
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// Way is how an image comes about.
+type Way string
+
+// The ways, in the order in which they are tried.
+const (
+	Pulled    Way = "pull"
+	Built     Way = "build"
+	Assembled Way = "assemble"
+)
+
+// MakeOptions say how [Store.Make] makes an image.
+type MakeOptions struct {
+	// Way is the only one to be tried. "" tries them in their order.
+	Way Way
+	// Again makes it also where it is present.
+	Again bool
+}
+
+// Make makes an image of the catalogue, or pulls any other. It differs from
+// [Store.Ensure] in that a way can be chosen, and that it can make an image
+// again. Its errors are those of [Store.Ensure], and [sandbox.Unsupported] where
+// the image does not come about in this way.
+func (s *Store) Make(ctx context.Context, ref string, opts MakeOptions) (sandbox.Image, error) {
+	api, err := s.cfg.Engine.API(ctx)
+	if err != nil {
+		return sandbox.Image{}, err
+	}
+	img, err := s.obtain(ctx, api, ref, opts.Way, opts.Again)
+	if err == nil {
+		err = s.checkPin(img)
+	}
+	if err != nil {
+		return sandbox.Image{}, err
+	}
+	s.remember(ref, img)
+	return img, nil
+}
+
+// step is one way to an image of a recipe.
+type step struct {
+	way Way
+	ref string // what it makes
+	do  func(ctx context.Context) error
+}
+
+// steps lists the ways to an image, in their order.
+func (s *Store) steps(api *client.Client, rec recipe, known bool, only Way) []step {
+	var list []step
+	add := func(possible bool, way Way, ref string, do func(context.Context) error) {
+		if possible && (only == "" || only == way) {
+			list = append(list, step{way, ref, do})
+		}
+	}
+	if !known {
+		add(!s.cfg.NoPull || only == Pulled, Pulled, rec.Ref, s.fetchStep(api, rec.Ref, rec.Ref, needs))
+		return list
+	}
+	add(rec.Pull != "", Pulled, rec.Ref, s.fetchStep(api, rec.Pull, rec.Ref, used))
+	add(rec.Dockerfile != "", Built, rec.Ref, func(ctx context.Context) error { return s.build(ctx, api, rec) })
+	add(rec.Assembled, Assembled, rec.Ref, func(ctx context.Context) error { return s.assembleNow(ctx, api, rec) })
+	if rec.Offline != "" && !rec.Assembled {
+		other, _ := s.cfg.Catalogue.recipeFor(rec.Offline)
+		add(other.Assembled, Assembled, other.Ref, func(ctx context.Context) error { return s.assembleOther(ctx, api, other) })
+	}
+	return list
+}
+
+func (s *Store) fetchStep(api *client.Client, source, as string, who demand) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := s.fetch(ctx, api, source, as, who)
+		return err
+	}
+}
+
+// obtain makes an image, unless another goroutine or process does so first.
+func (s *Store) obtain(ctx context.Context, api *client.Client, ref string, only Way, again bool) (sandbox.Image, error) {
+	pin, pinned, err := s.pinFor(ref)
+	if err != nil {
+		return sandbox.Image{}, err
+	}
+	unlock, err := lock(ctx, s.path("locks", lockName(ref)))
+	if err != nil {
+		return sandbox.Image{}, err
+	}
+	defer unlock()
+	missing := errNotMade
+	if !again {
+		img, err := s.present(ctx, api, ref)
+		if !errors.Is(err, sandbox.NotFound) {
+			return img, err
+		}
+		missing = err
+	}
+	if pinned && pin.Digest != "" && only != Built && only != Assembled {
+		if _, err := s.fetch(ctx, api, pin.Digest, ref, needs); err != nil {
+			return sandbox.Image{}, err
+		}
+		return s.present(ctx, api, ref)
+	}
+	rec, known := s.cfg.Catalogue.recipeFor(ref)
+	rec.Ref = ref
+	steps := s.steps(api, rec, known, only)
+	if len(steps) == 0 {
+		return sandbox.Image{}, noWay(ref, only, missing)
+	}
+	for i, st := range steps {
+		err = st.do(ctx)
+		if err == nil {
+			found, _ := s.cfg.Catalogue.recipeFor(st.ref)
+			return s.inspect(ctx, api, st.ref, found)
+		}
+		if i+1 == len(steps) || !worthAnotherWay(ctx, err) {
+			break
+		}
+		s.sayInstead(ref, err, steps[i+1])
+	}
+	return sandbox.Image{}, err
+}
+
+// errNotMade is where an image is made again, and no way leads to it.
+var errNotMade error = sandbox.Errorf(sandbox.NotFound, "nothing says how it is made")
+
+func noWay(ref string, only Way, missing error) error {
+	if only != "" {
+		return sandbox.Errorf(sandbox.Unsupported, "image %s does not come about in this way: %s", ref, only).
+			WithHint("leave --from out, or see what the catalogue says of it")
+	}
+	return missing
+}
+
+// worthAnotherWay reports whether an error of one way is no reason to give up:
+// it does not concern the image, the disk or the caller.
+func worthAnotherWay(ctx context.Context, err error) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	switch sandbox.KindOf(err) {
+	case sandbox.Unavailable, sandbox.NotFound, sandbox.TimedOut, sandbox.Internal, sandbox.Unsupported:
+		return true
+	default:
+		return false
+	}
+}
+
+// ways in the words of a remark.
+var wayWords = map[Way]string{Built: "building from its Dockerfile", Assembled: "assembling from Debian packages"}
+
+// sayInstead is one line on what is done instead. That a registry is silent is
+// said when it is found out, and not again.
+func (s *Store) sayInstead(ref string, err error, next step) {
+	if errors.Is(err, errKnownSilent) {
+		return
+	}
+	s.say(ref, "%v: %s instead", err, wayWords[next.way])
+}
+
+// assembleOther assembles a stand-in, which has a lock of its own.
+func (s *Store) assembleOther(ctx context.Context, api *client.Client, rec recipe) error {
+	unlock, err := lock(ctx, s.path("locks", lockName(rec.Ref)))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, err := s.inspect(ctx, api, rec.Ref, rec); !errors.Is(err, sandbox.NotFound) {
+		return err
+	}
+	return s.assembleNow(ctx, api, rec)
+}
+
+// assembleNow assembles the image of a recipe, and says so.
+func (s *Store) assembleNow(ctx context.Context, api *client.Client, rec recipe) error {
+	if err := s.checkEngine(ctx, api); err != nil {
+		return err
+	}
+	if err := s.tool.check(); err != nil {
+		return err
+	}
+	start := s.cfg.Now()
+	s.say(rec.Ref, "assembling from Debian packages, once; this takes half a minute")
+	size, err := s.assemble(ctx, api, rec)
+	if err != nil {
+		s.done(rec.Ref, "")
+		return err
+	}
+	s.done(rec.Ref, "assembled in %s, %s", s.cfg.Now().Sub(start).Round(100*time.Millisecond), size.Human())
+	return nil
+}
