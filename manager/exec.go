@@ -24,6 +24,8 @@ type resolved struct {
 	limits   sandbox.Limits
 	question ExecQuestion
 	stage    []client.StageFile
+	space    *space
+	program  *Program // what the gate puts in its place; nil is as asked for
 }
 
 // resolve turns a run into an argv. Errors: Invalid.
@@ -38,7 +40,11 @@ func resolve(run sandbox.Run, lang sandbox.Language, limits sandbox.Limits, stre
 	if err := checkRun(run); err != nil {
 		return nil, err
 	}
-	q := ExecQuestion{Run: run, Language: lang, Env: slices.Concat(lang.Env, run.Env), Dir: run.Dir, Role: run.Role, Stdin: streams.Stdin != nil}
+	r.space = newSpace(run)
+	q := ExecQuestion{
+		ID: r.id, Run: run, Language: lang, Env: slices.Concat(lang.Env, run.Env), Dir: run.Dir, Role: run.Role, Limits: r.limits,
+		User: "one-shot", Network: run.Network.Or(), Stdin: streams.Stdin, Workspace: r.space,
+	}
 	switch {
 	case len(run.Command) > 0:
 		q.Argv = slices.Concat(run.Command, run.Args)
@@ -80,6 +86,9 @@ func checkRun(run sandbox.Run) error {
 	if run.Role != "" && run.Role != sandbox.RoleUser && run.Role != sandbox.RoleRunner {
 		return sandbox.Errorf(sandbox.Invalid, "unknown role %q", run.Role).WithHint("roles are user and runner")
 	}
+	if err := run.Approve.Check(); err != nil {
+		return err
+	}
 	for _, kv := range run.Env {
 		if k, _, ok := strings.Cut(kv, "="); !ok || k == "" || strings.IndexByte(kv, 0) >= 0 {
 			return sandbox.Errorf(sandbox.Invalid, "%q is not a variable", kv).WithHint("write KEY=VALUE")
@@ -109,16 +118,38 @@ func (s *Sandbox) Exec(ctx context.Context, run sandbox.Run, streams sandbox.Str
 	if err != nil {
 		return sandbox.Result{}, err
 	}
-	decision, err := s.m.judge(ctx, Question{Exec: &r.question})
+	r.space.connect = s.agent
+	r.question.Image = s.imageID
+	decision, err := s.m.judgeExec(ctx, r)
 	if err != nil {
 		return s.m.refused(ctx, r, decision, err)
 	}
 	return s.exec(ctx, r, decision, streams)
 }
 
+// agent returns the agent of the sandbox as it is now.
+func (s *Sandbox) agent(context.Context) (*client.Client, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.live == nil {
+		return nil, sandbox.Errorf(sandbox.Unavailable, "the sandbox is not there")
+	}
+	return s.live.client, nil
+}
+
+// imageID returns the digest of the image that the sandbox was made from.
+func (s *Sandbox) imageID(context.Context) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.live == nil {
+		return "", sandbox.Errorf(sandbox.Unavailable, "the sandbox is not there")
+	}
+	return s.live.plan.Spec.Image.ID, nil
+}
+
 // refused is the Result of a run that never started, once that is written down.
 func (m *Manager) refused(ctx context.Context, r *resolved, d sandbox.Decision, why error) (sandbox.Result, error) {
-	if !errors.Is(why, sandbox.Denied) || d.Verdict.Permits() {
+	if !errors.Is(why, sandbox.Denied) || d.Permits() {
 		return sandbox.Result{}, why
 	}
 	if err := m.recordLate(ctx, sandbox.Change{Events: []sandbox.Event{deniedEvent(r, d, r.run.Session)}}); err != nil {
@@ -147,17 +178,23 @@ func (s *Sandbox) exec(ctx context.Context, r *resolved, d sandbox.Decision, str
 // what it started. broken says that the sandbox must not be used again.
 func (m *Manager) runIn(ctx context.Context, l *live, r *resolved, d sandbox.Decision, streams sandbox.Streams, reap bool) (_ sandbox.Result, broken bool, err error) {
 	if len(r.run.Files) > 0 {
-		if err := l.client.Put(ctx, r.run.Role, r.run.Files); err != nil {
+		if err := l.client.Put(ctx, r.run.Role, r.space.put()); err != nil {
 			return sandbox.Result{}, errors.Is(err, sandbox.Unavailable), err
 		}
 	}
+	ctx, guard, err := m.watch(ctx, l, r)
+	if err != nil {
+		return sandbox.Result{}, false, err
+	}
+	defer guard.stop()
 	if err := m.begin(ctx, l, r, d, false); err != nil {
 		return sandbox.Result{}, false, err
 	}
 	stdout, stderr := newCapture(streams.Stdout, int64(r.limits.Keep)), newCapture(streams.Stderr, int64(r.limits.Keep))
 	cmd := r.command()
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Reap = streams.Stdin, stdout, stderr, reap
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Reap = r.stdin(streams), stdout, stderr, reap
 	out, err := l.client.Run(ctx, cmd)
+	guard.explain(&out)
 	if err != nil {
 		broken = errors.Is(err, sandbox.Unavailable)
 		if broken {
@@ -185,10 +222,22 @@ func (m *Manager) runIn(ctx context.Context, l *live, r *resolved, d sandbox.Dec
 
 // command is what the agent is asked to run.
 func (r *resolved) command() client.Command {
-	return client.Command{
+	c := client.Command{
 		ID: r.id, Argv: r.question.Argv, Env: r.question.Env, Dir: r.question.Dir, Role: r.question.Role, Timeout: r.limits.Timeout,
 		MaxOutput: r.limits.MaxOutput, Stage: r.stage,
 	}
+	if p := r.program; p != nil {
+		c.Argv, c.Env, c.Stage = p.Argv, p.Env, p.Stage
+	}
+	return c
+}
+
+// stdin is what the process reads: the gate may have read it already.
+func (r *resolved) stdin(streams sandbox.Streams) io.Reader {
+	if r.program != nil && r.program.Stdin != nil {
+		return r.program.Stdin
+	}
+	return streams.Stdin
 }
 
 // begin writes down that an exec is about to start.

@@ -2,7 +2,10 @@ package manager
 
 import (
 	"context"
+	"crypto/sha256"
+	"io"
 
+	"github.com/caisson-dev/caisson/agent/client"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -10,43 +13,100 @@ import (
 // Question is what a gate is asked. Exactly one of Exec and Plan is set.
 type Question struct {
 	Exec *ExecQuestion
-	Plan *runtimes.Plan // a sandbox is to be made
+	Plan *PlanQuestion
+}
+
+// PlanQuestion is a sandbox that is to be made.
+type PlanQuestion struct {
+	Plan    *runtimes.Plan
+	Approve sandbox.ApproveMode
+	Ask     sandbox.Asker // of the run that needs it; may be nil
 }
 
 // ExecQuestion is an exec that is to be run, fully resolved: what is judged is
 // what runs.
 type ExecQuestion struct {
+	ID       sandbox.ID
 	Run      sandbox.Run // as it was asked for
 	Language sandbox.Language
 	Argv     []string
-	Env      []string // the run's own, without the sandbox's base
+	Env      []string // the language's, then the run's own, without the sandbox's base
 	Dir      string
 	Role     sandbox.Role
+	Limits   sandbox.Limits
+	// User names whom it runs as: a session's user, or "one-shot" for one that
+	// is made for it.
+	User    string
+	Network sandbox.Network
 	// Stage is the code that the argv's file will hold, where there is one.
 	Stage []byte
-	// Stdin says that standard input will follow, whose bytes nobody knows yet.
-	Stdin bool
+	// Stdin is the standard input, nil without one. Nobody has read of it.
+	Stdin io.Reader
+	// Background says that nobody waits for it: what it starts lives on.
+	Background bool
+	// Workspace is what it will find.
+	Workspace Workspace
+	// Image waits for the digest of the image that it runs in.
+	Image func(ctx context.Context) (string, error)
 }
+
+// Answer is what a gate says.
+type Answer struct {
+	Decision sandbox.Decision
+	// Program stands for what was asked about, with the bytes that were judged.
+	// nil runs it as it was asked for.
+	Program *Program
+}
+
+// Program is what runs once it was judged.
+type Program struct {
+	Argv  []string
+	Env   []string
+	Stage []StageFile
+	// Stdin replaces the standard input.
+	Stdin io.Reader
+	// Watched are files of the workspace that were judged and that are read
+	// again later, by the program itself, with their digests. A run ends once
+	// one of them is another.
+	Watched map[string][sha256.Size]byte
+}
+
+// StageFile is a file that an exec finds at [StagePath], which its user cannot
+// write, and that goes with it.
+type StageFile = client.StageFile
+
+// StagePath is where the staged file name of an exec lies.
+func StagePath(exec sandbox.ID, name string) string { return client.StagePath(exec, name) }
 
 // Gate judges. An error refuses, as does every verdict that does not permit.
 // A gate may take long, since a person may be asked, and obeys ctx. It is
 // called from many goroutines.
-type Gate func(ctx context.Context, q Question) (sandbox.Decision, error)
+type Gate func(ctx context.Context, q Question) (Answer, error)
 
-// Unjudged is the gate that judges nothing and lets everything pass. It stands
-// in for policy until there is one.
-func Unjudged(context.Context, Question) (sandbox.Decision, error) {
-	return sandbox.Decision{Verdict: sandbox.Unjudged, Findings: []sandbox.Finding{}}, nil
+// Unjudged is the gate that judges nothing and lets everything pass. It is for
+// tests and for measuring what a gate costs: archtest holds it there.
+func Unjudged(context.Context, Question) (Answer, error) {
+	return Answer{Decision: sandbox.Decision{Verdict: sandbox.Unjudged, Findings: []sandbox.Finding{}}}, nil
 }
 
 // judge asks the gate and turns a refusal into a [sandbox.DeniedError].
-func (m *Manager) judge(ctx context.Context, q Question) (sandbox.Decision, error) {
-	d, err := m.cfg.Gate(ctx, q)
+func (m *Manager) judge(ctx context.Context, q Question) (sandbox.Decision, *Program, error) {
+	a, err := m.cfg.Gate(ctx, q)
 	if err != nil {
-		return sandbox.Decision{Verdict: sandbox.Deny, Findings: d.Findings}, err
+		a.Decision.Verdict = sandbox.Deny
+		return a.Decision, nil, err
 	}
-	if !d.Verdict.Permits() {
-		return d, &sandbox.DeniedError{Decision: d}
+	if !a.Decision.Permits() {
+		return a.Decision, nil, &sandbox.DeniedError{Decision: a.Decision}
 	}
-	return d, nil
+	return a.Decision, a.Program, nil
+}
+
+// judgeExec asks about an exec. What the gate puts in its place is what runs.
+func (m *Manager) judgeExec(ctx context.Context, r *resolved) (sandbox.Decision, error) {
+	d, p, err := m.judge(ctx, Question{Exec: &r.question})
+	if p != nil && err == nil {
+		r.program = p
+	}
+	return d, err
 }

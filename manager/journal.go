@@ -72,6 +72,21 @@ type startedData struct {
 	Level    string         `json:"level,omitempty"`
 	Rules    []string       `json:"rules,omitempty"`
 	Policy   string         `json:"policy_revision,omitempty"`
+	// Approval names who let it pass where policy asked.
+	Approval sandbox.ID `json:"approval,omitempty"`
+	Approver string     `json:"approver,omitempty"`
+	Refused  string     `json:"refused,omitempty"`
+}
+
+// judged fills in what was decided.
+func (s *startedData) judged(d sandbox.Decision) {
+	s.Verdict, s.Level, s.Policy, s.Refused = string(d.Verdict), d.Level.String(), d.PolicyRevision, d.Refused
+	for _, f := range d.Findings {
+		s.Rules = append(s.Rules, f.ID)
+	}
+	if a := d.Approval; a != nil {
+		s.Approval, s.Approver = a.ID, a.By
+	}
 }
 
 // endedData is what an exec.ended event says.
@@ -91,7 +106,7 @@ type endedData struct {
 // digest names exactly what is run.
 func (q ExecQuestion) digest() string {
 	h := sha256.New()
-	b, _ := json.Marshal([]any{q.Argv, q.Env, q.Dir, q.Role, q.Stage, q.Stdin}) // plain values always encode
+	b, _ := json.Marshal([]any{q.Argv, q.Env, q.Dir, q.Role, q.Stage, q.Stdin != nil}) // plain values always encode
 	h.Write(b)
 	return hex.EncodeToString(h.Sum(nil))
 }
@@ -100,16 +115,14 @@ func (m *Manager) startedEvent(r *resolved, l *live, d sandbox.Decision, session
 	s := startedData{
 		Language: r.question.Language.Name, Command: r.question.digest(), Dir: r.question.Dir, Role: r.question.Role,
 		UID: l.plan.Spec.Identity.UID, Image: l.plan.Spec.Image.ID, Limits: l.plan.Spec.Limits,
-		TimeoutM: r.limits.Timeout.Milliseconds(), Verdict: string(d.Verdict), Level: d.Level.String(), Policy: d.PolicyRevision,
+		TimeoutM: r.limits.Timeout.Milliseconds(),
 	}
+	s.judged(d)
 	if m.cfg.AuditText {
 		s.Text = r.question.Argv
 		if r.question.Stage != nil {
 			s.Text = append(append([]string(nil), s.Text...), string(r.question.Stage))
 		}
-	}
-	for _, f := range d.Findings {
-		s.Rules = append(s.Rules, f.ID)
 	}
 	return sandbox.Event{Kind: sandbox.EventExecStarted, Session: session, Sandbox: l.id(), Exec: r.id, Data: data(s)}
 }
@@ -125,11 +138,9 @@ func endedEvent(id sandbox.ID, l sandbox.ID, session string, exit sandbox.Exit, 
 func deniedEvent(r *resolved, d sandbox.Decision, session string) sandbox.Event {
 	s := startedData{
 		Language: r.question.Language.Name, Command: r.question.digest(), Dir: r.question.Dir, Role: r.question.Role,
-		Limits: r.limits, Verdict: string(d.Verdict), Level: d.Level.String(), Policy: d.PolicyRevision,
+		Limits: r.limits,
 	}
-	for _, f := range d.Findings {
-		s.Rules = append(s.Rules, f.ID)
-	}
+	s.judged(d)
 	return sandbox.Event{Kind: sandbox.EventExecDenied, Session: session, Exec: r.id, Data: data(s)}
 }
 

@@ -116,7 +116,7 @@ func (m *Manager) keepLink(l *link) (*link, error) {
 
 // boxFor returns a session's sandbox of a language, connected. It is made at
 // first use, and anew where the old one has ended; replaced then says so.
-func (m *Manager) boxFor(ctx context.Context, v sandbox.SessionView, lang sandbox.Language) (l *link, replaced bool, err error) {
+func (m *Manager) boxFor(ctx context.Context, v sandbox.SessionView, lang sandbox.Language, who asker) (l *link, replaced bool, err error) {
 	if b := findBox(v, lang.Name); b != nil && b.State != sandbox.StateCreating {
 		l, err := m.connect(ctx, v, *b)
 		if err == nil || !ended(err) {
@@ -146,8 +146,14 @@ func (m *Manager) boxFor(ctx context.Context, v sandbox.SessionView, lang sandbo
 			return nil, false, err
 		}
 	}
-	l, err = m.makeBox(ctx, v, lang, old)
+	l, err = m.makeBox(ctx, v, lang, old, who)
 	return l, old != nil && old.State != sandbox.StateCreating, err
+}
+
+// asker is whom a sandbox that has to be made is asked about with.
+type asker struct {
+	approve sandbox.ApproveMode
+	ask     sandbox.Asker
 }
 
 // errEnded is in the error of a connection to what is not there any more. An
@@ -229,7 +235,7 @@ func (m *Manager) giveUp(ctx context.Context, v sandbox.SessionView, b sandbox.S
 // makeBox makes a sandbox of a session. It is written down before it is made,
 // so that no death in between leaves what nobody knows.
 // The one that it replaces is forgotten once it stands.
-func (m *Manager) makeBox(ctx context.Context, v sandbox.SessionView, lang sandbox.Language, old *sandbox.SandboxRecord) (*link, error) {
+func (m *Manager) makeBox(ctx context.Context, v sandbox.SessionView, lang sandbox.Language, old *sandbox.SandboxRecord, who asker) (*link, error) {
 	ref := lang.Image
 	if v.Image != "" && lang.Name == v.Language {
 		ref = v.Image
@@ -247,7 +253,7 @@ func (m *Manager) makeBox(ctx context.Context, v sandbox.SessionView, lang sandb
 	if err != nil {
 		return nil, err
 	}
-	if _, err := m.judge(ctx, Question{Plan: &plan}); err != nil {
+	if _, _, err := m.judge(ctx, Question{Plan: &PlanQuestion{Plan: &plan, Approve: who.approve, Ask: who.ask}}); err != nil {
 		return nil, err
 	}
 	secret := make([]byte, 32)

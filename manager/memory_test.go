@@ -102,25 +102,25 @@ func TestGateRefuses(t *testing.T) {
 	t.Parallel()
 	failed := errors.New("the gate is out of order")
 	for name, gate := range map[string]manager.Gate{
-		"denies the exec": func(_ context.Context, q manager.Question) (sandbox.Decision, error) {
+		"denies the exec": func(_ context.Context, q manager.Question) (manager.Answer, error) {
 			if q.Exec != nil {
-				return sandbox.Decision{Verdict: sandbox.Deny, Level: sandbox.High, Findings: []sandbox.Finding{{ID: "X-1"}}}, nil
+				return manager.Answer{Decision: sandbox.Decision{Verdict: sandbox.Deny, Level: sandbox.High, Findings: []sandbox.Finding{{ID: "X-1"}}}}, nil
 			}
 			return manager.Unjudged(t.Context(), q)
 		},
-		"denies the sandbox": func(_ context.Context, q manager.Question) (sandbox.Decision, error) {
+		"denies the sandbox": func(_ context.Context, q manager.Question) (manager.Answer, error) {
 			if q.Plan != nil {
-				return sandbox.Decision{Verdict: sandbox.Deny}, nil
+				return manager.Answer{Decision: sandbox.Decision{Verdict: sandbox.Deny}}, nil
 			}
 			return manager.Unjudged(t.Context(), q)
 		},
-		"asks": func(context.Context, manager.Question) (sandbox.Decision, error) {
-			return sandbox.Decision{Verdict: sandbox.Ask}, nil
+		"asks": func(context.Context, manager.Question) (manager.Answer, error) {
+			return manager.Answer{Decision: sandbox.Decision{Verdict: sandbox.Ask}}, nil
 		},
-		"says nothing": func(context.Context, manager.Question) (sandbox.Decision, error) { return sandbox.Decision{}, nil },
-		"fails": func(_ context.Context, q manager.Question) (sandbox.Decision, error) {
+		"says nothing": func(context.Context, manager.Question) (manager.Answer, error) { return manager.Answer{Decision: sandbox.Decision{}}, nil },
+		"fails": func(_ context.Context, q manager.Question) (manager.Answer, error) {
 			if q.Exec != nil {
-				return sandbox.Decision{Verdict: sandbox.Allow}, failed
+				return manager.Answer{Decision: sandbox.Decision{Verdict: sandbox.Allow}}, failed
 			}
 			return manager.Unjudged(t.Context(), q)
 		},
@@ -155,7 +155,7 @@ func TestGateOverlapsCreation(t *testing.T) {
 	t.Parallel()
 	judging, making := make(chan struct{}), make(chan struct{})
 	m, _ := light(t, func(c *manager.Config, rt *runtimetest.Memory) {
-		c.Gate = func(ctx context.Context, q manager.Question) (sandbox.Decision, error) {
+		c.Gate = func(ctx context.Context, q manager.Question) (manager.Answer, error) {
 			if q.Exec != nil {
 				close(judging)
 				await(t, making)
@@ -174,12 +174,12 @@ func TestGateOverlapsCreation(t *testing.T) {
 
 	full := sandbox.Errorf(sandbox.Exhausted, "no room")
 	m, rt := light(t, func(c *manager.Config, rt *runtimetest.Memory) {
-		c.Gate = func(ctx context.Context, q manager.Question) (sandbox.Decision, error) {
+		c.Gate = func(ctx context.Context, q manager.Question) (manager.Answer, error) {
 			if q.Exec == nil {
 				return manager.Unjudged(ctx, q)
 			}
 			<-ctx.Done() // a person who would have been asked for nothing
-			return sandbox.Decision{}, ctx.Err()
+			return manager.Answer{Decision: sandbox.Decision{}}, ctx.Err()
 		}
 		rt.OnCreate = func(context.Context, runtimes.Plan) error { return full }
 	})
@@ -191,9 +191,9 @@ func TestGateOverlapsCreation(t *testing.T) {
 	}
 
 	m, _ = light(t, func(c *manager.Config, rt *runtimetest.Memory) {
-		c.Gate = func(ctx context.Context, q manager.Question) (sandbox.Decision, error) {
+		c.Gate = func(ctx context.Context, q manager.Question) (manager.Answer, error) {
 			if q.Exec != nil {
-				return sandbox.Decision{Verdict: sandbox.Deny}, nil
+				return manager.Answer{Decision: sandbox.Decision{Verdict: sandbox.Deny}}, nil
 			}
 			return manager.Unjudged(ctx, q)
 		}

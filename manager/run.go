@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/caisson-dev/caisson/agent/client"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -32,6 +33,7 @@ func (m *Manager) Run(ctx context.Context, run sandbox.Run, streams sandbox.Stre
 	if err != nil {
 		return sandbox.Result{}, err
 	}
+	s.approve, s.ask = run.Approve, run.Ask
 	if err := m.track(s); err != nil {
 		return sandbox.Result{}, err
 	}
@@ -48,15 +50,39 @@ func (m *Manager) Run(ctx context.Context, run sandbox.Run, streams sandbox.Stre
 func (s *Sandbox) judgeAndStart(ctx context.Context, r *resolved) (sandbox.Decision, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	started := make(chan error, 1)
+	started, ready := make(chan error, 1), make(chan struct{})
 	go func() {
 		err := s.start(ctx)
 		if err != nil {
 			cancel(err)
 		}
 		started <- err
+		close(ready)
 	}()
-	decision, judged := s.m.judge(ctx, Question{Exec: &r.question})
+	wait := func(ctx context.Context) error {
+		select {
+		case <-ready:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	r.question.Image = func(ctx context.Context) (string, error) {
+		if err := wait(ctx); err != nil {
+			return "", err
+		}
+		return s.imageID(ctx)
+	}
+	if w := s.opts.Workspace; w.Source != "" {
+		// It is not new: what is there is looked at.
+		r.space.connect = func(ctx context.Context) (*client.Client, error) {
+			if err := wait(ctx); err != nil {
+				return nil, err
+			}
+			return s.agent(ctx)
+		}
+	}
+	decision, judged := s.m.judgeExec(ctx, r)
 	if judged != nil {
 		cancel(judged)
 		<-started

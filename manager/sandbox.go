@@ -35,6 +35,8 @@ type Sandbox struct {
 	opts     OpenOptions
 	language sandbox.Language // zero without one
 	image    string           // reference
+	approve  sandbox.ApproveMode
+	ask      sandbox.Asker // who is asked about the sandbox itself; may be nil
 
 	mu       sync.Mutex
 	state    sandbox.State
@@ -159,7 +161,7 @@ func (s *Sandbox) create(ctx context.Context) (*live, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.m.judge(ctx, Question{Plan: &plan}); err != nil {
+	if _, _, err := s.m.judge(ctx, Question{Plan: &PlanQuestion{Plan: &plan, Approve: s.approve, Ask: s.ask}}); err != nil {
 		return nil, err
 	}
 	inst, err := cfg.Runtime.Create(ctx, id, plan)

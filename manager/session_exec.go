@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"io"
+	"strconv"
 
 	"github.com/caisson-dev/caisson/agent/client"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -45,35 +46,72 @@ func (m *Manager) resolveIn(ctx context.Context, session string, run sandbox.Run
 	}
 	limits := v.Limits
 	limits.Timeout, limits.Keep, limits.MaxOutput = run.Limits.Timeout, run.Limits.Keep, run.Limits.MaxOutput
-	r, err = resolve(run, lang, limits, streams)
-	return v, lang, r, err
+	if r, err = resolve(run, lang, limits, streams); err != nil {
+		return v, lang, nil, err
+	}
+	r.question.User, r.question.Network = strconv.Itoa(v.Identity.UID)+" of session "+string(v.ID), v.Network.Or()
+	return v, lang, r, nil
 }
 
 // judgeAndConnect asks the gate while the sandbox is made ready.
 func (m *Manager) judgeAndConnect(ctx context.Context, v sandbox.SessionView, lang sandbox.Language, r *resolved) (*link, bool, sandbox.Decision, error) {
-	type made struct {
-		l        *link
-		replaced bool
-		err      error
-	}
 	if b := findBox(v, lang.Name); b != nil && b.State == sandbox.StateReady {
 		if l := m.cached(b.ID); l != nil {
 			// Nothing to get ready: no goroutine to pay for.
-			d, err := m.judge(ctx, Question{Exec: &r.question})
+			r.space.connect = func(context.Context) (*client.Client, error) { return l.client, nil }
+			r.question.Image = func(context.Context) (string, error) { return l.record.Image, nil }
+			d, err := m.judgeExec(ctx, r)
 			return l, false, d, err
 		}
 	}
-	ready := make(chan made, 1)
-	go func() {
-		l, replaced, err := m.boxFor(ctx, v, lang)
-		ready <- made{l, replaced, err}
-	}()
-	d, err := m.judge(ctx, Question{Exec: &r.question})
-	got := <-ready // also after a refusal: what is being made is the session's
+	box := m.beginBox(ctx, v, lang, asker{r.run.Approve, r.run.Ask})
+	r.space.connect = func(ctx context.Context) (*client.Client, error) {
+		l, err := box.wait(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return l.client, nil
+	}
+	r.question.Image = func(ctx context.Context) (string, error) {
+		l, err := box.wait(ctx)
+		if err != nil {
+			return "", err
+		}
+		return l.record.Image, nil
+	}
+	d, err := m.judgeExec(ctx, r)
+	<-box.ready // also after a refusal: what is being made is the session's
 	if err != nil {
 		return nil, false, d, err
 	}
-	return got.l, got.replaced, d, got.err
+	return box.l, box.replaced, d, box.err
+}
+
+// pendingBox is a sandbox that is being connected to, or made. Its other fields
+// may be read once ready is closed.
+type pendingBox struct {
+	ready    chan struct{}
+	l        *link
+	replaced bool
+	err      error
+}
+
+func (m *Manager) beginBox(ctx context.Context, v sandbox.SessionView, lang sandbox.Language, who asker) *pendingBox {
+	b := &pendingBox{ready: make(chan struct{})}
+	go func() {
+		defer close(b.ready)
+		b.l, b.replaced, b.err = m.boxFor(ctx, v, lang, who)
+	}()
+	return b
+}
+
+func (b *pendingBox) wait(ctx context.Context) (*link, error) {
+	select {
+	case <-b.ready:
+		return b.l, b.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // StartIn starts a background exec in a session and returns once it runs. Its
@@ -84,19 +122,22 @@ func (m *Manager) StartIn(ctx context.Context, session string, run sandbox.Run) 
 	if err != nil {
 		return sandbox.ExecRecord{}, err
 	}
-	r.limits.Timeout = run.Timeout
+	r.limits.Timeout, r.question.Background = run.Timeout, true
 	l, _, d, err := m.judgeAndConnect(ctx, v, lang, r)
 	if err != nil {
 		_, err = m.refused(ctx, r, d, err)
 		return sandbox.ExecRecord{}, err
 	}
 	if len(run.Files) > 0 {
-		if err := l.client.Put(ctx, run.Role, run.Files); err != nil {
+		if err := l.client.Put(ctx, run.Role, r.space.put()); err != nil {
 			return sandbox.ExecRecord{}, err
 		}
 	}
 	if err := m.begin(ctx, &l.live, r, d, true); err != nil {
 		return sandbox.ExecRecord{}, err
+	}
+	if err := m.verify(ctx, &l.live, r); err != nil {
+		return sandbox.ExecRecord{}, joinErr(err, m.neverBegan(ctx, &l.live, r, err))
 	}
 	cmd := r.command()
 	cmd.MaxOutput = 0 // what is kept is bounded, what passes is not

@@ -41,7 +41,7 @@ func (m *Manager) Files(ctx context.Context, session string) (*Files, error) {
 			return nil, err
 		}
 	}
-	l, _, err := m.boxFor(ctx, v, lang)
+	l, _, err := m.boxFor(ctx, v, lang, asker{})
 	if err != nil {
 		return nil, err
 	}

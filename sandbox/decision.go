@@ -108,6 +108,17 @@ type Decision struct {
 	// PolicyRevision names the rule set and data that decided. It changes
 	// whenever a rule or a datum does.
 	PolicyRevision string `json:"policy_revision,omitempty"`
+	// Approval says who approved what the verdict [Ask] asks about. nil: nobody.
+	Approval *ApprovedBy `json:"approval,omitempty"`
+	// Refused says why a run that was asked about may not start: nobody to ask,
+	// a person's no, no answer in time.
+	Refused string `json:"refused,omitempty"`
+}
+
+// Permits reports whether the run may start: by its verdict, or because what
+// that asks about was approved.
+func (d Decision) Permits() bool {
+	return d.Verdict.Permits() || d.Verdict == Ask && d.Approval != nil
 }
 
 // Finding is one thing that a rule has to say about a run.

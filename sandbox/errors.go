@@ -134,7 +134,11 @@ func (e *DeniedError) Error() string {
 		return fmt.Sprintf("refused: verdict %s", e.Decision.Verdict)
 	}
 	f := e.Decision.Findings[0]
-	return fmt.Sprintf("refused: verdict %s by rule %s: %s", e.Decision.Verdict, f.ID, f.Message)
+	text := fmt.Sprintf("refused: verdict %s by rule %s: %s", e.Decision.Verdict, f.ID, f.Message)
+	if e.Decision.Refused != "" {
+		text += "; " + e.Decision.Refused
+	}
+	return text
 }
 
 // Is reports whether target is [Denied].

@@ -102,7 +102,17 @@ type Change struct {
 	DeleteSandboxes []ID
 	PutExecs        []ExecRecord
 	DeleteExecs     []ID
-	Events          []Event
+	// AskApproval remembers a question. MoveApproval changes its state: Conflict
+	// where it is not From any more, so that of two answers the first wins.
+	AskApproval  *Approval
+	MoveApproval *ApprovalMove
+	Events       []Event
+}
+
+// ApprovalMove takes an approval from one state to another.
+type ApprovalMove struct {
+	From ApprovalState
+	To   Approval // as it is to be kept
 }
 
 // SessionView is a session with what belongs to it.

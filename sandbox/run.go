@@ -28,6 +28,10 @@ type Run struct {
 	OCIRuntime string `json:"oci_runtime,omitempty"`
 	// Keep leaves the sandbox in place when the run has failed, for a look.
 	Keep bool `json:"keep,omitempty"`
+	// Approve says what becomes of it where policy asks; Ask, where not nil, is
+	// asked then.
+	Approve ApproveMode `json:"approve,omitempty"`
+	Ask     Asker       `json:"-"`
 }
 
 // Streams are an exec's standard streams, as in os/exec: a nil Stdin is empty,

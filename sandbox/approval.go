@@ -1,0 +1,140 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// ApproveMode says what becomes of a run that policy asks about.
+type ApproveMode string
+
+// The modes. What policy denies stays denied in each of them.
+const (
+	// ApproveDefault asks whom there is to ask: the run's own [Asker], or an
+	// approver that is configured. Where there is neither, it refuses at once.
+	ApproveDefault ApproveMode = ""
+	// ApproveNever refuses at once.
+	ApproveNever ApproveMode = "never"
+	// ApproveAlways approves everything that is asked about.
+	ApproveAlways ApproveMode = "always"
+	// ApproveAsk waits for an answer, from whomever and whichever process.
+	ApproveAsk ApproveMode = "ask"
+)
+
+// Check reports a mode that is not known, as an [Invalid] error.
+func (m ApproveMode) Check() error {
+	switch m {
+	case ApproveDefault, ApproveNever, ApproveAlways, ApproveAsk:
+		return nil
+	}
+	return Errorf(Invalid, "unknown way to approve %q", string(m)).WithHint("--approve takes ask, never or always")
+}
+
+// ApprovalState is where a question stands.
+//
+//	pending → approved → used
+//	        → denied
+//	        → expired            nobody answered in time: it counts as denied
+//	        → withdrawn          who asked has given up
+//
+// An approval that is for always stays approved.
+type ApprovalState string
+
+// The states.
+const (
+	ApprovalPending   ApprovalState = "pending"
+	ApprovalApproved  ApprovalState = "approved"
+	ApprovalDenied    ApprovalState = "denied"
+	ApprovalExpired   ApprovalState = "expired"
+	ApprovalWithdrawn ApprovalState = "withdrawn"
+	ApprovalUsed      ApprovalState = "used"
+)
+
+// Approval is a question to a person, or to a program in their place, and what
+// became of it.
+type Approval struct {
+	ID ID `json:"id"`
+	// Digest names exactly what is asked about: an answer holds for it alone.
+	Digest   string           `json:"digest"`
+	State    ApprovalState    `json:"state"`
+	Asked    time.Time        `json:"asked"`
+	Expires  time.Time        `json:"expires"` // of the question, while it is pending
+	Actor    string           `json:"actor"`   // who asks
+	Session  string           `json:"session,omitempty"`
+	Exec     ID               `json:"exec,omitempty"`
+	Question ApprovalQuestion `json:"question"`
+	Decision Decision         `json:"decision"` // that asks: findings with line and mend
+
+	Answered time.Time `json:"answered,omitzero"`
+	By       string    `json:"by,omitempty"`  // who answered
+	Via      string    `json:"via,omitempty"` // terminal, command, webhook, api, always
+	Note     string    `json:"note,omitempty"`
+	// Always lets the same digest pass again; otherwise it passes once.
+	Always bool      `json:"always,omitempty"`
+	Used   time.Time `json:"used,omitzero"` // last
+}
+
+// ApprovalQuestion is what is to be run or made, whole: nothing in it is
+// shortened. It is text of a stranger's, to be escaped before it is shown.
+type ApprovalQuestion struct {
+	Kind     string          `json:"kind"` // "exec" or "sandbox"
+	Language string          `json:"language,omitempty"`
+	Command  []string        `json:"command,omitempty"` // argv, as it was asked for
+	Dir      string          `json:"dir,omitempty"`
+	Env      []string        `json:"env,omitempty"`
+	Role     Role            `json:"role,omitempty"`
+	User     string          `json:"user,omitempty"`
+	Image    string          `json:"image,omitempty"`
+	Network  Network         `json:"network,omitempty"`
+	Limits   Limits          `json:"limits,omitzero"`
+	Timeout  int64           `json:"timeout_ms,omitempty"`
+	Stdin    string          `json:"stdin,omitempty"` // "none", "data", or the digest of a program
+	Policy   string          `json:"policy_revision,omitempty"`
+	Texts    []ApprovalText  `json:"texts,omitempty"`
+	Plan     json.RawMessage `json:"plan,omitempty"` // of a sandbox, in the engine's terms
+	// InPlace says that the interpreter reads a text itself, later.
+	Background bool `json:"background,omitempty"`
+}
+
+// ApprovalText is one text that would run.
+type ApprovalText struct {
+	Name     string `json:"name"` // "" is the run's own code
+	Language string `json:"language,omitempty"`
+	SHA256   string `json:"sha256"`
+	Size     int    `json:"size"`
+	Text     string `json:"text,omitempty"` // "" where it is no text
+	// Missing says that it could not be read.
+	Missing bool `json:"missing,omitempty"`
+}
+
+// ApprovalAnswer is one answer to a question.
+type ApprovalAnswer struct {
+	ID      ID     `json:"id"`
+	Approve bool   `json:"approve"`
+	Always  bool   `json:"always,omitempty"` // for this digest, from now on
+	By      string `json:"by,omitempty"`
+	Via     string `json:"via,omitempty"`
+	Note    string `json:"note,omitempty"`
+}
+
+// ApprovedBy says who let a run pass that policy asks about.
+type ApprovedBy struct {
+	ID     ID     `json:"id"`
+	By     string `json:"by"`
+	Via    string `json:"via"`
+	Always bool   `json:"always,omitempty"`
+	Digest string `json:"digest"`
+}
+
+// Asker asks a person about a run, in person, while the run waits. It returns
+// once there is an answer, or with an error once ctx is done: then somebody
+// else has answered, or nobody will.
+type Asker func(ctx context.Context, a Approval) (ApprovalAnswer, error)
+
+// ApprovalFilter selects approvals. The zero value selects all of them.
+type ApprovalFilter struct {
+	Digest string
+	States []ApprovalState
+	Limit  int // 0 is no limit; the newest first
+}
