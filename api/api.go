@@ -15,6 +15,7 @@ import (
 type Service interface {
 	Sessions
 	Audit
+	Approvals
 	Doctor
 	Images
 	// Run runs one exec in a sandbox of its own. A program that ran and failed

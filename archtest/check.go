@@ -132,6 +132,7 @@ func (f *file) check() {
 	}
 	f.checkSize()
 	if !f.test {
+		f.checkGate()
 		f.checkDocs()
 	}
 }
@@ -190,4 +191,20 @@ func (f *file) checkSize() {
 			f.fault(fn.Pos(), "%s has %d lines, at most %d", fn.Name.Name, lines, MaxFunc)
 		}
 	}
+}
+
+// checkGate finds uses of the gate that judges nothing: it is for tests, and for
+// measuring what a gate costs.
+func (f *file) checkGate() {
+	if f.pkg == "manager" || belowAny(f.pkg, []string{"bench", "internal/enginetest"}) {
+		return
+	}
+	ast.Inspect(f.ast, func(n ast.Node) bool {
+		if sel, is := n.(*ast.SelectorExpr); is && sel.Sel.Name == "Unjudged" {
+			if pkg, is := sel.X.(*ast.Ident); is && pkg.Name == "manager" {
+				f.fault(sel.Pos(), "manager.Unjudged is for tests and benchmarks alone")
+			}
+		}
+		return true
+	})
 }

@@ -38,6 +38,7 @@ var Table = map[string][]string{
 	"policy/facts/javascript": {"policy/facts"},
 	"policy/tables":           {"sandbox", "policy/facts"},
 	"policy/scanner":          {"sandbox", "policy/facts"},
+	"policy/approval":         {"sandbox"},
 	"policies":                {},
 
 	"monitor":      {"sandbox"},
@@ -51,10 +52,11 @@ var Table = map[string][]string{
 	"service": {
 		"sandbox", "api", "manager", "policy", "bridge", "monitor", "images", "testloop", "tools", "store", "runtimes",
 	},
-	"api": {"sandbox"},
-	"mcp": {"sandbox", "api"},
-	"web": {"sandbox", "api"},
-	"cli": {"sandbox", "api", "cli/policycmd"},
+	"service/gate": {"sandbox", "manager", "policy"},
+	"api":          {"sandbox"},
+	"mcp":          {"sandbox", "api"},
+	"web":          {"sandbox", "api"},
+	"cli":          {"sandbox", "api", "cli/policycmd"},
 
 	"cli/policycmd": {"sandbox"},
 

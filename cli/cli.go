@@ -63,6 +63,7 @@ func Main(ctx context.Context, cfg Config, args []string) int {
 		return 0
 	}
 	printError(cfg.IO.Err, err)
+	printFindings(cfg.IO.Err, err)
 	return codeOfError(err)
 }
 
@@ -83,7 +84,7 @@ func newRoot(cfg Config) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError(err) })
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags(), cfg.Getenv) }
 	root.AddCommand(newRun(cfg), newSession(cfg), newExec(cfg), newPS(cfg), newLogs(cfg), newKill(cfg), newFiles(cfg),
-		newAudit(cfg), policycmd.NewCmd(policycmd.Streams(cfg.IO), cfg.Policy), newImages(cfg), newGC(cfg), newDoctor(cfg), newVersion(cfg))
+		newApprovals(cfg), newAudit(cfg), policycmd.NewCmd(policycmd.Streams(cfg.IO), cfg.Policy), newImages(cfg), newGC(cfg), newDoctor(cfg), newVersion(cfg))
 	wrapArgs(root)
 	return root
 }

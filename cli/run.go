@@ -77,6 +77,7 @@ func (o *runOptions) execFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.run.Timeout, "timeout", d.Timeout, "end the program after this long")
 	f.Var(&l.MaxOutput, "max-output", "end the program when a stream passes this")
 	f.Var(&l.Keep, "keep-output", "bytes of each stream to keep in the result: head and tail")
+	f.Var((*approveFlag)(&o.run.Approve), "approve", "what becomes of what policy asks about: `ask` and wait, never, or always (default ask on a terminal, else never)")
 	f.BoolVar(&o.json, "json", false, "print one JSON object instead of the program's output")
 	f.BoolVar(&o.summary, "summary", false, "print exit code, time, memory and processes at the end")
 }
@@ -122,6 +123,11 @@ func (o *runOptions) execute(ctx context.Context, cfg Config, args []string, das
 		return err
 	}
 	defer closeStdin()
+	if o.run.Approve != sandbox.ApproveNever && o.run.Approve != sandbox.ApproveAlways {
+		var closeTerminal func()
+		o.run.Ask, closeTerminal = askOnTerminal(cfg)
+		defer closeTerminal()
+	}
 	start := time.Now()
 	if o.detach {
 		return o.start(ctx, cfg, svc)

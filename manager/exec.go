@@ -149,7 +149,7 @@ func (s *Sandbox) imageID(context.Context) (string, error) {
 
 // refused is the Result of a run that never started, once that is written down.
 func (m *Manager) refused(ctx context.Context, r *resolved, d sandbox.Decision, why error) (sandbox.Result, error) {
-	if !errors.Is(why, sandbox.Denied) || d.Permits() {
+	if _, ok := errors.AsType[*sandbox.DeniedError](why); !ok {
 		return sandbox.Result{}, why
 	}
 	if err := m.recordLate(ctx, sandbox.Change{Events: []sandbox.Event{deniedEvent(r, d, r.run.Session)}}); err != nil {

@@ -117,7 +117,9 @@ func TestGateRefuses(t *testing.T) {
 		"asks": func(context.Context, manager.Question) (manager.Answer, error) {
 			return manager.Answer{Decision: sandbox.Decision{Verdict: sandbox.Ask}}, nil
 		},
-		"says nothing": func(context.Context, manager.Question) (manager.Answer, error) { return manager.Answer{Decision: sandbox.Decision{}}, nil },
+		"says nothing": func(context.Context, manager.Question) (manager.Answer, error) {
+			return manager.Answer{Decision: sandbox.Decision{}}, nil
+		},
 		"fails": func(_ context.Context, q manager.Question) (manager.Answer, error) {
 			if q.Exec != nil {
 				return manager.Answer{Decision: sandbox.Decision{Verdict: sandbox.Allow}}, failed

@@ -170,6 +170,7 @@ func (p *place) caisson(ctx context.Context, t testing.TB, args ...string) *exec
 	t.Helper()
 	cmd := exec.CommandContext(ctx, enginetest.Command(t), args...)
 	cmd.Env = append(os.Environ(), "CAISSON_STATE_DIR="+p.dir, "CAISSON_RUNTIME_DIR="+p.kit.Base, "CAISSON_AGENT="+p.kit.Agent,
+		"CAISSON_SCAN="+enginetest.Scanner(t),
 		"DOCKER_HOST="+p.kit.Engine.Host())
 	return cmd
 }

@@ -18,6 +18,7 @@ type cacheKey struct {
 
 type cached struct {
 	decision sandbox.Decision
+	refs     []Ref
 	until    time.Time // zero: as long as the revision
 }
 
@@ -31,19 +32,19 @@ type cache struct {
 
 func newCache(size int) *cache { return &cache{size: size, m: map[cacheKey]cached{}} }
 
-func (c *cache) get(k cacheKey, now time.Time) (sandbox.Decision, bool) {
+func (c *cache) get(k cacheKey, now time.Time) (sandbox.Decision, []Ref, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, ok := c.m[k]
 	if !ok || !e.until.IsZero() && !now.Before(e.until) {
-		return sandbox.Decision{}, false
+		return sandbox.Decision{}, nil, false
 	}
 	d := e.decision
 	d.Findings = slices.Clone(d.Findings)
-	return d, true
+	return d, slices.Clone(e.refs), true
 }
 
-func (c *cache) put(k cacheKey, d sandbox.Decision, until time.Time) {
+func (c *cache) put(k cacheKey, d sandbox.Decision, refs []Ref, until time.Time) {
 	if c.size <= 0 {
 		return
 	}
@@ -56,5 +57,5 @@ func (c *cache) put(k cacheKey, d sandbox.Decision, until time.Time) {
 		}
 	}
 	d.Findings = slices.Clone(d.Findings)
-	c.m[k] = cached{decision: d, until: until}
+	c.m[k] = cached{decision: d, refs: slices.Clone(refs), until: until}
 }

@@ -68,18 +68,25 @@ func (p *Policy) Rules() []Rule {
 // Judge scans a text and decides. It always has an answer: what goes wrong on
 // the way makes that stricter, never milder.
 func (p *Policy) Judge(ctx context.Context, r Request) sandbox.Decision {
+	d, _ := p.Examine(ctx, r)
+	return d
+}
+
+// Examine is [Policy.Judge] that also says what the text loads and starts, as
+// far as its facts tell. Both are kept for the same text and rules.
+func (p *Policy) Examine(ctx context.Context, r Request) (sandbox.Decision, []Ref) {
 	if p == nil || p.snap.Load() == nil {
-		return refusal("", "no policy is loaded")
+		return refusal("", "no policy is loaded"), nil
 	}
 	s := p.snap.Load()
 	if p.c.Scanner == nil {
-		return refusal(s.revision, "no scanner is configured")
+		return refusal(s.revision, "no scanner is configured"), nil
 	}
 	sum := sha256.Sum256(r.Code)
 	key := cacheKey{revision: s.revision, lang: facts.ParseLang(r.Language), digest: sum, file: r.File}
 	if len(r.Context) == 0 {
-		if d, ok := p.cache.get(key, p.c.Now()); ok {
-			return d
+		if d, refs, ok := p.cache.get(key, p.c.Now()); ok {
+			return d, refs
 		}
 	}
 	scanCtx, cancel := context.WithTimeout(ctx, p.c.ScanTimeout)
@@ -93,10 +100,11 @@ func (p *Policy) Judge(ctx context.Context, r Request) sandbox.Decision {
 		doc = opaqueDocument(r, hex.EncodeToString(sum[:]), sandbox.Errorf(sandbox.Internal, "the scanner answered for another text"))
 	}
 	d, sure := s.decide(ctx, p.c, doc, r)
+	refs := refsOf(doc)
 	if sure && !failed && len(r.Context) == 0 {
-		p.cache.put(key, d, s.nextExpiry(p.c.Now()))
+		p.cache.put(key, d, refs, s.nextExpiry(p.c.Now()))
 	}
-	return d
+	return d, refs
 }
 
 // Decide judges facts that are there already.
@@ -172,4 +180,10 @@ func (s *snapshot) nextExpiry(now time.Time) time.Time {
 		}
 	}
 	return next
+}
+
+// DecideContext decides about something that is no text: the rules see it as
+// input.ctx.
+func (p *Policy) DecideContext(ctx context.Context, about map[string]any) sandbox.Decision {
+	return p.Decide(ctx, &facts.Document{}, Request{Context: about})
 }

@@ -144,3 +144,16 @@ type Finding struct {
 	// ["sudo", "sh -c"]. Empty for code that stands in the source as such.
 	Via []string `json:"via,omitempty"`
 }
+
+// place says where in the program a finding is.
+func (f Finding) place() string {
+	switch {
+	case f.Line > 0 && f.File != "":
+		return fmt.Sprintf(" at %s:%d", f.File, f.Line)
+	case f.Line > 0:
+		return fmt.Sprintf(" at line %d", f.Line)
+	case f.File != "":
+		return " in " + f.File
+	}
+	return ""
+}

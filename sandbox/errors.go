@@ -108,6 +108,9 @@ func KindOf(err error) Kind {
 
 // HintOf returns the first hint in err's chain, or "".
 func HintOf(err error) string {
+	if d, ok := errors.AsType[*DeniedError](err); ok {
+		return d.Hint()
+	}
 	for err != nil {
 		e, ok := errors.AsType[*Error](err)
 		if !ok {
@@ -134,11 +137,19 @@ func (e *DeniedError) Error() string {
 		return fmt.Sprintf("refused: verdict %s", e.Decision.Verdict)
 	}
 	f := e.Decision.Findings[0]
-	text := fmt.Sprintf("refused: verdict %s by rule %s: %s", e.Decision.Verdict, f.ID, f.Message)
+	text := fmt.Sprintf("refused: verdict %s by rule %s%s: %s", e.Decision.Verdict, f.ID, f.place(), f.Message)
 	if e.Decision.Refused != "" {
 		text += "; " + e.Decision.Refused
 	}
 	return text
+}
+
+// Hint is what to do next.
+func (e *DeniedError) Hint() string {
+	if len(e.Decision.Findings) == 0 {
+		return ""
+	}
+	return e.Decision.Findings[0].Remediation
 }
 
 // Is reports whether target is [Denied].

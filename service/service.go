@@ -12,13 +12,16 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// Config joins the parts. Manager, Images and Audit are required.
+// Config joins the parts. Manager, Images, Audit, Desk and Check are required.
 type Config struct {
 	Manager *manager.Manager
 	Images  Images
 	Audit   Log
-	Doctor  Doctor       // nil: nobody can be asked
-	Log     *slog.Logger // nil discards
+	Desk    Desk
+	// Check judges a text without running it.
+	Check  func(ctx context.Context, language string, code []byte, file string) (sandbox.Decision, error)
+	Doctor Doctor       // nil: nobody can be asked
+	Log    *slog.Logger // nil discards
 }
 
 // Service is caisson in this process. Its owner closes it.
@@ -32,8 +35,8 @@ var _ api.Service = (*Service)(nil)
 
 // New checks a Config and starts nothing. Errors: Invalid.
 func New(cfg Config) (*Service, error) {
-	if cfg.Manager == nil || cfg.Images == nil || cfg.Audit == nil {
-		return nil, sandbox.Errorf(sandbox.Invalid, "service: manager, images and audit are required")
+	if cfg.Manager == nil || cfg.Images == nil || cfg.Audit == nil || cfg.Desk == nil || cfg.Check == nil {
+		return nil, sandbox.Errorf(sandbox.Invalid, "service: manager, images, audit, desk and check are required")
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)

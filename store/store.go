@@ -33,6 +33,10 @@ type Store interface {
 	// Events returns events in the order of their Seq. It holds nothing open
 	// between two of them, so that a reader may take its time.
 	Events(ctx context.Context, f sandbox.EventFilter) iter.Seq2[sandbox.Event, error]
+	// Approval returns one question. Errors: NotFound.
+	Approval(ctx context.Context, id sandbox.ID) (sandbox.Approval, error)
+	// Approvals returns the questions that a filter selects, the newest first.
+	Approvals(ctx context.Context, f sandbox.ApprovalFilter) ([]sandbox.Approval, error)
 	// Verify checks the chain of events.
 	Verify(ctx context.Context) (sandbox.AuditReport, error)
 	// Prune drops the oldest events beyond what is to be kept, and returns how

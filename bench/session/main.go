@@ -69,10 +69,12 @@ func (f *fixture) open(ctx context.Context) (err error) {
 		return err
 	}
 	f.closers = append(f.closers, func() error { return os.RemoveAll(f.dir) })
-	for _, name := range []string{"caisson", "caisson-agent"} {
+	for _, name := range []string{"caisson", "caisson-agent", "caisson-scan"} {
 		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(f.dir, name),
 			"github.com/caisson-dev/caisson/cmd/"+name)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if name != "caisson-scan" { // whose parsers are C
+			cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		}
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("build %s: %w\n%s", name, err, out)
 		}

@@ -32,13 +32,16 @@ type app struct {
 	in       io.Reader
 	out, err io.Writer
 	closers  []func() error
+	rules    rules
 
 	mu     sync.Mutex
 	opened *service.Service // nil before it is needed
 }
 
 func newApp(getenv func(string) string, in io.Reader, out, errs io.Writer) *app {
-	return &app{getenv: getenv, in: in, out: out, err: errs}
+	a := &app{getenv: getenv, in: in, out: out, err: errs}
+	a.closers = append(a.closers, a.rules.close) // the last to go: others judge with it
+	return a
 }
 
 // run carries out a command line and returns its exit code.
@@ -99,14 +102,18 @@ func (a *app) service(ctx context.Context) (api.Service, error) {
 		return nil, err
 	}
 	a.closers = append(a.closers, journal.Close)
+	guard, desk, err := a.gate(journal, state)
+	if err != nil {
+		return nil, err
+	}
 	mgr, err := manager.New(manager.Config{
-		Runtime: rt, Images: store, Gate: manager.Unjudged, Log: log, Store: journal, StateID: journal.ID(),
+		Runtime: rt, Images: store, Gate: guard.Judge, Log: log, Store: journal, StateID: journal.ID(),
 		LockDir: filepath.Join(state, "locks"), Actor: a.actor(), AuditText: a.getenv("CAISSON_AUDIT_TEXT") != "",
 	})
 	if err != nil {
 		return nil, err
 	}
-	svc, err := service.New(service.Config{Manager: mgr, Images: store, Audit: journal, Doctor: a.newDoctor(nil), Log: log})
+	svc, err := service.New(service.Config{Manager: mgr, Images: store, Audit: journal, Desk: desk, Check: a.check, Doctor: a.newDoctor(nil), Log: log})
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -12,8 +11,6 @@ import (
 	"github.com/caisson-dev/caisson/cli/policycmd"
 	"github.com/caisson-dev/caisson/policies"
 	"github.com/caisson-dev/caisson/policy"
-	"github.com/caisson-dev/caisson/policy/scanner"
-	"github.com/caisson-dev/caisson/policy/tables"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -30,36 +27,11 @@ func (j judge) Test(ctx context.Context, dir string) (int, []string, error) {
 	return policy.RunTests(ctx, policies.FS, os.DirFS(dir))
 }
 
-// policy loads the rules while the first scanner starts.
+// policy is the policy for the commands that judge without running.
 func (a *app) policy(ctx context.Context) (policycmd.Policy, error) {
-	scan, err := a.helper("caisson-scan", "CAISSON_SCAN")
+	p, err := a.rules.load(ctx, a)
 	if err != nil {
 		return nil, err
-	}
-	cfg := policy.Config{Rules: policies.FS}
-	var from fs.FS = policies.FS
-	if dir := a.getenv("CAISSON_POLICY_DATA"); dir != "" {
-		if err := isFolder("CAISSON_POLICY_DATA", dir); err != nil {
-			return nil, err
-		}
-		cfg.Data = os.DirFS(dir)
-		from = overlay{policies.FS, cfg.Data}
-	}
-	if cfg.User, err = a.userRules(); err != nil {
-		return nil, err
-	}
-	pool := scanner.Start(ctx, func() (scanner.Config, error) {
-		t, err := tables.Load(from)
-		return scanner.Config{Path: scan, Tables: t}, err
-	})
-	a.closers = append(a.closers, pool.Close)
-	cfg.Scanner = pool
-	p, err := policy.Load(ctx, cfg)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := pool.Ready(ctx); err != nil {
-		return nil, fmt.Errorf("start the scanner %s: %w", filepath.Base(scan), err)
 	}
 	return judge{p}, nil
 }

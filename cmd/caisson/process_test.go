@@ -47,7 +47,7 @@ func place(t *testing.T) (*enginetest.Kit, string) {
 func start(t *testing.T, kit *enginetest.Kit, base string, args ...string) *process {
 	t.Helper()
 	p := &process{Cmd: exec.Command(enginetest.Command(t), args...), kit: kit, base: base, errs: &strings.Builder{}}
-	p.Env = append(os.Environ(), "CAISSON_AGENT="+kit.Agent, "CAISSON_RUNTIME_DIR="+base+"/s", "CAISSON_STATE_DIR="+base+"/state")
+	p.Env = append(os.Environ(), "CAISSON_AGENT="+kit.Agent, "CAISSON_SCAN="+enginetest.Scanner(t), "CAISSON_RUNTIME_DIR="+base+"/s", "CAISSON_STATE_DIR="+base+"/state")
 	p.Stderr = p.errs
 	// Not StdoutPipe: Wait would close it under the reader.
 	r, w, err := os.Pipe()

@@ -46,6 +46,7 @@ func TestScript(t *testing.T) {
 			})
 			env.Defer(func() { removeSessions(t, env) })
 			env.Setenv("CAISSON_AGENT", kit.Agent)
+			env.Setenv("CAISSON_SCAN", enginetest.Scanner(t))
 			env.Setenv("CAISSON_RUNTIME_DIR", base+"/s")
 			env.Setenv("CAISSON_STATE_DIR", base+"/state")
 			env.Setenv("DOCKER_HOST", kit.Engine.Host())
@@ -112,7 +113,9 @@ func nobody(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	ts.Defer(func() { _ = os.RemoveAll(dir) })
 	ts.Check(os.Chmod(dir, 0o777))
-	for from, to := range map[string]string{selfPath(ts): "caisson", ts.Getenv("CAISSON_AGENT"): "caisson-agent"} {
+	for from, to := range map[string]string{
+		selfPath(ts): "caisson", ts.Getenv("CAISSON_AGENT"): "caisson-agent", ts.Getenv("CAISSON_SCAN"): "caisson-scan",
+	} {
 		b, err := os.ReadFile(from)
 		ts.Check(err)
 		ts.Check(os.WriteFile(filepath.Join(dir, to), b, 0o755))

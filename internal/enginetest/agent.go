@@ -19,7 +19,7 @@ type build struct {
 	err  error
 }
 
-var agentBuild, commandBuild build
+var agentBuild, commandBuild, scanBuild build
 
 // Agent returns the path of a freshly built caisson-agent.
 func Agent(t testing.TB) string { return agentBuild.get(t, "caisson-agent", "-ldflags=-s -w") }
@@ -27,6 +27,12 @@ func Agent(t testing.TB) string { return agentBuild.get(t, "caisson-agent", "-ld
 // Command returns the path of a freshly built caisson. It has no agent beside
 // it: CAISSON_AGENT must name [Agent].
 func Command(t testing.TB) string { return commandBuild.get(t, "caisson", "-ldflags=-s -w") }
+
+// Scanner returns the path of a freshly built caisson-scan, as CAISSON_SCAN names
+// it. It needs a C compiler.
+func Scanner(t testing.TB) string {
+	return scanBuild.get(t, "caisson-scan", "-tags=netgo,osusergo", "-ldflags=-s -w -linkmode external -extldflags \"-static\"")
+}
 
 func (b *build) get(t testing.TB, name string, flags ...string) string {
 	t.Helper()
@@ -61,7 +67,11 @@ func compile(ctx context.Context, name string, flags []string) (string, error) {
 	args := append([]string{"build", "-trimpath", "-o", fresh}, flags...)
 	cmd := exec.CommandContext(ctx, "go", append(args, "./cmd/"+name)...)
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	cgo := "0"
+	if name == "caisson-scan" {
+		cgo = "1" // the parsers of hostile text are C
+	}
+	cmd.Env = append(os.Environ(), "CGO_ENABLED="+cgo)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, strings.TrimSpace(string(out)))
 	}

@@ -198,7 +198,7 @@ func (m *maker) exec(ctx context.Context, query string, args ...any) (int64, err
 }
 
 func (m *maker) make(ctx context.Context, c sandbox.Change) error {
-	steps := []func(context.Context, sandbox.Change) error{m.while, m.sessions, m.sandboxes, m.execs, m.events}
+	steps := []func(context.Context, sandbox.Change) error{m.while, m.sessions, m.sandboxes, m.execs, m.approvals, m.events}
 	for _, step := range steps {
 		if err := step(ctx, c); err != nil {
 			return err

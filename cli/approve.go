@@ -1,0 +1,227 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// approveFlag reads --approve.
+type approveFlag sandbox.ApproveMode
+
+// String is the flag's value.
+func (a *approveFlag) String() string { return string(*a) }
+
+// Type names the flag's type in the help.
+func (a *approveFlag) Type() string { return "mode" }
+
+// Set checks and keeps a value.
+func (a *approveFlag) Set(s string) error {
+	m := sandbox.ApproveMode(s)
+	if err := m.Check(); err != nil {
+		return err
+	}
+	*a = approveFlag(m)
+	return nil
+}
+
+// printFindings tells, below the line of a refusal, every finding with its
+// line and its mend.
+func printFindings(w io.Writer, err error) {
+	denied, ok := errors.AsType[*sandbox.DeniedError](err)
+	if !ok {
+		return
+	}
+	_, _ = io.WriteString(w, findingsText(denied.Decision)) // as in printError
+}
+
+// findingsText is all findings of a decision that refuse, or all of them.
+func findingsText(d sandbox.Decision) string {
+	var b strings.Builder
+	for _, f := range d.Findings {
+		if f.Verdict == sandbox.Allow {
+			continue
+		}
+		where := f.File
+		if where == "" {
+			where = "<code>"
+		}
+		if f.Line > 0 {
+			where += fmt.Sprintf(":%d:%d", f.Line, f.Column)
+		}
+		fmt.Fprintf(&b, "  %s: %s %s: %s\n", visible(where), f.Severity, f.ID, visible(f.Title))
+		fmt.Fprintf(&b, "      | %s\n", visible(f.Message))
+		if len(f.Via) > 0 {
+			fmt.Fprintf(&b, "      = via %s\n", visible(strings.Join(f.Via, " → ")))
+		}
+		if f.Remediation != "" {
+			fmt.Fprintf(&b, "      = %s\n", visible(f.Remediation))
+		}
+	}
+	return b.String()
+}
+
+// questionText is a question as a person is shown it: all of it, with
+// characters escaped that would act on a terminal.
+func questionText(a sandbox.Approval) string {
+	var b strings.Builder
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "  %-9s %s\n", name, value)
+		}
+	}
+	q := a.Question
+	what := "a program wants to run"
+	if q.Kind == "sandbox" {
+		what = "a sandbox is to be made"
+	}
+	fmt.Fprintf(&b, "caisson: %s, and policy asks (%s)\n", what, a.Decision.Level)
+	words := make([]string, len(q.Command))
+	for i, w := range q.Command {
+		words[i] = shellWord(w)
+	}
+	line("command", strings.Join(words, " "))
+	line("language", visible(q.Language))
+	line("folder", visible(q.Dir))
+	for _, kv := range q.Env {
+		line("variable", visible(kv))
+	}
+	line("session", visible(a.Session))
+	line("user", visible(q.User))
+	line("image", visible(q.Image))
+	line("network", visible(string(q.Network)))
+	line("input", visible(q.Stdin))
+	if q.Background {
+		line("note", "it runs in the background")
+	}
+	for _, t := range q.Texts {
+		name := t.Name
+		if name == "" {
+			name = "<code>"
+		}
+		fmt.Fprintf(&b, "--- %s (%s, %d bytes, sha256 %s)\n", visible(name), visible(t.Language), t.Size, t.SHA256)
+		if t.Text == "" && t.Size > 0 {
+			b.WriteString("      (no text)\n")
+			continue
+		}
+		n := 0
+		for text := range strings.SplitSeq(strings.TrimSuffix(t.Text, "\n"), "\n") {
+			n++
+			fmt.Fprintf(&b, "%5d | %s\n", n, visible(strings.ReplaceAll(text, "\t", "    ")))
+		}
+	}
+	if len(q.Plan) > 0 {
+		fmt.Fprintf(&b, "--- what is asked of the engine\n%s\n", visible(string(q.Plan)))
+	}
+	b.WriteString("--- why\n")
+	b.WriteString(findingsText(a.Decision))
+	fmt.Fprintf(&b, "  question %s, until %s, digest %s\n", a.ID.Short(), a.Expires.Local().Format("15:04:05"), a.Digest)
+	return b.String()
+}
+
+// shellWord shows a word of a command so that its bounds show.
+func shellWord(w string) string {
+	if w != "" && strings.Trim(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%") == "" {
+		return w
+	}
+	return "'" + strings.ReplaceAll(visible(w), "'", `'\''`) + "'"
+}
+
+// userName names whoever answers.
+func userName() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return fmt.Sprintf("uid %d", os.Getuid())
+}
+
+// terminal asks on the terminal, one question at a time.
+type terminal struct {
+	mu  sync.Mutex
+	tty *os.File
+}
+
+// askOnTerminal is who asks a person, where standard error is a terminal: what
+// is asked must be seen. The answer is read from the terminal itself, since
+// standard input may be the program's. nil without one.
+func askOnTerminal(cfg Config) (sandbox.Asker, func()) {
+	errs, ok := cfg.IO.Err.(*os.File)
+	if !ok || !isTerminal(errs) {
+		return nil, func() {}
+	}
+	fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, func() {}
+	}
+	t := &terminal{tty: os.NewFile(uintptr(fd), "/dev/tty")}
+	return t.ask, func() { _ = t.tty.Close() } // nothing of ours is unwritten
+}
+
+func isTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}
+
+// ask shows a question and reads the answer. What was typed before the question
+// stood there does not answer it.
+func (t *terminal) ask(ctx context.Context, a sandbox.Approval) (sandbox.ApprovalAnswer, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_ = unix.IoctlSetInt(int(t.tty.Fd()), unix.TCFLSH, unix.TCIFLUSH) // where it cannot, the prompt asks again
+	return answerFrom(ctx, t.tty, t.tty, a)
+}
+
+// answerFrom asks until there is a clear answer. Another's answer, by ctx, ends
+// it.
+func answerFrom(ctx context.Context, in io.Reader, out io.Writer, a sandbox.Approval) (sandbox.ApprovalAnswer, error) {
+	ans := sandbox.ApprovalAnswer{ID: a.ID, By: userName(), Via: "terminal"}
+	if _, err := io.WriteString(out, questionText(a)); err != nil {
+		return ans, err
+	}
+	lines := make(chan string)
+	go func() { // it ends with the terminal's next line, or its end
+		defer close(lines)
+		s := bufio.NewScanner(in)
+		for s.Scan() {
+			select {
+			case lines <- s.Text():
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	for {
+		if _, err := io.WriteString(out, "caisson: run it? [o]nce, [a]lways this very program, [n]o: "); err != nil {
+			return ans, err
+		}
+		select {
+		case text, ok := <-lines:
+			if !ok {
+				return ans, errors.New("the terminal was closed")
+			}
+			switch strings.ToLower(strings.TrimSpace(text)) {
+			case "o", "once", "y", "yes":
+				ans.Approve = true
+				return ans, nil
+			case "a", "always":
+				ans.Approve, ans.Always = true, true
+				return ans, nil
+			case "n", "no":
+				return ans, nil
+			}
+		case <-ctx.Done():
+			_, _ = io.WriteString(out, "\ncaisson: it was answered elsewhere, or its time is over\n") // as in printError
+			return ans, context.Cause(ctx)
+		}
+	}
+}

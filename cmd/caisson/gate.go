@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/caisson-dev/caisson/policy"
+	"github.com/caisson-dev/caisson/policy/approval"
+	"github.com/caisson-dev/caisson/sandbox"
+	"github.com/caisson-dev/caisson/service/gate"
+	"github.com/caisson-dev/caisson/store/sqlite"
+)
+
+// gate makes what judges every run, and the desk that settles what it asks.
+func (a *app) gate(journal *sqlite.Store, _ string) (*gate.Gate, *approval.Desk, error) {
+	cfg := approval.Config{Store: journal, Actor: a.actor(), Log: a.logger()}
+	var err error
+	if v := a.getenv("CAISSON_APPROVE_TIMEOUT"); v != "" {
+		if cfg.Patience, err = time.ParseDuration(v); err != nil || cfg.Patience <= 0 {
+			return nil, nil, sandbox.Errorf(sandbox.Invalid, "CAISSON_APPROVE_TIMEOUT %q is not a time", v).WithHint("set it to a time such as 5m")
+		}
+	}
+	if cfg.Approver, err = a.approver(); err != nil {
+		return nil, nil, err
+	}
+	desk, err := approval.New(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	g, err := gate.New(gate.Config{
+		Policy: func(ctx context.Context) (gate.Policy, error) { return asPolicy(a.rules.load(ctx, a)) },
+		Desk:   desk, Actor: a.actor(),
+	})
+	return g, desk, err
+}
+
+// asPolicy keeps a nil policy from becoming one that is not.
+func asPolicy(p *policy.Policy, err error) (gate.Policy, error) {
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// check judges a text for those who only want to know.
+func (a *app) check(ctx context.Context, language string, code []byte, file string) (sandbox.Decision, error) {
+	p, err := a.rules.load(ctx, a)
+	if err != nil {
+		return sandbox.Decision{}, err
+	}
+	return p.Judge(ctx, policy.Request{Language: language, Code: code, File: file}), nil
+}
+
+// approver is the program or the server that answers what policy asks, where
+// one is configured. Where both are, that is a mistake.
+func (a *app) approver() (sandbox.Asker, error) {
+	command, hook := a.getenv("CAISSON_APPROVER"), a.getenv("CAISSON_APPROVE_WEBHOOK")
+	switch {
+	case command != "" && hook != "":
+		return nil, sandbox.Errorf(sandbox.Invalid, "both CAISSON_APPROVER and CAISSON_APPROVE_WEBHOOK are set").WithHint("unset one of them")
+	case command != "":
+		return approval.Command(approval.CommandConfig{Line: command})
+	case hook != "":
+		return approval.Webhook(approval.WebhookConfig{
+			URL: hook, Secret: []byte(a.getenv("CAISSON_APPROVE_WEBHOOK_SECRET")), AllowPrivate: a.getenv("CAISSON_APPROVE_WEBHOOK_PRIVATE") == "1",
+		})
+	}
+	return nil, nil //nolint:nilnil // there is none, and that is no error
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/caisson-dev/caisson/policies"
+	"github.com/caisson-dev/caisson/policy"
+	"github.com/caisson-dev/caisson/policy/scanner"
+	"github.com/caisson-dev/caisson/policy/tables"
+)
+
+// rules is the policy of this process: loaded once, by whoever needs it first,
+// and closed with the process.
+type rules struct {
+	mu     sync.Mutex
+	loaded bool
+	closed bool
+	policy *policy.Policy
+	err    error
+	pool   *scanner.Starting
+}
+
+// load reads the rules while the first scanner starts. A scanner that is not
+// there, or does not start, is an error: nothing is ever judged without one.
+func (r *rules) load(ctx context.Context, a *app) (*policy.Policy, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, errors.New("the policy is closed")
+	}
+	if !r.loaded {
+		r.loaded = true
+		r.policy, r.err = r.open(ctx, a)
+	}
+	return r.policy, r.err
+}
+
+func (r *rules) open(ctx context.Context, a *app) (*policy.Policy, error) {
+	scan, err := a.helper("caisson-scan", "CAISSON_SCAN")
+	if err != nil {
+		return nil, err
+	}
+	cfg, from, err := a.policyConfig()
+	if err != nil {
+		return nil, err
+	}
+	r.pool = scanner.Start(ctx, func() (scanner.Config, error) {
+		t, err := tables.Load(from)
+		return scanner.Config{Path: scan, Tables: t}, err
+	})
+	cfg.Scanner = r.pool
+	p, err := policy.Load(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := r.pool.Ready(ctx); err != nil {
+		return nil, fmt.Errorf("start the scanner %s: %w", filepath.Base(scan), err)
+	}
+	return p, nil
+}
+
+// close ends the scanners. It is idempotent.
+func (r *rules) close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	if r.pool == nil {
+		return nil
+	}
+	return r.pool.Close()
+}
+
+// policyConfig is what the rules are made of; from has the scanner's tables.
+func (a *app) policyConfig() (cfg policy.Config, from fs.FS, err error) {
+	cfg, from = policy.Config{Rules: policies.FS}, policies.FS
+	if dir := a.getenv("CAISSON_POLICY_DATA"); dir != "" {
+		if err := isFolder("CAISSON_POLICY_DATA", dir); err != nil {
+			return cfg, nil, err
+		}
+		cfg.Data = os.DirFS(dir)
+		from = overlay{policies.FS, cfg.Data}
+	}
+	cfg.User, err = a.userRules()
+	return cfg, from, err
+}

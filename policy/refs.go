@@ -1,0 +1,182 @@
+package policy
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+)
+
+// RefKind is how a text reaches other code.
+type RefKind string
+
+// The kinds.
+const (
+	// RefFile is a file that is run or sourced: Path, or a pattern.
+	RefFile RefKind = "file"
+	// RefImport is a module by its Name, with the Names that are taken of it.
+	RefImport RefKind = "import"
+	// RefAny is a module or file whose name is not known.
+	RefAny RefKind = "any"
+	// RefOutside is a file that is run and that lies outside the workspace,
+	// where programs can write.
+	RefOutside RefKind = "outside"
+	// RefProgram is a program that runs what it finds in the workspace, such as
+	// make, npm, git and pytest: Name, and Args behind it.
+	RefProgram RefKind = "program"
+)
+
+// Ref is other code that a text loads or starts. It is never altered.
+type Ref struct {
+	Kind RefKind
+	// Lang is the language of the code; "" where its name or first line tells.
+	Lang string
+	// Path is absolute in the sandbox.
+	Path  string
+	Name  string
+	Names []string
+	Args  []string
+	By    string // what loads it
+	Line  int
+	// Text is what the file holds where the text itself writes it.
+	Text []byte
+	// Known says that Text is what will be there.
+	Known bool
+}
+
+// runners are programs that run what they find in the workspace.
+var runners = map[string]bool{
+	"make": true, "gmake": true, "npm": true, "npx": true, "yarn": true, "pnpm": true, "git": true,
+	"pytest": true, "py.test": true, "pytest-3": true, "tox": true, "nox": true, "nosetests": true,
+}
+
+// refsOf reads off what a text loads.
+func refsOf(doc *facts.Document) []Ref {
+	var refs []Ref
+	for i := range doc.Imports {
+		m := &doc.Imports[i]
+		if m.Module != "" {
+			refs = append(refs, Ref{Kind: RefImport, Lang: string(m.Lang), Name: m.Module, Names: m.Names, By: m.How, Line: m.Line})
+		}
+	}
+	for i := range doc.Dynamic {
+		if d := &doc.Dynamic[i]; d.Kind == facts.DynImport {
+			refs = append(refs, Ref{Kind: RefAny, Lang: string(d.Lang), By: d.Detail, Line: d.Line})
+		}
+	}
+	for i := range doc.Files {
+		if f := &doc.Files[i]; f.Op == facts.OpExec {
+			refs = append(refs, fileRefs(doc, f)...)
+		}
+	}
+	for i := range doc.Commands {
+		refs = append(refs, commandRefs(&doc.Commands[i])...)
+	}
+	return refs
+}
+
+// interpreterOf gives the language that a program reads, and whether it reads
+// code at all.
+func interpreterOf(name string) (lang string, is bool) {
+	base := strings.TrimRight(path.Base(name), "0123456789.")
+	switch base {
+	case "python", "pypy":
+		return string(facts.Python), true
+	case "node", "nodejs":
+		return string(facts.JavaScript), true
+	case "bash", "sh", "dash", "ash", "ksh", "zsh", "source", "":
+		return string(facts.Shell), base != "" || name == "."
+	case "exec":
+		return "", false
+	}
+	return base, true
+}
+
+func fileRefs(doc *facts.Document, f *facts.File) []Ref {
+	lang, interpreter := interpreterOf(f.By)
+	r := Ref{Kind: RefFile, Lang: lang, Path: f.Path, By: f.By, Line: f.Line}
+	switch {
+	case !f.Folded:
+		if !interpreter {
+			return nil // a program that is not known is a finding of its own
+		}
+		r.Kind = RefAny
+	case f.Class == "workspace" || strings.HasPrefix(f.Path, "/workspace/"):
+		r.Text, r.Known = writtenBefore(doc, f)
+	case slices.Contains([]string{"tmp", "outside", "shm", "runtime", "home", "relative", "unknown", "other_home", "public"}, f.Class):
+		r.Kind = RefOutside
+		r.Text, r.Known = writtenBefore(doc, f)
+	default:
+		return nil // of the image, which nothing in the sandbox can write
+	}
+	return []Ref{r}
+}
+
+// writtenBefore finds a text that the program writes into a file as it stands,
+// as `cat > x.py <<E` does.
+func writtenBefore(doc *facts.Document, f *facts.File) ([]byte, bool) {
+	writes := 0
+	for i := range doc.Files {
+		w := &doc.Files[i]
+		if (w.Op == facts.OpWrite || w.Op == facts.OpAppend || w.Op == facts.OpCopyDst || w.Op == facts.OpMoveDst) && w.Path == f.Path {
+			writes++
+		}
+	}
+	if writes != 1 {
+		return nil, false
+	}
+	for i := range doc.Commands {
+		c := &doc.Commands[i]
+		if c.Name != "cat" || len(c.Operands) > 0 || c.Line > f.Line || len(c.In) > 0 {
+			continue
+		}
+		var target, text *facts.Value
+		for j := range c.Redirs {
+			switch r := &c.Redirs[j]; r.Op {
+			case ">", ">|":
+				target = &r.Target
+			case "<<", "<<<", "<<-":
+				text = &r.Target
+			}
+		}
+		if target != nil && text != nil && !target.Open && !text.Open && len(target.Alts) == 1 && len(text.Alts) == 1 &&
+			strings.HasSuffix(f.Path, "/"+path.Base(target.Alts[0])) {
+			return []byte(text.Alts[0]), true
+		}
+	}
+	return nil, false
+}
+
+func commandRefs(c *facts.Command) []Ref {
+	lang, interpreter := interpreterOf(c.Name)
+	if interpreter && lang == string(facts.Python) {
+		module := c.Values["-m"]
+		switch {
+		case module == "pytest" || module == "unittest" || module == "nose":
+			return []Ref{{Kind: RefProgram, Name: "pytest", Args: c.Operands, By: c.Name, Line: c.Line}}
+		case module != "":
+			return []Ref{{Kind: RefImport, Lang: lang, Name: module, Names: []string{"__main__"}, By: "-m", Line: c.Line}}
+		}
+		return nil
+	}
+	if interpreter && lang == string(facts.JavaScript) && slices.Contains(c.Flags, "test") {
+		return []Ref{{Kind: RefProgram, Name: "node --test", Args: c.Operands, By: c.Name, Line: c.Line}}
+	}
+	if !runners[c.Name] {
+		return nil
+	}
+	name := c.Name
+	if strings.HasPrefix(name, "py") || name == "tox" || name == "nox" || name == "nosetests" {
+		name = "pytest"
+	}
+	return []Ref{{Kind: RefProgram, Name: name, Args: c.Operands, By: c.Name, Line: c.Line}}
+}
+
+// InterpreterLanguage gives the language that a program of this name reads,
+// such as "python" for python3.11, or the name itself where there is no
+// extractor for it.
+func InterpreterLanguage(name string) string {
+	lang, _ := interpreterOf(name)
+	return lang
+}

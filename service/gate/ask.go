@@ -1,0 +1,63 @@
+package gate
+
+import (
+	"context"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// mostData bounds standard input that an approval can be bound to, and
+// dataPatience how long it may take to come: what is longer is a stream, and
+// the question says so.
+const (
+	mostData     = 1 << 20
+	dataPatience = 300 * time.Millisecond
+)
+
+// question makes what a person is asked, and the digest of all that an answer
+// is bound to.
+func (e *execution) question(ctx context.Context, d sandbox.Decision) (sandbox.Approval, error) {
+	q := e.q
+	image, err := q.Image(ctx)
+	if err != nil {
+		return sandbox.Approval{}, err
+	}
+	if e.stdin == nil && q.Stdin != nil {
+		var known []byte
+		var whole bool
+		known, whole, e.stdin = peek(ctx, q.Stdin, mostData, dataPatience)
+		if whole {
+			e.input = sum(known)
+		}
+	}
+	var texts []sandbox.ApprovalText
+	var names []any
+	for _, u := range e.w.order {
+		t := sandbox.ApprovalText{Name: u.name, Language: u.lang, SHA256: sum(u.code), Size: len(u.code)}
+		if utf8.Valid(u.code) {
+			t.Text = string(u.code)
+		}
+		texts = append(texts, t)
+		names = append(names, []any{u.name, u.lang, t.SHA256, u.staged, u.inPlace})
+	}
+	limits := q.Limits
+	digest := digestOf("exec", []any{
+		q.Run.Code, q.Run.File, q.Run.Command, q.Run.Args, q.Language, q.Env, q.Dir, q.Role, q.User, q.Run.Session, image, q.Network, limits,
+		limits.Timeout, e.input, q.Background, names, e.w.unjudged, d.PolicyRevision,
+	})
+	command := q.Argv
+	if e.f.code {
+		command = slices.Concat([]string{q.Language.Name, "-c", "(the code)"}, q.Run.Args)
+	}
+	return sandbox.Approval{
+		Digest: digest, Session: q.Run.Session, Exec: q.ID,
+		Question: sandbox.ApprovalQuestion{
+			Kind: "exec", Language: q.Language.Name, Command: command, Dir: dirOf(q), Env: q.Run.Env, Role: q.Role, User: q.User, Image: image,
+			Network: q.Network, Limits: limits, Timeout: limits.Timeout.Milliseconds(), Stdin: e.input, Policy: d.PolicyRevision, Texts: texts,
+			Background: q.Background,
+		},
+	}, nil
+}

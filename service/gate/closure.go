@@ -1,0 +1,408 @@
+package gate
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/caisson-dev/caisson/manager"
+	"github.com/caisson-dev/caisson/policy"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// What is looked at of one run. Beyond that it is not judged, which is a
+// finding.
+const (
+	mostFiles = 400
+	mostBytes = 4 << 20
+	mostFile  = 1 << 20
+)
+
+// unit is one text that a run executes.
+type unit struct {
+	name string // below the workspace; "" is the run's own code
+	lang string
+	code []byte
+	// staged: the interpreter gets these bytes. inPlace: it reads the file
+	// itself, later. Both may hold.
+	staged, inPlace bool
+	// shown: it is a part of another text, such as a recipe of a Makefile.
+	shown bool
+	roots []string // where its imports are looked for, beside its own folder
+}
+
+// walker finds and judges all units of one run.
+type walker struct {
+	p     Policy
+	ws    manager.Workspace
+	owner string
+	dir   string // working directory, absolute
+
+	units    map[string]*unit
+	order    []*unit
+	total    int
+	full     bool
+	decision sandbox.Decision
+	unjudged []map[string]any
+	told     map[string]bool
+	lists    map[string]map[string]string // of folders: name → type
+	tree     []sandbox.FileInfo           // of the whole workspace, once looked at
+	loads    bool                         // something of the workspace is loaded, or may be
+}
+
+func newWalker(p Policy, q *manager.ExecQuestion, owner string) *walker {
+	dir := path.Clean(path.Join(sandbox.WorkspaceDir, q.Dir))
+	if path.IsAbs(q.Dir) {
+		dir = path.Clean(q.Dir)
+	}
+	return &walker{
+		p: p, ws: q.Workspace, owner: owner, dir: dir, units: map[string]*unit{}, told: map[string]bool{}, lists: map[string]map[string]string{},
+		decision: sandbox.Decision{Verdict: sandbox.Allow, Level: sandbox.Safe, PolicyRevision: p.Revision()},
+	}
+}
+
+// cannot says that something is run which was not judged.
+func (w *walker) cannot(name, why string) {
+	if key := name + "\x00" + why; !w.told[key] && len(w.told) < 100 {
+		w.told[key] = true
+		w.unjudged = append(w.unjudged, map[string]any{"name": name, "why": why})
+	}
+}
+
+// extractors are the languages that can be judged.
+func judgeable(lang string) bool {
+	switch lang {
+	case "bash", "python", "javascript", "typescript":
+		return true
+	}
+	return false
+}
+
+// examine judges one text, and then everything that it loads.
+func (w *walker) examine(ctx context.Context, u *unit) error {
+	w.order = append(w.order, u)
+	if !judgeable(u.lang) {
+		what := u.lang
+		if what == "" {
+			what = "a language that its name and first line do not tell"
+		}
+		w.cannot(title(u), "code in "+what+" is not judged")
+		return nil
+	}
+	code, prefix := w.prefixed(u)
+	d, refs := w.p.Examine(ctx, policy.Request{Language: u.lang, Code: code, File: u.name, Owner: w.owner})
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	w.decision = merge(w.decision, unprefixed(d, prefix))
+	for _, r := range refs {
+		if r.Kind == policy.RefImport && r.Line == 1 && prefix > 0 && r.Name == "os" {
+			continue // may be ours, and is of the standard library
+		}
+		if err := w.follow(ctx, u, r, refs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func title(u *unit) string {
+	if u.name == "" {
+		return "the code"
+	}
+	return u.name
+}
+
+// prefixed puts before a text that it begins in a folder other than the
+// workspace, so that relative paths in it mean what they will mean.
+func (w *walker) prefixed(u *unit) ([]byte, int) {
+	if w.dir == sandbox.WorkspaceDir {
+		return u.code, 0
+	}
+	var p string
+	switch u.lang {
+	case "bash":
+		p = "cd " + quote(w.dir) + "; "
+	case "python":
+		p = fmt.Sprintf("import os; os.chdir(%q); ", w.dir)
+	default:
+		p = fmt.Sprintf("process.chdir(%q); ", w.dir)
+	}
+	return append([]byte(p), u.code...), len(p)
+}
+
+// unprefixed takes findings back to where they stand in the text.
+func unprefixed(d sandbox.Decision, prefix int) sandbox.Decision {
+	if prefix == 0 {
+		return d
+	}
+	d.Findings = slices.Clone(d.Findings)
+	for i := range d.Findings {
+		f := &d.Findings[i]
+		if f.Line == 1 {
+			f.Column = max(0, f.Column-prefix)
+		}
+		if f.EndLine == 1 {
+			f.EndColumn = max(0, f.EndColumn-prefix)
+		}
+	}
+	return d
+}
+
+// quote makes a word of a shell.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// follow finds what a reference leads to.
+func (w *walker) follow(ctx context.Context, from *unit, r policy.Ref, all []policy.Ref) error {
+	switch r.Kind {
+	case policy.RefImport:
+		if r.Lang == "python" {
+			return w.importPython(ctx, from, r)
+		}
+		return w.importNode(ctx, from, r)
+	case policy.RefAny:
+		if r.Lang == from.lang && r.By != "" || r.Path == "" && isImport(r) {
+			return w.addAll(ctx, from, suffixesOf(r.Lang), from.staged)
+		}
+		if !slices.ContainsFunc(all, func(o policy.Ref) bool { return o.Kind == policy.RefFile && o.Line == r.Line }) {
+			w.cannot(title(from), fmt.Sprintf("line %d: the file that %s runs is not known before", r.Line, r.By))
+		}
+	case policy.RefOutside:
+		if r.Known {
+			return w.addText(ctx, from, r)
+		}
+		if path.IsAbs(r.Path) && !writable(path.Dir(r.Path)) {
+			return nil // of the image, which nothing in the sandbox can write
+		}
+		w.cannot(firstOf(r.Path, "a file"), "it lies outside the workspace, where it cannot be read before")
+	case policy.RefProgram:
+		return w.followProgram(ctx, from, r)
+	case policy.RefFile:
+		name, ok := inWorkspace(r.Path)
+		if !ok {
+			return nil
+		}
+		if r.Known {
+			return w.addText(ctx, from, r)
+		}
+		if strings.ContainsAny(name, "*?[") {
+			return w.addPattern(ctx, from, name, r)
+		}
+		return w.addFile(ctx, name, r.Lang, false, nil)
+	}
+	return nil
+}
+
+func isImport(r policy.Ref) bool {
+	switch r.By {
+	case "python3", "python", "node", "bash", "sh", ".", "source":
+		return false
+	}
+	return r.Lang == "python" || r.Lang == "javascript" || r.Lang == "typescript"
+}
+
+// addText judges what the text itself writes and then runs.
+func (w *walker) addText(ctx context.Context, from *unit, r policy.Ref) error {
+	u := &unit{name: strings.TrimPrefix(r.Path, sandbox.WorkspaceDir+"/"), code: r.Text, lang: r.Lang, shown: true, roots: []string{path.Dir(r.Path)}}
+	if u.lang == "" {
+		u.lang = languageOf(u.name, u.code)
+	}
+	key := "text:" + r.Path + ":" + sum(r.Text)
+	if w.units[key] != nil {
+		return nil
+	}
+	w.units[key] = u
+	return w.examine(ctx, u)
+}
+
+// addFile reads a file of the workspace and judges it, once.
+func (w *walker) addFile(ctx context.Context, name, lang string, staged bool, roots []string) error {
+	w.loads = true
+	name = path.Clean(name)
+	if u := w.units[name]; u != nil {
+		u.staged, u.inPlace = u.staged || staged, u.inPlace || !staged
+		return nil
+	}
+	if w.full {
+		return nil
+	}
+	if len(w.units) >= mostFiles || w.total > mostBytes {
+		w.full = true
+		w.cannot(name, fmt.Sprintf("more than %d files or %d MiB belong to this run", mostFiles, mostBytes>>20))
+		return nil
+	}
+	code, err := w.ws.ReadFile(ctx, name, mostFile)
+	switch {
+	case errors.Is(err, sandbox.Unavailable), ctx.Err() != nil:
+		return err
+	case err != nil:
+		w.cannot(name, "it cannot be read before: "+err.Error())
+		return nil
+	}
+	u := &unit{name: name, lang: lang, code: code, staged: staged, inPlace: !staged, roots: roots}
+	if u.lang == "" || u.lang == "bash" && !staged {
+		if known := languageOf(name, code); known != "" || u.lang == "" {
+			u.lang = firstOf(u.lang, known)
+		}
+	}
+	w.units[name] = u
+	w.total += len(code)
+	if bytes.HasPrefix(code, []byte("\x7fELF")) {
+		w.order = append(w.order, u)
+		w.cannot(name, "it is machine code")
+		return nil
+	}
+	if u.lang == "python" && !staged {
+		if err := w.compiled(ctx, name); err != nil {
+			return err
+		}
+	}
+	return w.examine(ctx, u)
+}
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// compiled looks for bytecode that Python would run in a source's place.
+func (w *walker) compiled(ctx context.Context, name string) error {
+	dir, base := path.Split(name)
+	entries, err := w.list(ctx, path.Join(dir, "__pycache__"))
+	if err != nil {
+		return err
+	}
+	for e := range entries {
+		if strings.HasPrefix(e, strings.TrimSuffix(base, ".py")+".") && strings.HasSuffix(e, ".pyc") {
+			w.cannot(path.Join(dir, "__pycache__", e), "it is compiled, and may be run in place of its source; remove it")
+		}
+	}
+	return nil
+}
+
+// list gives the entries of a folder of the workspace by name.
+func (w *walker) list(ctx context.Context, dir string) (map[string]string, error) {
+	dir = path.Clean(dir)
+	if l, ok := w.lists[dir]; ok {
+		return l, nil
+	}
+	infos, err := w.ws.List(ctx, dir, 1)
+	l := map[string]string{}
+	switch {
+	case errors.Is(err, sandbox.Unavailable), ctx.Err() != nil:
+		return nil, err
+	case err != nil:
+		w.cannot(dir, "it cannot be looked through before: "+err.Error())
+	}
+	for _, i := range infos {
+		l[path.Base(i.Path)] = i.Type
+	}
+	w.lists[dir] = l
+	return l, nil
+}
+
+// everything lists the whole workspace, once.
+func (w *walker) everything(ctx context.Context) ([]sandbox.FileInfo, error) {
+	if w.tree != nil {
+		return w.tree, nil
+	}
+	infos, err := w.ws.List(ctx, ".", 0)
+	switch {
+	case errors.Is(err, sandbox.Unavailable), ctx.Err() != nil:
+		return nil, err
+	case err != nil:
+		w.cannot("the workspace", "it cannot be looked through before: "+err.Error())
+	}
+	w.tree = append([]sandbox.FileInfo{}, infos...)
+	return w.tree, nil
+}
+
+func suffixesOf(lang string) []string {
+	switch lang {
+	case "python":
+		return []string{".py"}
+	case "javascript", "typescript":
+		return []string{".js", ".cjs", ".mjs"}
+	}
+	return []string{".sh", ".bash"}
+}
+
+// addAll judges every file of a language: any of them may be loaded.
+func (w *walker) addAll(ctx context.Context, from *unit, suffixes []string, staged bool) error {
+	infos, err := w.everything(ctx)
+	if err != nil {
+		return err
+	}
+	w.loads = true
+	for _, i := range infos {
+		if i.Type == "dir" || !slices.Contains(suffixes, path.Ext(i.Path)) || strings.Contains("/"+i.Path, "/node_modules/") {
+			continue
+		}
+		if err := w.addFile(ctx, i.Path, "", staged, from.roots); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addPattern judges every file that a shell's pattern may mean.
+func (w *walker) addPattern(ctx context.Context, from *unit, pattern string, r policy.Ref) error {
+	infos, err := w.everything(ctx)
+	if err != nil {
+		return err
+	}
+	for _, i := range infos {
+		if ok, err := path.Match(pattern, i.Path); err == nil && ok && i.Type != "dir" {
+			if err := w.addFile(ctx, i.Path, r.Lang, false, from.roots); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// watched are the files that are read again later, with what they held.
+func (w *walker) watched() map[string][sha256.Size]byte {
+	var m map[string][sha256.Size]byte
+	for name, u := range w.units {
+		if u.inPlace && !u.shown {
+			if m == nil {
+				m = map[string][sha256.Size]byte{}
+			}
+			m[name] = sha256.Sum256(u.code)
+		}
+	}
+	return m
+}
+
+// languageOf tells a file's language by its first line, or its name.
+func languageOf(name string, code []byte) string {
+	first, _, _ := bytes.Cut(code[:min(len(code), 256)], []byte("\n"))
+	if bytes.HasPrefix(first, []byte("#!")) {
+		words := strings.Fields(string(first[2:]))
+		for _, word := range words {
+			if path.Base(word) == "env" || strings.HasPrefix(word, "-") || strings.Contains(word, "=") {
+				continue
+			}
+			return policy.InterpreterLanguage(path.Base(word))
+		}
+	}
+	switch strings.ToLower(path.Ext(name)) {
+	case ".py", ".pyw":
+		return "python"
+	case ".js", ".cjs", ".mjs", ".jsx":
+		return "javascript"
+	case ".ts", ".mts", ".cts":
+		return "typescript"
+	case ".sh", ".bash":
+		return "bash"
+	}
+	return ""
+}

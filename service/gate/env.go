@@ -1,0 +1,104 @@
+package gate
+
+import (
+	"path"
+	"strings"
+
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// startup are variables that make programs load or run something when they
+// start, by name; a trailing * is a prefix.
+var startup = []string{
+	"LD_*", "GLIBC_TUNABLES", "GCONV_PATH", "DYLD_*",
+	"BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND", "PS0", "PS1", "PS4", "BASH_FUNC_*", "IFS", "CDPATH", "BASH_XTRACEFD",
+	"PYTHONSTARTUP", "PYTHONHOME", "PYTHONINSPECT", "PYTHONUSERBASE", "PYTHONBREAKPOINT", "PYTHONPYCACHEPREFIX", "PYTHONWARNINGS", "PYTHONEXECUTABLE",
+	"PYTHONPLATLIBDIR", "PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONCASEOK",
+	"NODE_OPTIONS", "NODE_PATH", "NODE_REPL_*", "NODE_EXTRA_CA_CERTS", "NODE_V8_COVERAGE", "NPM_CONFIG_*", "npm_config_*", "npm_*",
+	"GIT_*", "PAGER", "EDITOR", "VISUAL", "BROWSER", "LESSOPEN", "LESSCLOSE", "MANPAGER",
+	"PERL5OPT", "PERL5LIB", "PERLLIB", "PERL5DB", "RUBYOPT", "RUBYLIB", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH",
+	"MAKEFLAGS", "MAKEFILES", "GNUMAKEFLAGS", "SHELL", "ZDOTDIR", "INPUTRC", "XDG_CONFIG_*", "AWKPATH", "AWKLIBPATH", "LUA_*", "PHP*", "RUSTC_WRAPPER",
+	"CC", "CXX", "TAR_OPTIONS", "POSIXLY_CORRECT", "SSH_ASKPASS", "SUDO_ASKPASS", "OPENSSL_CONF", "OPENSSL_ENGINES", "OPENSSL_MODULES",
+}
+
+// startsSomething reports whether a variable is of that kind. The catalogue of
+// languages may set them all the same: it is the operator's.
+func startsSomething(name string) bool {
+	for _, p := range startup {
+		prefix, wild := strings.CutSuffix(p, "*")
+		if name == p || wild && strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// writable reports whether programs in a sandbox can write below a folder.
+func writable(dir string) bool {
+	if !path.IsAbs(dir) {
+		return true // relative to the workspace, or to where the program goes
+	}
+	dir = path.Clean(dir)
+	for _, root := range []string{sandbox.WorkspaceDir, "/tmp", "/var/tmp", "/home", "/dev/shm", "/proc", "/run", "/var/run"} {
+		if dir == root || strings.HasPrefix(dir, root+"/") {
+			return true
+		}
+	}
+	return dir == "/"
+}
+
+// envFinding is what the rules are told of one variable.
+type envFinding = map[string]any
+
+// judgeEnv looks at a run's own variables. pythonPath are the folders of the
+// workspace that Python is told to look in.
+func judgeEnv(env []string) (found []envFinding, pythonPath []string) {
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		class := ""
+		switch {
+		case name == "PYTHONPATH":
+			for _, dir := range strings.Split(value, ":") {
+				rel, in := inWorkspace(dir)
+				switch {
+				case in:
+					pythonPath = append(pythonPath, rel)
+				case writable(dir):
+					class = "search"
+				}
+			}
+		case name == "PATH":
+			for _, dir := range strings.Split(value, ":") {
+				if writable(dir) {
+					class = "search"
+				}
+			}
+		case name == "HOME":
+			if value != "/home/sandbox" && writable(value) {
+				class = "search"
+			}
+		case startsSomething(name):
+			class = "startup"
+		}
+		if class != "" {
+			found = append(found, envFinding{"name": name, "value": value, "class": class})
+		}
+	}
+	return found, pythonPath
+}
+
+// inWorkspace gives a path relative to the workspace; a relative one is taken
+// to be so already.
+func inWorkspace(p string) (string, bool) {
+	if p == "" {
+		return ".", true
+	}
+	if !path.IsAbs(p) {
+		p = path.Join(sandbox.WorkspaceDir, p)
+	}
+	p = path.Clean(p)
+	if p == sandbox.WorkspaceDir {
+		return ".", true
+	}
+	return strings.CutPrefix(p, sandbox.WorkspaceDir+"/")
+}

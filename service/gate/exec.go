@@ -1,0 +1,209 @@
+package gate
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/caisson-dev/caisson/manager"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// mostStdin bounds a program that comes on standard input: more is not scanned.
+const mostStdin = 256 << 10
+
+// exec judges one run.
+func (g *Gate) exec(ctx context.Context, p Policy, q *manager.ExecQuestion) (manager.Answer, error) {
+	e := &execution{q: q, f: formOf(q), w: newWalker(p, q, ownerOf(q))}
+	if err := e.examine(ctx); err != nil {
+		return manager.Answer{}, err
+	}
+	d := e.w.decision
+	if about := e.surroundings(); about != nil {
+		d = merge(d, p.DecideContext(ctx, map[string]any{"gate": about}))
+	}
+	d.PolicyRevision = p.Revision()
+	if d.Verdict == sandbox.Ask {
+		a, err := e.question(ctx, d)
+		if err != nil {
+			return manager.Answer{}, err
+		}
+		if d, err = g.settle(ctx, d, q.Run.Approve, q.Run.Ask, a); err != nil {
+			return manager.Answer{Decision: d}, err
+		}
+	}
+	if !d.Permits() {
+		return manager.Answer{Decision: d}, nil
+	}
+	return manager.Answer{Decision: d, Program: e.program()}, nil
+}
+
+// ownerOf keeps the texts of different sessions out of one scanner.
+func ownerOf(q *manager.ExecQuestion) string {
+	if q.Run.Session != "" {
+		return q.User
+	}
+	return string(q.ID)
+}
+
+// execution is one run that is being judged.
+type execution struct {
+	q *manager.ExecQuestion
+	f form
+	w *walker
+
+	main  *unit
+	stdin io.Reader // in place of the question's; nil is that
+	// input says of the standard input, for the digest, what is known of it.
+	input      string
+	env        []string // as it will be
+	envFound   []envFinding
+	pythonPath []string
+}
+
+// examine judges the first text and all that it leads to.
+func (e *execution) examine(ctx context.Context) error {
+	q := e.q
+	e.envFound, e.pythonPath = judgeEnv(q.Run.Env)
+	e.input = "none"
+	if q.Stdin != nil {
+		e.input = "stream"
+	}
+	switch {
+	case e.f.code:
+		e.main = &unit{lang: e.f.lang, code: []byte(q.Run.Code), staged: true, roots: e.roots(".")}
+		return e.w.examine(ctx, e.main)
+	case e.f.file != "":
+		staged := e.stageable()
+		if err := e.w.addFile(ctx, e.f.file, e.f.lang, staged, e.roots(path.Dir(e.f.file))); err != nil {
+			return err
+		}
+		e.main = e.w.units[e.f.file]
+		if !staged {
+			return e.customize(ctx)
+		}
+		return nil
+	case e.f.stdin:
+		return e.stdinProgram(ctx)
+	}
+	return e.command(ctx)
+}
+
+// roots are where Python looks for the modules of a program.
+func (e *execution) roots(own string) []string {
+	roots := append([]string{own}, e.pythonPath...)
+	if slices.Contains(e.q.Env, "PYTHONPATH="+sandbox.WorkspaceDir) {
+		roots = append(roots, ".")
+	}
+	slices.Sort(roots[1:])
+	return slices.Compact(roots)
+}
+
+// stdinProgram reads the whole of a program that comes on standard input.
+// Nothing of it runs before it is all there.
+func (e *execution) stdinProgram(ctx context.Context) error {
+	if e.q.Stdin == nil {
+		return nil // there is no program
+	}
+	b, rest, err := readProgram(ctx, e.q.Stdin, mostStdin)
+	if err != nil {
+		return err
+	}
+	e.stdin, e.input = rest, sum(b)
+	if len(b) > mostStdin {
+		e.w.cannot("standard input", "it is a program of more than 256 KiB, or one without an end")
+	}
+	e.main = &unit{name: "<stdin>", lang: e.f.lang, code: b[:min(len(b), mostStdin)], roots: e.roots(".")}
+	e.w.units[e.main.name] = e.main
+	return e.w.examine(ctx, e.main)
+}
+
+// readProgram reads up to most bytes and one more, or gives up with ctx. rest
+// gives everything again.
+func readProgram(ctx context.Context, r io.Reader, most int64) (b []byte, rest io.Reader, err error) {
+	type read struct {
+		b   []byte
+		err error
+	}
+	done := make(chan read, 1)
+	go func() { // it ends with its reader, as os/exec's do
+		b, err := io.ReadAll(io.LimitReader(r, most+1))
+		done <- read{b, err}
+	}()
+	select {
+	case got := <-done:
+		if got.err != nil {
+			return nil, nil, sandbox.Errorf(sandbox.Invalid, "read the program from standard input: %w", got.err)
+		}
+		rest = bytes.NewReader(got.b)
+		if int64(len(got.b)) > most {
+			rest = io.MultiReader(rest, r)
+		}
+		return got.b, rest, nil
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
+}
+
+// command judges an argv as a shell would read it.
+func (e *execution) command(ctx context.Context) error {
+	words := make([]string, len(e.q.Argv))
+	for i, a := range e.q.Argv {
+		words[i] = quote(a)
+	}
+	e.main = &unit{lang: "bash", code: []byte(strings.Join(words, " ")), shown: true, roots: e.roots(".")}
+	if err := e.w.examine(ctx, e.main); err != nil {
+		return err
+	}
+	return e.customize(ctx)
+}
+
+// customize judges what Python loads by itself at its start, where it is told
+// to look in the workspace.
+func (e *execution) customize(ctx context.Context) error {
+	python := slices.ContainsFunc(e.w.order, func(u *unit) bool { return u.lang == "python" }) || e.f.lang == "python"
+	if !python && !strings.Contains(strings.Join(e.q.Argv, " "), "py") {
+		return nil
+	}
+	for _, root := range e.roots(".") {
+		entries, err := e.w.list(ctx, root)
+		if err != nil {
+			return err
+		}
+		for _, name := range []string{"sitecustomize", "usercustomize"} {
+			if entries[name+".py"] == "" && entries[name] == "" {
+				continue
+			}
+			if _, err := e.w.pythonIn(ctx, &unit{roots: []string{root}}, root, []string{name}, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// surroundings are what the rules are told beside texts; nil is nothing.
+func (e *execution) surroundings() map[string]any {
+	later := []string{}
+	if e.q.Background {
+		for name := range e.w.watched() {
+			later = append(later, name)
+		}
+		slices.Sort(later)
+	}
+	if len(e.envFound) == 0 && len(e.w.unjudged) == 0 && len(later) == 0 {
+		return nil
+	}
+	env := []any{}
+	for _, f := range e.envFound {
+		env = append(env, f)
+	}
+	unjudged := []any{}
+	for _, u := range e.w.unjudged {
+		unjudged = append(unjudged, u)
+	}
+	return map[string]any{"env": env, "unjudged": unjudged, "later": later, "background": e.q.Background}
+}

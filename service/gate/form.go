@@ -1,0 +1,100 @@
+package gate
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/caisson-dev/caisson/manager"
+	"github.com/caisson-dev/caisson/policy"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// form is how a run reaches its first text.
+type form struct {
+	interpreter []string // with its flags
+	lang        string
+	// Exactly one of these says where the text is.
+	code  bool   // the run's own
+	file  string // below the workspace
+	stdin bool   // what is written to it
+	argv  bool   // a command, which is judged as a shell would read it
+	args  []string
+	shown string // how the program was named, where that is not its place
+}
+
+// plainFlags are flags of interpreters that change nothing about what is run,
+// and that take no value.
+var plainFlags = map[string][]string{
+	"python": {"-u", "-B", "-s", "-O", "-OO", "-b", "-bb", "-v", "-q"},
+	"bash":   {"-e", "-u", "-x", "-eu", "-ex", "-eux", "-n", "-v", "-f"},
+}
+
+// formOf reads the form off a run.
+func formOf(q *manager.ExecQuestion) form {
+	switch {
+	case len(q.Run.Command) == 0 && q.Run.Code != "":
+		return form{code: true, lang: policyLanguage(q.Language.Name), args: q.Run.Args}
+	case q.Run.File != "":
+		t := q.Language.RunFile
+		f := form{file: path.Clean(q.Run.File), lang: policyLanguage(q.Language.Name), args: q.Run.Args}
+		if len(t) > 1 && t[len(t)-1] == "{file}" {
+			f.interpreter = slices.Clone(t[:len(t)-1])
+		}
+		return f
+	}
+	return commandForm(q)
+}
+
+// policyLanguage is the policy's name of a language of the catalogue.
+func policyLanguage(name string) string {
+	switch name {
+	case "shell":
+		return "bash"
+	case "node":
+		return "javascript"
+	}
+	return name
+}
+
+func commandForm(q *manager.ExecQuestion) form {
+	argv := q.Argv
+	lang := policy.InterpreterLanguage(path.Base(argv[0]))
+	known := lang == "python" || lang == "javascript" || lang == "bash"
+	if in, ok := inWorkspace(path.Join(dirOf(q), argv[0])); known && strings.Contains(argv[0], "/") && ok && in != "" && !path.IsAbs(argv[0]) {
+		known = false // a program of the workspace that bears an interpreter's name
+	}
+	if in, ok := inWorkspace(argv[0]); known && path.IsAbs(argv[0]) && ok && in != "" {
+		known = false
+	}
+	if !known {
+		return form{argv: true}
+	}
+	n := 1
+	for n < len(argv) && slices.Contains(plainFlags[lang], argv[n]) {
+		n++
+	}
+	if n == len(argv) || argv[n] == "-" || lang == "bash" && argv[n] == "-s" {
+		return form{stdin: true, lang: lang}
+	}
+	if strings.HasPrefix(argv[n], "-") {
+		return form{argv: true}
+	}
+	script := argv[n]
+	if !path.IsAbs(script) {
+		script = path.Join(dirOf(q), script)
+	}
+	name, ok := inWorkspace(script)
+	if !ok || name == "." {
+		return form{argv: true}
+	}
+	return form{interpreter: slices.Clone(argv[:n]), lang: lang, file: name, args: argv[n+1:], shown: argv[n]}
+}
+
+// dirOf is the working directory of a run, absolute.
+func dirOf(q *manager.ExecQuestion) string {
+	if path.IsAbs(q.Dir) {
+		return path.Clean(q.Dir)
+	}
+	return path.Join(sandbox.WorkspaceDir, q.Dir)
+}

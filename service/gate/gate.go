@@ -1,0 +1,132 @@
+// Package gate joins the policy to the manager: it answers what the manager
+// asks before anything is made or run. It finds everything that a run would
+// execute as far as its text tells (code, files, what they import and start,
+// standard input that is a program), has it judged, asks for an approval where
+// the policy says so, and hands back a program that runs the judged bytes.
+//
+// It decides nothing itself: what it finds beside texts it tells the rules in
+// input.ctx.gate. Doubt refuses.
+package gate
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+
+	"github.com/caisson-dev/caisson/manager"
+	"github.com/caisson-dev/caisson/policy"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// Policy is what the gate needs of the policy.
+type Policy interface {
+	Examine(ctx context.Context, r policy.Request) (sandbox.Decision, []policy.Ref)
+	DecideContext(ctx context.Context, about map[string]any) sandbox.Decision
+	Revision() string
+}
+
+// Desk settles what policy asks about.
+type Desk interface {
+	// Settle returns who approved, or why nobody did. Its errors are the
+	// context's, and those of a store.
+	Settle(ctx context.Context, a sandbox.Approval, mode sandbox.ApproveMode, ask sandbox.Asker) (by *sandbox.ApprovedBy, refused string, err error)
+}
+
+// Config is what a gate works with. Policy is required. It is called at most
+// once, with the first question, since loading rules takes a while.
+type Config struct {
+	Policy func(ctx context.Context) (Policy, error)
+	// Desk is asked where the verdict is ask; nil refuses.
+	Desk Desk
+	// Actor says who asks.
+	Actor string
+}
+
+// Gate judges for a manager. It is safe for concurrent use.
+type Gate struct {
+	c    Config
+	once sync.Once
+	p    Policy
+	err  error
+}
+
+// New checks a Config and starts nothing. Errors: Invalid.
+func New(c Config) (*Gate, error) {
+	if c.Policy == nil {
+		return nil, sandbox.Errorf(sandbox.Invalid, "gate: no policy")
+	}
+	return &Gate{c: c}, nil
+}
+
+// policy loads the policy, once. The first caller's context does not end the
+// loading for the others.
+func (g *Gate) policy(ctx context.Context) (Policy, error) {
+	g.once.Do(func() { g.p, g.err = g.c.Policy(context.WithoutCancel(ctx)) })
+	return g.p, g.err
+}
+
+// Judge is a [manager.Gate]. Its errors are those of a policy that cannot be
+// loaded, of a workspace that cannot be read, and the context's.
+func (g *Gate) Judge(ctx context.Context, q manager.Question) (manager.Answer, error) {
+	p, err := g.policy(ctx)
+	if err != nil {
+		return manager.Answer{}, err
+	}
+	switch {
+	case q.Exec != nil:
+		return g.exec(ctx, p, q.Exec)
+	case q.Plan != nil:
+		d, err := g.plan(ctx, p, q.Plan)
+		return manager.Answer{Decision: d}, err
+	}
+	return manager.Answer{}, sandbox.Errorf(sandbox.Internal, "a gate was asked nothing")
+}
+
+// plan judges a sandbox before it is made.
+func (g *Gate) plan(ctx context.Context, p Policy, q *manager.PlanQuestion) (sandbox.Decision, error) {
+	about := map[string]any{}
+	if len(q.Plan.Request) > 0 && json.Unmarshal(q.Plan.Request, &about) != nil {
+		return sandbox.Decision{}, sandbox.Errorf(sandbox.Internal, "read the plan of a sandbox")
+	}
+	d := p.DecideContext(ctx, map[string]any{"container": about})
+	if d.Verdict != sandbox.Ask {
+		return d, nil
+	}
+	spec := q.Plan.Spec
+	digest := digestOf("sandbox", []any{spec.Session, spec.Image.ID, spec.Limits, spec.Network, spec.Workspace, spec.OCIRuntime, about, d.PolicyRevision})
+	return g.settle(ctx, d, q.Approve, q.Ask, sandbox.Approval{
+		Digest: digest, Session: spec.Session,
+		Question: sandbox.ApprovalQuestion{
+			Kind: "sandbox", Language: spec.Language, Image: spec.Image.ID, Network: spec.Network, Limits: spec.Limits, Plan: q.Plan.Request,
+			Policy: d.PolicyRevision,
+		},
+	})
+}
+
+// settle has a question answered.
+func (g *Gate) settle(ctx context.Context, d sandbox.Decision, mode sandbox.ApproveMode, ask sandbox.Asker, a sandbox.Approval) (sandbox.Decision, error) {
+	if g.c.Desk == nil {
+		d.Refused = "nobody is there to approve it"
+		return d, nil
+	}
+	a.Actor, a.Decision = g.c.Actor, d
+	by, refused, err := g.c.Desk.Settle(ctx, a, mode, ask)
+	if err != nil {
+		return d, err
+	}
+	d.Approval, d.Refused = by, refused
+	return d, nil
+}
+
+// merge is both decisions in one: the strictest verdict, all findings.
+func merge(a, b sandbox.Decision) sandbox.Decision {
+	a.Verdict, a.Level = sandbox.Stricter(a.Verdict, b.Verdict), max(a.Level, b.Level)
+	a.PolicyRevision = cmp.Or(a.PolicyRevision, b.PolicyRevision)
+	a.Findings = append(slices.Clone(a.Findings), b.Findings...)
+	slices.SortStableFunc(a.Findings, func(x, y sandbox.Finding) int {
+		return cmp.Or(cmp.Compare(y.Severity, x.Severity), cmp.Compare(x.File, y.File), cmp.Compare(x.Line, y.Line))
+	})
+	return a
+}

@@ -1,0 +1,113 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// approvals writes questions and moves them on.
+func (m *maker) approvals(ctx context.Context, c sandbox.Change) error {
+	if a := c.AskApproval; a != nil {
+		text, err := encode(a)
+		if err != nil {
+			return err
+		}
+		n, err := m.exec(ctx, "INSERT INTO approvals VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+			string(a.ID), a.Digest, string(a.State), a.Asked.UTC().Format(time.RFC3339Nano), text)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return sandbox.Errorf(sandbox.Conflict, "question %s exists", a.ID.Short())
+		}
+	}
+	if mv := c.MoveApproval; mv != nil {
+		text, err := encode(mv.To)
+		if err != nil {
+			return err
+		}
+		n, err := m.exec(ctx, "UPDATE approvals SET state = ?, data = ? WHERE id = ? AND state = ?",
+			string(mv.To.State), text, string(mv.To.ID), string(mv.From))
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return sandbox.Errorf(sandbox.Conflict, "question %s is not %s any more", mv.To.ID.Short(), mv.From)
+		}
+	}
+	return nil
+}
+
+// Approval returns one question. Errors: NotFound.
+func (s *Store) Approval(ctx context.Context, id sandbox.ID) (sandbox.Approval, error) {
+	var a sandbox.Approval
+	if err := s.usable(); err != nil {
+		return a, err
+	}
+	var text string
+	err := s.read.QueryRowContext(ctx, "SELECT data FROM approvals WHERE id = ?", string(id)).Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return a, sandbox.Errorf(sandbox.NotFound, "no question %s", id.Short()).WithHint("see them with: caisson approvals list")
+	}
+	if err != nil {
+		return a, s.class(err, "read a question")
+	}
+	return a, decodeApproval(text, &a)
+}
+
+func decodeApproval(text string, a *sandbox.Approval) error {
+	if err := json.Unmarshal([]byte(text), a); err != nil {
+		return sandbox.Errorf(sandbox.Internal, "read a question: %w", err)
+	}
+	return nil
+}
+
+// Approvals returns the questions that a filter selects, the newest first.
+func (s *Store) Approvals(ctx context.Context, f sandbox.ApprovalFilter) ([]sandbox.Approval, error) {
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
+	var where []string
+	var args []any
+	if f.Digest != "" {
+		where, args = append(where, "digest = ?"), append(args, f.Digest)
+	}
+	if len(f.States) > 0 {
+		where = append(where, "state IN (?"+strings.Repeat(", ?", len(f.States)-1)+")")
+		for _, st := range f.States {
+			args = append(args, string(st))
+		}
+	}
+	q := "SELECT data FROM approvals"
+	if len(where) > 0 {
+		q += " WHERE " + strings.Join(where, " AND ")
+	}
+	q += " ORDER BY asked DESC, id"
+	if f.Limit > 0 {
+		q, args = q+" LIMIT ?", append(args, f.Limit)
+	}
+	rows, err := s.read.QueryContext(ctx, q, args...)
+	if err != nil {
+		return nil, s.class(err, "read questions")
+	}
+	defer rows.Close()
+	list := []sandbox.Approval{}
+	for rows.Next() {
+		var text string
+		var a sandbox.Approval
+		if err := rows.Scan(&text); err != nil {
+			return nil, s.class(err, "read questions")
+		}
+		if err := decodeApproval(text, &a); err != nil {
+			return nil, err
+		}
+		list = append(list, a)
+	}
+	return list, s.class(rows.Err(), "read questions")
+}
