@@ -59,7 +59,6 @@ type execution struct {
 	stdin io.Reader // in place of the question's; nil is that
 	// input says of the standard input, for the digest, what is known of it.
 	input      string
-	env        []string // as it will be
 	envFound   []envFinding
 	pythonPath []string
 }

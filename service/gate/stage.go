@@ -81,7 +81,7 @@ func (e *execution) stagedCode() string {
 func (e *execution) copies(p *manager.Program, lang string) [][2]string {
 	var pairs [][2]string
 	for _, u := range e.w.order {
-		if !u.staged || u.name == "" || u.lang != lang && !(lang == "javascript" && u.lang == "typescript") {
+		if !u.staged || u.name == "" || u.lang != lang {
 			continue
 		}
 		name := "m" + strconv.Itoa(len(pairs))
