@@ -56,7 +56,8 @@ var Table = map[string][]string{
 	"api":          {"sandbox"},
 	"mcp":          {"sandbox", "api"},
 	"web":          {"sandbox", "api"},
-	"cli":          {"sandbox", "api", "cli/policycmd"},
+	"cli":          {"sandbox", "api", "config", "cli/policycmd"},
+	"config":       {"sandbox"},
 
 	"cli/policycmd": {"sandbox"},
 

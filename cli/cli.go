@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/caisson-dev/caisson/api"
 	"github.com/caisson-dev/caisson/cli/policycmd"
+	"github.com/caisson-dev/caisson/config"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -37,8 +39,13 @@ type Config struct {
 	Policy func(ctx context.Context) (policycmd.Policy, error)
 	// Doctor stands in for [api.Service].Doctor where Service fails, and is told
 	// how. nil: that failure is the answer.
-	Doctor  func(ctx context.Context, broken error) ([]api.Check, error)
-	Version string
+	Doctor func(ctx context.Context, broken error) ([]api.Check, error)
+	// File is called at most once, before anything else, with the name of the
+	// file of settings, "" for the usual one. nil: there is none.
+	File func(name string) (*config.File, error)
+	// Settings are the names of those that are not flags.
+	Settings []string
+	Version  string
 	// Getenv reads the environment; nil is [os.Getenv].
 	Getenv func(string) string
 }
@@ -82,7 +89,9 @@ func newRoot(cfg Config) *cobra.Command {
 	root.SetErr(cfg.IO.Err)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError(err) })
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags(), cfg.Getenv) }
+	var name string
+	root.PersistentFlags().StringVar(&name, "config", "", "`FILE` with defaults, languages and more, in place of the user's caisson.yaml")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return configure(cmd, cfg, name) }
 	root.AddCommand(newRun(cfg), newSession(cfg), newExec(cfg), newPS(cfg), newLogs(cfg), newKill(cfg), newFiles(cfg),
 		newApprovals(cfg), newAudit(cfg), policycmd.NewCmd(policycmd.Streams(cfg.IO), cfg.Policy), newImages(cfg), newGC(cfg), newDoctor(cfg), newVersion(cfg))
 	wrapArgs(root)
@@ -120,7 +129,7 @@ func fromEnvironment(flags *pflag.FlagSet, getenv func(string) string) error {
 	flags.VisitAll(func(f *pflag.Flag) {
 		name := "CAISSON_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		v := getenv(name)
-		if f.Changed || v == "" || f.Name == "help" || f.Name == "version" {
+		if f.Changed || v == "" || slices.Contains(notConfigured, f.Name) {
 			return
 		}
 		if err := flags.Set(f.Name, v); err != nil && first == nil {

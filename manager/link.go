@@ -280,7 +280,7 @@ func (m *Manager) makeBox(ctx context.Context, v sandbox.SessionView, lang sandb
 }
 
 func (m *Manager) createBox(ctx context.Context, v sandbox.SessionView, b sandbox.SandboxRecord, plan runtimes.Plan, old *sandbox.SandboxRecord) (_ *link, err error) {
-	inst, err := m.cfg.Runtime.Create(ctx, b.ID, plan)
+	inst, _, err := m.createInstance(ctx, b.ID, plan)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -17,6 +18,8 @@ type Images interface {
 	// Ensure makes an image present. ref is a language's image, or what a
 	// caller named.
 	Ensure(ctx context.Context, ref string) (sandbox.Image, error)
+	// Forget makes the next Ensure look whether the image is there still.
+	Forget(img sandbox.Image)
 }
 
 // Config joins what a manager works with. Runtime, Gate and Images are
@@ -92,6 +95,16 @@ func New(cfg Config) (*Manager, error) {
 		cfg.Alive = OwnerAlive
 	}
 	return &Manager{cfg: cfg, open: map[*Sandbox]struct{}{}, links: map[sandbox.ID]*link{}}, nil
+}
+
+// createInstance has the runtime make a sandbox. An image that is not there any
+// more is forgotten, so that who tries again gets it made anew: gone reports it.
+func (m *Manager) createInstance(ctx context.Context, id sandbox.ID, plan runtimes.Plan) (inst runtimes.Instance, gone bool, err error) {
+	inst, err = m.cfg.Runtime.Create(ctx, id, plan)
+	if gone = errors.Is(err, sandbox.NotFound); gone {
+		m.cfg.Images.Forget(plan.Spec.Image)
+	}
+	return inst, gone, err
 }
 
 // destroyPatience bounds the end of one sandbox. It runs although its caller

@@ -25,6 +25,8 @@ func (noImages) Language(name string) (sandbox.Language, error) {
 	return sandbox.Language{Name: "shell", Suffixes: []string{".sh"}, Image: "shell", RunCode: []string{"sh", "-c", "{code}"}, RunFile: []string{"sh", "{file}"}}, nil
 }
 
+func (noImages) Forget(sandbox.Image) {}
+
 func (noImages) Ensure(_ context.Context, ref string) (sandbox.Image, error) {
 	if ref == "absent" {
 		return sandbox.Image{}, sandbox.Errorf(sandbox.NotFound, "no image %s", ref)

@@ -145,11 +145,21 @@ func (s *Sandbox) start(ctx context.Context) error {
 	return s.moveLocked(sandbox.StateReady)
 }
 
+// create makes the sandbox, and makes its image anew where somebody removed it
+// since it was last seen.
 func (s *Sandbox) create(ctx context.Context) (*live, error) {
+	l, gone, err := s.createOnce(ctx)
+	if gone {
+		l, _, err = s.createOnce(ctx)
+	}
+	return l, err
+}
+
+func (s *Sandbox) createOnce(ctx context.Context) (_ *live, gone bool, err error) {
 	cfg := s.m.cfg
 	image, err := cfg.Images.Ensure(ctx, s.image)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	id := sandbox.NewID()
 	spec := sandbox.Spec{
@@ -159,20 +169,20 @@ func (s *Sandbox) create(ctx context.Context) (*live, error) {
 	}
 	plan, err := cfg.Runtime.Plan(ctx, spec)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if _, _, err := s.m.judge(ctx, Question{Plan: &PlanQuestion{Plan: &plan, Approve: s.approve, Ask: s.ask}}); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	inst, err := cfg.Runtime.Create(ctx, id, plan)
+	inst, gone, err := s.m.createInstance(ctx, id, plan)
 	if err != nil {
-		return nil, err
+		return nil, gone, err
 	}
 	c, err := claim(ctx, inst, plan)
 	if err != nil {
-		return nil, errors.Join(err, destroy(ctx, inst))
+		return nil, false, errors.Join(err, destroy(ctx, inst))
 	}
-	return &live{instance: inst, client: c, plan: plan}, nil
+	return &live{instance: inst, client: c, plan: plan}, false, nil
 }
 
 // destroy ends an instance whatever became of ctx.

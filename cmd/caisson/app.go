@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/caisson-dev/caisson/api"
 	"github.com/caisson-dev/caisson/cli"
+	"github.com/caisson-dev/caisson/config"
 	dockerfiles "github.com/caisson-dev/caisson/docker"
 	"github.com/caisson-dev/caisson/images"
 	"github.com/caisson-dev/caisson/internal/dockerclient"
@@ -28,18 +30,23 @@ import (
 // app is one run of the command: it builds what the command line needs, when
 // it needs it, and takes it down again.
 type app struct {
-	getenv   func(string) string
+	getenv   func(string) string // a variable, or the setting of that name
+	environ  func(string) string // the environment alone
 	in       io.Reader
 	out, err io.Writer
 	closers  []func() error
 	rules    rules
+
+	file *config.File // of settings; nil before it is read
 
 	mu     sync.Mutex
 	opened *service.Service // nil before it is needed
 }
 
 func newApp(getenv func(string) string, in io.Reader, out, errs io.Writer) *app {
-	a := &app{getenv: getenv, in: in, out: out, err: errs}
+	a := &app{in: in, out: out, err: errs}
+	a.getenv = func(name string) string { return cmp.Or(getenv(name), a.setting(name)) }
+	a.environ = getenv
 	a.closers = append(a.closers, a.rules.close) // the last to go: others judge with it
 	return a
 }
@@ -47,7 +54,8 @@ func newApp(getenv func(string) string, in io.Reader, out, errs io.Writer) *app 
 // run carries out a command line and returns its exit code.
 func (a *app) run(ctx context.Context, args []string) int {
 	code := cli.Main(ctx, cli.Config{
-		IO: cli.IOStreams{In: a.in, Out: a.out, Err: a.err}, Service: a.service, Policy: a.policy, Doctor: a.doctor, Version: version(), Getenv: a.getenv,
+		IO: cli.IOStreams{In: a.in, Out: a.out, Err: a.err}, Service: a.service, Policy: a.policy, Doctor: a.doctor, Version: version(),
+		Getenv: a.environ, File: a.readFile, Settings: settings,
 	}, args)
 	if err := a.close(); err != nil {
 		fmt.Fprintln(a.err, "caisson: clean up:", err)
@@ -84,11 +92,16 @@ func (a *app) service(ctx context.Context) (api.Service, error) {
 		return nil, err
 	}
 	a.closers = append(a.closers, engine.Close)
+	catalogue, err := a.catalogue()
+	if err != nil {
+		return nil, err
+	}
 	progress := cli.NewProgress(a.err)
 	a.closers = append(a.closers, progress.Close)
 	store, err := images.New(images.Config{
 		Engine: engine, StateDir: filepath.Join(state, "images"), Progress: progress.Show, Dockerfiles: dockerfiles.Languages,
-		LockFile: filepath.Join(state, "images.lock"),
+		LockFile: cmp.Or(a.file.Images.LockFile, filepath.Join(state, "images.lock")), Catalogue: catalogue,
+		Mirror: cmp.Or(a.getenv("CAISSON_DEBIAN_MIRROR"), a.file.Images.DebianMirror), Mirrors: a.file.Images.Mirrors, NoPull: a.file.Images.NoPull,
 	})
 	if err != nil {
 		return nil, err
