@@ -66,7 +66,7 @@ func (d *daemon) stop(t testing.TB) {
 func newDaemon(t *testing.T) (*daemon, *dockerclient.Client) {
 	t.Helper()
 	kit := enginetest.New(t)
-	kit.Image(t, "shell")
+	shell := kit.Image(t, "shell")
 	if _, err := exec.LookPath("dockerd"); err != nil || os.Geteuid() != 0 {
 		t.Skip("needs root and dockerd, to have an engine of its own")
 	}
@@ -101,11 +101,7 @@ func newDaemon(t *testing.T) (*daemon, *dockerclient.Client) {
 		}
 		return err == nil
 	})
-	lang, err := kit.Images.Language("shell")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tar, err := kit.API.ImageSave(t.Context(), []string{lang.Image})
+	tar, err := kit.API.ImageSave(t.Context(), []string{shell.Ref})
 	if err != nil {
 		t.Fatal(err)
 	}

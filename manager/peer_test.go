@@ -37,11 +37,7 @@ func TestNetworkNoneReachesNothing(t *testing.T) {
 			t.Errorf("remove the network: %v", err)
 		}
 	})
-	lang, err := b.kit.Images.Language("shell")
-	if err != nil {
-		t.Fatal(err)
-	}
-	peer, err := testcontainers.Run(t.Context(), lang.Image,
+	peer, err := testcontainers.Run(t.Context(), b.kit.Image(t, "shell").Ref,
 		testcontainers.WithEntrypoint("perl", "-e", greeter),
 		network.WithNetwork([]string{"peer"}, net),
 		testcontainers.WithWaitStrategy(wait.ForLog("listening").WithStartupTimeout(time.Minute)),

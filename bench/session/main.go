@@ -182,7 +182,11 @@ func command(ctx context.Context, s *measure.Suite, f *fixture) error {
 	if err != nil {
 		return err
 	}
-	made, err := f.api.ContainerCreate(ctx, &container.Config{Image: lang.Image, Entrypoint: []string{"sleep", "infinity"}},
+	img, err := f.images.Ensure(ctx, lang.Image)
+	if err != nil {
+		return err
+	}
+	made, err := f.api.ContainerCreate(ctx, &container.Config{Image: img.Ref, Entrypoint: []string{"sleep", "infinity"}},
 		&container.HostConfig{NetworkMode: "none"}, nil, nil, "")
 	if err != nil {
 		return dockerclient.Wrap(err, "create a plain container")
