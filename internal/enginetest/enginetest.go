@@ -6,6 +6,7 @@ package enginetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -139,7 +140,10 @@ func (k *Kit) Leftovers(ctx context.Context) []string {
 		found = append(found, "containers, perhaps: "+err.Error())
 	}
 	for _, c := range containers {
-		found = append(found, "container "+strings.Join(c.Names, " "))
+		if len(c.Names) == 0 && k.going(ctx, c.ID) {
+			continue
+		}
+		found = append(found, "container "+c.ID+" "+strings.Join(c.Names, " "))
 	}
 	volumes, err := k.API.VolumeList(ctx, volume.ListOptions{Filters: mine})
 	if err != nil {
@@ -153,6 +157,21 @@ func (k *Kit) Leftovers(ctx context.Context) []string {
 		found = append(found, "folder "+f.Name())
 	}
 	return found
+}
+
+// going reports whether a container that the engine has taken the name from,
+// which is late in a removal, is gone soon. Who removes by name finds nothing
+// any more by then.
+func (k *Kit) going(ctx context.Context, id string) bool {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	gone, failed := k.API.ContainerWait(ctx, id, container.WaitConditionRemoved)
+	select {
+	case <-gone:
+		return true
+	case err := <-failed:
+		return errors.Is(dockerclient.Wrap(err, "wait"), sandbox.NotFound)
+	}
 }
 
 func (k *Kit) remove(ctx context.Context) { removeOwned(ctx, k.API, labelOwner+"="+k.Owner) }
