@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -61,19 +62,20 @@ func openState(ctx context.Context, s *measure.Suite, f *fixture) error {
 // idle measures what idle sessions hold: each one's agent, and a share of this
 // process, which is connected to all of them.
 func idle(ctx context.Context, s *measure.Suite, f *fixture) error {
-	const name = "memory of an idle session"
+	const name = "idle sessions"
 	if !s.Wants(name) {
 		return nil
 	}
-	sessions := 20
+	sessions, still := 100, 20*time.Second
 	if s.Smoke {
-		sessions = 2
+		sessions, still = 2, time.Second
 	}
 	before, _, err := memory(os.Getpid())
 	if err != nil {
 		return err
 	}
 	var agents, shims []float64
+	pids := []int{os.Getpid()}
 	for i := range sessions {
 		name := fmt.Sprintf("idle%d", i)
 		if err := f.session(ctx, name); err != nil {
@@ -91,6 +93,7 @@ func idle(ctx context.Context, s *measure.Suite, f *fixture) error {
 		if err != nil {
 			return err
 		}
+		pids = append(pids, got.State.Pid)
 		shim, _, err := memory(parent)
 		if err != nil {
 			return err
@@ -101,6 +104,17 @@ func idle(ctx context.Context, s *measure.Suite, f *fixture) error {
 	if err != nil {
 		return err
 	}
+	used, err := processorTime(ctx, pids, still)
+	if err != nil {
+		return err
+	}
+	err = s.Report(measure.Set{
+		Name: fmt.Sprintf("processor time of %d idle sessions, of one core", sessions), Unit: "%", Subjects: []measure.Subject{{Name: "agents and manager"}},
+		Rows: []measure.Row{{Name: "session/idle/cpu", Own: "agents and manager", Bar: measure.Below("< 2 %", 2)}},
+	}, map[string][]float64{"agents and manager": {used}})
+	if err != nil {
+		return err
+	}
 	share := max(0, after-before) / float64(sessions)
 	samples := map[string][]float64{"agent": agents, "engine's shim": shims}
 	for i := range sessions {
@@ -108,7 +122,7 @@ func idle(ctx context.Context, s *measure.Suite, f *fixture) error {
 		samples["with the shim"] = append(samples["with the shim"], agents[i]+share+shims[i])
 	}
 	return s.Report(measure.Set{
-		Name: name, Unit: "MB", Subjects: []measure.Subject{{Name: "agent"}, {Name: "engine's shim"}, {Name: "agent and manager"}, {Name: "with the shim"}},
+		Name: "memory of an idle session", Unit: "MB", Subjects: []measure.Subject{{Name: "agent"}, {Name: "engine's shim"}, {Name: "agent and manager"}, {Name: "with the shim"}},
 		Rows: []measure.Row{
 			{Name: "session/idle/memory", Own: "agent and manager", Bar: &measure.Bar{
 				Asked: "p50 <= 12 MB", Holds: func(own, _ measure.Stats) bool { return own.P50 <= 12 },
@@ -116,6 +130,42 @@ func idle(ctx context.Context, s *measure.Suite, f *fixture) error {
 			{Name: "session/idle/memory-with-shim", Own: "with the shim"},
 		},
 	}, samples)
+}
+
+// processorTime is what processes use together while nobody asks them for
+// anything, in percent of one core.
+func processorTime(ctx context.Context, pids []int, still time.Duration) (percent float64, err error) {
+	sum := func() (ticks int64, err error) {
+		for _, pid := range pids {
+			b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+			if err != nil {
+				return 0, err
+			}
+			// Behind the name, which may hold anything, utime and stime are the
+			// 12th and 13th field.
+			fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+			for _, f := range fields[11:13] {
+				n, err := strconv.ParseInt(f, 10, 64)
+				if err != nil {
+					return 0, err
+				}
+				ticks += n
+			}
+		}
+		return ticks, nil
+	}
+	before, err := sum()
+	if err != nil {
+		return 0, err
+	}
+	select {
+	case <-time.After(still):
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	after, err := sum()
+	const perSecond = 100 // USER_HZ, the same on every Linux
+	return float64(after-before) / perSecond / still.Seconds() * 100, err
 }
 
 // memory is a process's resident memory in MB, and its parent.
