@@ -240,9 +240,11 @@ func (r *resolved) stdin(streams sandbox.Streams) io.Reader {
 	return streams.Stdin
 }
 
-// begin writes down that an exec is about to start.
-func (m *Manager) begin(ctx context.Context, l *live, r *resolved, d sandbox.Decision, background bool) error {
+// begin writes down that an exec is about to start, and drops the records of
+// those to forget.
+func (m *Manager) begin(ctx context.Context, l *live, r *resolved, d sandbox.Decision, background bool, forget ...sandbox.ID) error {
 	return m.record(ctx, sandbox.Change{
+		DeleteExecs: forget,
 		PutExecs: []sandbox.ExecRecord{{
 			ID: r.id, Session: r.run.Session, Sandbox: l.id(), Argv: r.question.Argv, Owner: m.cfg.Owner, Background: background,
 			Started: m.cfg.Now().UTC(),

@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/caisson-dev/caisson/agent/client"
@@ -133,7 +134,7 @@ func (m *Manager) StartIn(ctx context.Context, session string, run sandbox.Run) 
 			return sandbox.ExecRecord{}, err
 		}
 	}
-	if err := m.begin(ctx, &l.live, r, d, true); err != nil {
+	if err := m.begin(ctx, &l.live, r, d, true, oldest(v.Execs)...); err != nil {
 		return sandbox.ExecRecord{}, err
 	}
 	if err := m.verify(ctx, &l.live, r); err != nil {
@@ -150,6 +151,30 @@ func (m *Manager) StartIn(ctx context.Context, session string, run sandbox.Run) 
 		return sandbox.ExecRecord{}, joinErr(err, m.finish(ctx, &l.live, r, *never))
 	}
 	return m.execRecord(ctx, session, r.id)
+}
+
+// keepEnded bounds the ended background execs of a session that can be asked
+// for. An agent keeps the output of as many.
+const keepEnded = 256
+
+// oldest returns the ended execs that are too many, with room for one more. The
+// audit keeps their start and end.
+func oldest(execs []sandbox.ExecRecord) []sandbox.ID {
+	var ended []sandbox.ExecRecord
+	for _, e := range execs {
+		if !e.Ended.IsZero() {
+			ended = append(ended, e)
+		}
+	}
+	if len(ended) < keepEnded {
+		return nil
+	}
+	slices.SortFunc(ended, func(a, b sandbox.ExecRecord) int { return a.Ended.Compare(b.Ended) })
+	var ids []sandbox.ID
+	for _, e := range ended[:len(ended)-keepEnded+1] {
+		ids = append(ids, e.ID)
+	}
+	return ids
 }
 
 // execRecord reads one exec of a session. Errors: NotFound.

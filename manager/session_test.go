@@ -376,3 +376,37 @@ func TestSessionTakesUnknownSandboxesAlong(t *testing.T) {
 		t.Errorf("left: %q", left)
 	}
 }
+
+// The records of background execs that have ended are bounded: the oldest go.
+func TestEndedAreBounded(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.create(t, manager.SessionOptions{Name: "work"})
+	sh(t, p.Manager, "work", "true")
+	box := must(p.Session(t.Context(), "work")).Sandboxes[0].ID
+	const many = 300
+	var ids []sandbox.ID
+	var change sandbox.Change
+	for i := range many {
+		e := sandbox.ExecRecord{
+			ID: sandbox.NewID(), Session: "work", Sandbox: box, Argv: []string{"true"}, Owner: "x", Background: true,
+			Started: time.Unix(int64(i), 0), Ended: time.Unix(int64(many+i), 0),
+		}
+		ids = append(ids, e.ID)
+		change.PutExecs = append(change.PutExecs, e)
+	}
+	if err := p.store.Apply(t.Context(), change); err != nil {
+		t.Fatal(err)
+	}
+	e, err := p.StartIn(t.Context(), "work", sandbox.Run{Command: []string{"sleep", "100"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := map[sandbox.ID]bool{}
+	for _, e := range must(p.Session(t.Context(), "work")).Execs {
+		left[e.ID] = true
+	}
+	if len(left) != 256 || !left[e.ID] || !left[ids[many-1]] || left[ids[0]] {
+		t.Errorf("%d records are left; the new one %v, the newest %v, the oldest %v", len(left), left[e.ID], left[ids[many-1]], left[ids[0]])
+	}
+}
