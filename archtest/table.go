@@ -21,7 +21,7 @@ var Table = map[string][]string{
 	"agent/client": {"sandbox", "agent/wire"},
 
 	"runtimes":             {"sandbox"},
-	"runtimes/docker":      {"sandbox", "runtimes", "internal/dockerclient"},
+	"runtimes/docker":      {"sandbox", "runtimes", "internal/dockerclient", "internal/filelock"},
 	"runtimes/bubblewrap":  {"sandbox", "runtimes"},
 	"runtimes/process":     {"sandbox", "runtimes"},
 	"runtimes/seatbelt":    {"sandbox", "runtimes"},

@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -53,6 +54,7 @@ type Agent struct {
 	putting chan struct{} // fewer, so that puts, which wait for their clients, leave some
 	quit    chan string   // why Run is to return
 	life    *life
+	relays  atomic.Bool // processes of our own stand beside the execs
 
 	mu        sync.Mutex
 	claim     *wire.Claim // nil until somebody has claimed the agent; never changed after
@@ -171,6 +173,9 @@ func (a *Agent) accept(ln net.Listener) error {
 		c, err := ln.Accept()
 		if err != nil {
 			return fmt.Errorf("accept: %w", err)
+		}
+		if relayed(c) {
+			a.relays.Store(true)
 		}
 		go a.serve(c)
 	}

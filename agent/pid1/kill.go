@@ -26,7 +26,8 @@ func (a *Agent) endAll(ex *exec) int {
 		spawned = a.reaper.spawned.Load()
 		_ = unix.Kill(-1, unix.SIGKILL)
 	}
-	if unix.Getpid() == 1 && a.killAlone(ex, kill) && a.reaper.awaitEmpty(deadline, spawned) {
+	// It would reach relays as well.
+	if unix.Getpid() == 1 && !a.relays.Load() && a.killAlone(ex, kill) && a.reaper.awaitEmpty(deadline, spawned) {
 		return 0
 	}
 	return a.killGroup(ex.group, deadline)

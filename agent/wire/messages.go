@@ -289,3 +289,6 @@ type Stats struct {
 	AgentBytes  int64 `json:"agent_bytes"`
 	AgentTasks  int   `json:"agent_tasks"`
 }
+
+// Relayed is the first byte of a relay's output: it has reached its agent.
+const Relayed byte = 0x06

@@ -1,7 +1,8 @@
 //go:build linux
 
 // Command caisson-agent is the first process of a sandbox. The runtime mounts
-// it into the image and starts it; it is of no use by hand.
+// it into the image and starts it; it is of no use by hand. As "caisson-agent
+// connect" it is the relay between the agent and an engine's exec.
 package main
 
 import (
@@ -23,6 +24,14 @@ func main() {
 	debug.SetGCPercent(50)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	if len(os.Args) == 2 && os.Args[1] == "connect" {
+		runtime.GOMAXPROCS(1)
+		if err := pid1.Connect(ctx, os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "caisson-agent:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	a, err := pid1.New(pid1.Config{Build: build(), Procs: func(n int) { runtime.GOMAXPROCS(n) }})
 	if err == nil {
 		err = a.Run(ctx)

@@ -53,7 +53,11 @@ type Kit struct {
 // carry its owner's label any more.
 func New(t testing.TB) *Kit {
 	t.Helper()
-	engine := dockertest.Engine(t)
+	return newKit(t, dockertest.Engine(t))
+}
+
+func newKit(t testing.TB, engine *dockerclient.Client) *Kit {
+	t.Helper()
 	api, err := engine.API(t.Context())
 	if err != nil {
 		t.Fatal(err)

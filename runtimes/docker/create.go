@@ -61,6 +61,9 @@ func (r *Runtime) Create(ctx context.Context, id sandbox.ID, plan runtimes.Plan)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if r.remote {
+		return inst, r.createRemote(ctx, api, inst, plan, req)
+	}
 	ready, err := r.listenReady(id, plan.Spec.Owner)
 	if err != nil {
 		return nil, err
@@ -135,11 +138,17 @@ func (r *Runtime) createContainer(ctx context.Context, api *client.Client, h run
 		if m.Source == "" {
 			mounts[i].Source = containerName(h.ID)
 		}
-		if err := makeVolume(ctx, api, mounts[i].Source, volumeLabels(mounts[i].Source, h, plan.Spec), plan.Spec.Identity); err != nil {
+		if m.Target != sandbox.WorkspaceDir {
+			continue // the agent's, which is there
+		}
+		if err := r.makeVolume(ctx, api, mounts[i].Source, volumeLabels(mounts[i].Source, h, plan.Spec), plan.Spec); err != nil {
 			return err
 		}
 	}
-	req.Host.Mounts = append(mounts, mount.Mount{Type: mount.TypeBind, Source: r.folder(h.ID), Target: ioDir})
+	if !r.remote {
+		mounts = append(mounts, mount.Mount{Type: mount.TypeBind, Source: r.folder(h.ID), Target: ioDir})
+	}
+	req.Host.Mounts = mounts
 	_, err := api.ContainerCreate(ctx, req.Config, req.Host, nil, nil, h.Name)
 	if err != nil {
 		return createError(err, plan.Spec)
@@ -166,12 +175,16 @@ func volumeLabels(name string, h runtimes.Handle, spec sandbox.Spec) map[string]
 
 // makeVolume makes a volume and gives it to the sandbox's user. The engine
 // makes it for root, and the agent may not change owners.
-func makeVolume(ctx context.Context, api *client.Client, name string, labels map[string]string, who sandbox.Identity) error {
+func (r *Runtime) makeVolume(ctx context.Context, api *client.Client, name string, labels map[string]string, spec sandbox.Spec) error {
 	v, err := api.VolumeCreate(ctx, volume.CreateOptions{Name: name, Labels: labels})
 	if err != nil {
 		return dockerclient.Wrap(err, "create volume %s", name)
 	}
-	if err := os.Chown(v.Mountpoint, who.UID, who.UID); err != nil {
+	uid := spec.Identity.UID
+	if r.remote {
+		return r.giveVolume(ctx, api, name, spec.Image, uid)
+	}
+	if err := os.Chown(v.Mountpoint, uid, uid); err != nil {
 		return sandbox.Errorf(sandbox.Unsupported, "give volume %s to the sandbox's user: %w", name, err).
 			WithHint("run as root for a volume workspace, or use a tmpfs workspace")
 	}

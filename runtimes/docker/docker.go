@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/caisson-dev/caisson/internal/dockerclient"
 	"github.com/caisson-dev/caisson/runtimes"
@@ -43,12 +44,20 @@ type Config struct {
 	// Base is the folder for the sandboxes' sockets. It is made with mode 0700.
 	// It must be short: at most [MaxBase] bytes.
 	Base string
+	// Remote says that the engine shares no folders with this process: the agent
+	// comes in a volume, and each stream to it is an exec of the engine's. It is
+	// implied by an engine that is not spoken to over a Unix socket.
+	Remote bool
 }
 
 // Runtime is the docker runtime. It is safe for concurrent use and holds
 // nothing that needs closing; the engine client belongs to its maker.
 type Runtime struct {
-	cfg Config
+	cfg    Config
+	remote bool
+
+	mu     sync.Mutex
+	volume *agentVolume // that the agent is in; nil before it is needed
 }
 
 var _ runtimes.Runtime = (*Runtime)(nil)
@@ -65,7 +74,7 @@ func New(cfg Config) (*Runtime, error) {
 		return nil, sandbox.Errorf(sandbox.Invalid, "the folder for sockets, %q, must be an absolute path of at most %d bytes", cfg.Base, MaxBase).
 			WithHint("set CAISSON_RUNTIME_DIR to a short path of your own")
 	}
-	return &Runtime{cfg: cfg}, nil
+	return &Runtime{cfg: cfg, remote: cfg.Remote || !cfg.Engine.Local()}, nil
 }
 
 // Capabilities asks the engine what it enforces. Errors: those of
@@ -88,13 +97,17 @@ func (r *Runtime) Capabilities(ctx context.Context) (runtimes.Capabilities, erro
 	has := func(name string) bool {
 		return slices.ContainsFunc(info.SecurityOptions, func(o string) bool { return strings.Contains(o, "name="+name) })
 	}
+	workspaces := []string{string(sandbox.WorkspaceTmpfs), string(sandbox.WorkspaceVolume), string(sandbox.WorkspaceHost)}
+	if r.remote {
+		workspaces = workspaces[:2]
+	}
 	return runtimes.Capabilities{
 		Runtime: Name, Engine: "Docker Engine " + info.ServerVersion, Isolation: "container",
 		Memory: level(info.MemoryLimit), CPU: level(info.CPUCfsQuota), PIDs: level(info.PidsLimit),
 		Tmpfs: runtimes.Enforced, NoNetwork: runtimes.Enforced, ReadOnly: runtimes.Enforced,
 		Seccomp: level(has("seccomp")), AppArmor: level(has("apparmor")), Users: runtimes.Enforced,
-		Pause: true, LocalStreams: r.cfg.Engine.Local(), OCIRuntimes: slices.Sorted(maps.Keys(info.Runtimes)),
-		Workspaces: []string{string(sandbox.WorkspaceTmpfs), string(sandbox.WorkspaceVolume), string(sandbox.WorkspaceHost)},
+		Pause: true, LocalStreams: !r.remote, OCIRuntimes: slices.Sorted(maps.Keys(info.Runtimes)),
+		Workspaces: workspaces,
 	}, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/client"
@@ -20,6 +21,9 @@ import (
 type Instance struct {
 	r      *Runtime
 	handle runtimes.Handle
+
+	mu    sync.Mutex
+	spare *relay // made to see that the agent listens, for who dials first
 }
 
 var (
@@ -32,6 +36,9 @@ func (i *Instance) Handle() runtimes.Handle { return i.handle }
 
 // Dial connects to the agent's socket. Errors: Unavailable.
 func (i *Instance) Dial(ctx context.Context) (net.Conn, error) {
+	if i.r.remote {
+		return i.dialRemote(ctx)
+	}
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", filepath.Join(i.r.folder(i.handle.ID), socketName))
 	if err != nil {
@@ -110,6 +117,7 @@ func (i *Instance) Destroy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	i.dropSpare()
 	vol := containerName(i.handle.ID)
 	switch i.handle.Kind {
 	case runtimes.KindVolume:

@@ -81,7 +81,13 @@ func (r *Runtime) Plan(ctx context.Context, spec sandbox.Spec) (runtimes.Plan, e
 	if err != nil {
 		return runtimes.Plan{}, err
 	}
-	raw, err := json.Marshal(request{Config: containerConfig(spec), Host: host})
+	config := containerConfig(spec)
+	if r.remote {
+		if err := r.planRemote(ctx, config, host); err != nil {
+			return runtimes.Plan{}, err
+		}
+	}
+	raw, err := json.Marshal(request{Config: config, Host: host})
 	if err != nil {
 		return runtimes.Plan{}, fmt.Errorf("encode the create request: %w", err)
 	}
@@ -149,6 +155,10 @@ func (r *Runtime) hostConfig(spec sandbox.Spec) (*container.HostConfig, error) {
 		h.Mounts = append(h.Mounts, mount.Mount{Type: mount.TypeVolume, Source: w.Source, Target: sandbox.WorkspaceDir,
 			VolumeOptions: &mount.VolumeOptions{NoCopy: true}})
 	case sandbox.WorkspaceHost:
+		if r.remote {
+			return nil, sandbox.Errorf(sandbox.Unsupported, "the engine is not on this host, and has none of its folders").
+				WithHint("use a volume, and copy files in and out: caisson files put, caisson files get")
+		}
 		if !path.IsAbs(w.Source) {
 			return nil, sandbox.Errorf(sandbox.Invalid, "the host folder %q is not an absolute path", w.Source)
 		}
@@ -211,7 +221,7 @@ func differs(plan request, got container.InspectResponse) string {
 		{"mounts", len(g.Mounts) == len(p.Mounts)},
 		{"ports", len(g.PortBindings) == 0},
 		{"user", got.Config.User == plan.Config.User},
-		{"entrypoint", len(got.Config.Entrypoint) == 1 && path.Clean(got.Config.Entrypoint[0]) == agentPath},
+		{"entrypoint", len(got.Config.Entrypoint) == 1 && path.Clean(got.Config.Entrypoint[0]) == plan.Config.Entrypoint[0]},
 	}
 	for _, c := range checks {
 		if !c.ok {
