@@ -11,13 +11,16 @@ TIMED := /(manager|runtimes/docker|cmd/caisson)$$
 # How the one static, cgo-free binary and its helper are built.
 STATIC := CGO_ENABLED=0 $(GO) build -trimpath
 
-.PHONY: help setup build images demo test lint bench bench-smoke eval soak ci clean
+.PHONY: help setup setup-tests build images demo test lint bench bench-smoke eval soak ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## install and start what is missing: Docker Engine, mmdebstrap, a C compiler
 	@scripts/setup.sh
+
+setup-tests: ## as setup, and what the tests alone need: a registry, skopeo
+	@scripts/setup.sh --tests
 
 build: ## build bin/caisson and its helpers
 	$(STATIC) -o bin/caisson ./cmd/caisson
@@ -32,7 +35,7 @@ images: build ## make the images of the languages present (the first time: assem
 demo: setup build images ## run three real programs, each in a hardened container of its own
 	@scripts/demo.sh
 
-test: setup build images ## do all set-up, then run every test
+test: setup-tests build images ## do all set-up, then run every test
 	CAISSON_REQUIRE_DOCKER=1 $(GO) test -race -timeout 20m $$($(GO) list ./... | grep -vE '$(TIMED)')
 	CAISSON_REQUIRE_DOCKER=1 $(GO) test -race -timeout 20m -p 1 $$($(GO) list ./... | grep -E '$(TIMED)')
 
@@ -49,11 +52,11 @@ bench-smoke: build ## run the benchmarks with a few rounds, to see that they wor
 eval: build ## judge the policy by the evaluation sets in CORPUS
 	@CAISSON_SCAN=$(CURDIR)/bin/caisson-scan CORPUS=$(CORPUS) $(GO) run ./bench/eval $(ARGS)
 
-soak: setup build images ## the longer variants of the tests: more rounds, more sandboxes, larger files
+soak: setup-tests build images ## the longer variants of the tests: more rounds, more sandboxes, larger files
 	CAISSON_SOAK=1 CAISSON_REQUIRE_DOCKER=1 $(GO) test -race -timeout 2h -count=1 ./...
 
 ci: ## what CI runs: set-up, lint, the tests, a smoke run of the benchmarks
-	$(MAKE) --no-print-directory setup
+	$(MAKE) --no-print-directory setup-tests
 	$(MAKE) --no-print-directory lint
 	$(MAKE) --no-print-directory bench-smoke
 	$(MAKE) --no-print-directory test

@@ -4,6 +4,9 @@
 # a Docker Engine that answers. What is there is left as it is. What is missing
 # is installed from Debian's packages, which needs root.
 #
+# With --tests it also installs what the tests alone need: a registry and a
+# second client of registries.
+#
 # It may be run again at any time; where all is there it takes a second.
 set -euo pipefail
 
@@ -11,6 +14,8 @@ set -euo pipefail
 root=${CAISSON_SETUP_ROOT:-}
 log=${CAISSON_DOCKERD_LOG:-/var/log/caisson-dockerd.log}
 wait_seconds=${CAISSON_DOCKERD_WAIT:-90}
+
+tests=no # whether what the tests alone need is wanted
 
 say() { echo "setup: $*"; }
 die() { echo "setup: $*" >&2; exit 1; }
@@ -37,6 +42,11 @@ missing_packages() {
 	have mmdebstrap || echo mmdebstrap
 	have unshare || echo util-linux
 	have mount || echo mount
+	if [ "$tests" = yes ]; then
+		have docker-registry || echo docker-registry
+		have skopeo || echo skopeo
+		have ip || echo iproute2
+	fi
 	[ "$engine" = none ] || return 0
 	have dockerd || echo docker.io
 	have docker || echo docker.io
@@ -135,6 +145,11 @@ start_engine() {
 }
 
 main() {
+	case "${1:-}" in
+	"") ;;
+	--tests) tests=yes ;;
+	*) die "usage: setup.sh [--tests]" ;;
+	esac
 	have go || die "Go is missing: install Go $(sed -n 's/^go //p' "$(dirname "$0")/../go.mod") or newer from your system or go.dev"
 	local engine=none version="" missing
 	if have docker && version=$(engine_version); then
@@ -154,6 +169,11 @@ main() {
 		fi
 		# shellcheck disable=SC2086 # words are packages
 		[ -z "$missing" ] || install_packages $missing
+		# The tests start registries of their own; the package's would listen for
+		# everybody from now on.
+		if [[ " $missing " == *" docker-registry "* ]] && [ -d "$root/run/systemd/system" ]; then
+			systemctl disable --now docker-registry >/dev/null 2>&1 || say "could not stop the docker-registry service; the tests do not need it"
+		fi
 	fi
 	if [ "$engine" = none ]; then
 		engine_version >/dev/null || start_engine

@@ -74,9 +74,9 @@ func (m *machine) without(name string) {
 	m.must(os.Remove(filepath.Join(m.bin, name)))
 }
 
-func (m *machine) setup() (out string, ok bool) {
+func (m *machine) setup(args ...string) (out string, ok bool) {
 	m.t.Helper()
-	cmd := exec.CommandContext(m.t.Context(), filepath.Join(m.bin, "bash"), "setup.sh")
+	cmd := exec.CommandContext(m.t.Context(), filepath.Join(m.bin, "bash"), append([]string{"setup.sh"}, args...)...)
 	cmd.Env = m.env
 	data, err := cmd.CombinedOutput()
 	return string(data), err == nil
@@ -113,6 +113,26 @@ func TestInstallsAndStarts(t *testing.T) {
 	}
 	if again, ok := m.setup(); !ok || strings.Count(again, "\n") != 2 { // the fake mmdebstrap never came
 		t.Errorf("second run %q", again)
+	}
+}
+
+// TestWhatTestsNeed installs more for the tests, and only then; a registry that
+// came with it does not go on running.
+func TestWhatTestsNeed(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.file("var/run/docker.sock", "")
+	m.must(os.MkdirAll(filepath.Join(m.root, "run/systemd/system"), 0o755))
+	m.command("systemctl", "")
+	if out, ok := m.setup(); !ok || strings.Contains(m.calls(), "apt-get") {
+		t.Errorf("without --tests: %q, calls %q", out, m.calls())
+	}
+	out, ok := m.setup("--tests")
+	if !ok || !strings.Contains(out, "installing docker-registry iproute2 skopeo") || !strings.Contains(m.calls(), "systemctl disable --now docker-registry") {
+		t.Errorf("with --tests: %q, calls %q", out, m.calls())
+	}
+	if out, ok := m.setup("--test"); ok || !strings.Contains(out, "usage:") {
+		t.Errorf("another option: %q", out)
 	}
 }
 
