@@ -51,7 +51,7 @@ func newFixture(ctx context.Context, s *measure.Suite) (_ *fixture, err error) {
 	}
 	f.closers = append(f.closers, func() error { return os.RemoveAll(f.dir) })
 	f.bin = filepath.Join(f.dir, "bin")
-	for _, name := range []string{"caisson", "caisson-agent"} {
+	for _, name := range []string{"caisson", "caisson-agent", "caisson-scan"} {
 		if err := build(ctx, name, f.bin); err != nil {
 			return nil, err
 		}
@@ -69,9 +69,12 @@ func newFixture(ctx context.Context, s *measure.Suite) (_ *fixture, err error) {
 
 // build makes one of caisson's programs as a release has it.
 func build(ctx context.Context, name, dir string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, name),
-		"github.com/caisson-dev/caisson/cmd/"+name)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	args, cgo := []string{"build", "-trimpath", "-ldflags", "-s -w"}, "CGO_ENABLED=0"
+	if name == "caisson-scan" { // the only one with C in it; static all the same
+		args, cgo = []string{"build", "-trimpath", "-tags", "netgo,osusergo", "-ldflags", `-s -w -linkmode external -extldflags "-static"`}, "CGO_ENABLED=1"
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, "-o", filepath.Join(dir, name), "github.com/caisson-dev/caisson/cmd/"+name)...)
+	cmd.Env = append(os.Environ(), cgo)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w\n%s", name, err, out)
 	}
