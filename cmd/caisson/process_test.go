@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -28,7 +29,25 @@ type process struct {
 	base string
 	read *os.File
 	out  *bufio.Reader
-	errs *strings.Builder
+	errs *lockedText
+}
+
+// lockedText can be read while a process still writes to it.
+type lockedText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // place gives a test the environment in which its processes live.
@@ -46,7 +65,7 @@ func place(t *testing.T) (*enginetest.Kit, string) {
 
 func start(t *testing.T, kit *enginetest.Kit, base string, args ...string) *process {
 	t.Helper()
-	p := &process{Cmd: exec.Command(enginetest.Command(t), args...), kit: kit, base: base, errs: &strings.Builder{}}
+	p := &process{Cmd: exec.Command(enginetest.Command(t), args...), kit: kit, base: base, errs: &lockedText{}}
 	p.Env = append(os.Environ(), "CAISSON_AGENT="+kit.Agent, "CAISSON_SCAN="+enginetest.Scanner(t), "CAISSON_RUNTIME_DIR="+base+"/s", "CAISSON_STATE_DIR="+base+"/state")
 	p.Stderr = p.errs
 	// Not StdoutPipe: Wait would close it under the reader.
@@ -270,8 +289,8 @@ func TestKilledWhileMaking(t *testing.T) {
 func TestBrokenPipe(t *testing.T) {
 	t.Parallel()
 	kit, base := place(t)
-	p := start(t, kit, base, "run", "--", "yes")
-	p.await(t, "y")
+	p := start(t, kit, base, "run", "--", "seq", "100000000")
+	p.await(t, "1")
 	_ = p.read.Close()
 	if code := p.code(t); code != 130 || !strings.Contains(p.errs.String(), "broken pipe") {
 		t.Errorf("code %d, %s", code, p.errs)
