@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"strings"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -116,7 +115,7 @@ func (b *inputBuilder) build(d *facts.Document, ctx map[string]any, now time.Tim
 	add("imports", func() *ast.Term { return b.imports(d.Imports) })
 	add("env", func() *ast.Term { return b.env(d.Env) })
 	add("actions", func() *ast.Term { return b.actions(d.Actions) })
-	add("dynamic", func() *ast.Term { return b.dynamic(d.Dynamic) })
+	add("dynamic", func() *ast.Term { return b.dynamic(d) })
 	add("strings", func() *ast.Term { return b.strings(d.Strings) })
 	add("structs", func() *ast.Term { return b.structs(d.Structs) })
 	add("pipelines", func() *ast.Term { return b.pipelines(d.Pipes) })
@@ -241,32 +240,15 @@ func (b *inputBuilder) actions(as []facts.Action) *ast.Term {
 	return g.term()
 }
 
-// library: a function that nothing calls does this with what its caller would
-// give, or a module of a package that is named is loaded; and that is no text
-// that was hidden, received or typed.
-func library(d *facts.Dynamic) bool {
-	part := d.Kind == facts.DynImport && strings.HasSuffix(d.Detail, ".")
-	if !d.Idle && !part {
-		return false
-	}
-	for _, from := range d.From {
-		switch {
-		case part && from == "argv":
-			return false
-		case from == "decoded", from == "encoded", from == "input", from == "stdin", strings.HasPrefix(from, "net"):
-			return false
-		}
-	}
-	return true
-}
-
-func (b *inputBuilder) dynamic(ds []facts.Dynamic) *ast.Term {
+func (b *inputBuilder) dynamic(d *facts.Document) *ast.Term {
+	ds := d.Dynamic
 	var g group
+	w := provenance{d}
 	for i := range ds {
 		d := &ds[i]
 		place, line := b.at(&d.At)
 		g.add(d.Kind, ast.ObjectTerm(place, line, field("kind", str(d.Kind)), field("detail", str(d.Detail)), field("from", strs(d.From)),
-			field("library", boolean(library(d))), field("inert", boolean(d.Inert))))
+			field("library", boolean(w.given(d))), field("inert", boolean(d.Inert))))
 	}
 	return g.term()
 }

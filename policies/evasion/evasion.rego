@@ -73,7 +73,10 @@ findings contains {"id": "SBX-EV-0004", "at": d.at, "msg": sprintf("%s", [d.deta
 	not passed_on(kind, d)
 }
 
-passed_on("dyn_call", d) if d.library
+passed_on(kind, d) if {
+	kind in {"dyn_call", "reflection"}
+	d.library
+}
 
 # METADATA
 # title: Names a module or an attribute that could not be told

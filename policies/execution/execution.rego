@@ -50,7 +50,7 @@ findings contains {"id": "SBX-EXEC-0001", "at": d.at, "msg": sprintf("text is ru
 #     - {"language": "python", "code": "import os\ndef f(x):\n    os.system(x)"}
 #     - {"language": "python", "code": "import subprocess\nsubprocess.run(['git','status'])"}
 findings contains {"id": "SBX-EXEC-0002", "at": d.at, "msg": sprintf("what is run could not be told: %s", [d.detail])} if {
-	some kind in ["opaque_code", "shell_unknown"]
+	some kind in ["opaque_code", "opaque_file", "shell_unknown"]
 	some d in input.dynamic[kind]
 	not d.library
 }
@@ -128,8 +128,8 @@ findings contains {"id": "SBX-EXEC-0005", "at": a.at, "msg": sprintf("%s", [conc
 #   not_match:
 #     - {"language": "python", "code": "import math"}
 findings contains {"id": "SBX-EXEC-0006", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
-	some op in ["native_code"]
-	some a in input.actions[op]
+	some a in input.actions.native_code
+	not a.idle
 }
 
 # METADATA
@@ -228,7 +228,7 @@ findings contains {"id": "SBX-EXEC-0011", "at": s.at, "msg": sprintf("what a con
 #     - {"language": "bash", "code": "sh run.sh"}
 findings contains {"id": "SBX-EXEC-0012", "at": f.at, "msg": sprintf("%s is run by %s", [f.path, f.by])} if {
 	some op in {"exec"}
-	some class in {"tmp", "outside", "shm", "runtime", "home"}
+	some class in {"tmp", "outside", "shm", "runtime", "home", "other_home"}
 	some f in input.files[op][class]
 }
 
@@ -265,9 +265,14 @@ findings contains {"id": "SBX-EXEC-0013", "at": d.at, "msg": sprintf("code in %s
 #   not_match:
 #     - {"language": "python", "code": "def f(x):\n    return int(x)"}
 findings contains {"id": "SBX-EXEC-0014", "at": d.at, "msg": sprintf("what is run or loaded is given from elsewhere: %s", [d.detail])} if {
-	some kind in ["eval", "opaque_code", "shell_unknown", "opaque_command", "dyn_import", "dyn_attr", "dyn_call"]
+	some kind in ["eval", "opaque_code", "opaque_file", "shell_unknown", "opaque_command", "dyn_import", "dyn_attr", "dyn_call", "reflection"]
 	some d in input.dynamic[kind]
 	d.library
+}
+
+findings contains {"id": "SBX-EXEC-0014", "at": a.at, "msg": sprintf("native code would be loaded: %s", [a.by])} if {
+	some a in input.actions.native_code
+	a.idle
 }
 
 findings contains {"id": "SBX-EXEC-0014", "at": d.at, "msg": "the arguments of the script are run"} if {

@@ -168,7 +168,11 @@ findings contains {"id": "SBX-FS-0008", "at": f.at, "msg": sprintf("%s is read b
 	some op in {"read", "copy_src", "move_src", "exec"}
 	some class in data.settings.guarded_classes
 	some f in input.files[op][class]
+	not program(op, class)
 }
+
+# program: a program of another home is run, not read.
+program("exec", "other_home")
 
 # METADATA
 # title: Leaves the workspace by ..

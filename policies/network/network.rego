@@ -118,7 +118,7 @@ findings contains {"id": "SBX-NET-0008", "at": n.at, "msg": sprintf("listens on 
 #   not_match:
 #     - {"language": "bash", "code": "cat a | sort"}
 findings contains {"id": "SBX-NET-0003", "at": d.at, "msg": sprintf("code that comes from %s is run", [from])} if {
-	some kind in {"opaque_code", "opaque_command", "partial_code", "eval", "dyn_import"}
+	some kind in {"opaque_code", "opaque_file", "opaque_command", "partial_code", "eval", "dyn_import"}
 	some d in input.dynamic[kind]
 	some from in d.from
 	startswith(from, "net")

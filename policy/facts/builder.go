@@ -78,6 +78,9 @@ func (s *scan) weight() int {
 	return len(d.Files) + len(d.Net) + len(d.Commands) + len(d.Env) + len(d.Actions) + len(d.Dynamic) + len(d.Structs) + len(d.Imports)
 }
 
+// touched is weight without commands by themselves.
+func (s *scan) touched() int { return s.weight() - len(s.doc.Commands) }
+
 type nestedKey struct {
 	lang Lang
 	cwd  string

@@ -78,7 +78,7 @@ func (c *command) run(argv []Value, wrappers []string) Value {
 	}
 	names := argv[0].Alts
 	if !argv[0].Known() {
-		b.Dynamic(DynCommand, c.unknown(argv), c.o.Pos, argv[0].From...)
+		b.Unknown(DynCommand, c.unknown(argv), c.o.Pos, argv[0].From, argv[1:])
 		if len(names) == 0 {
 			c.record("", argv, parseArgv(Program{}, argv), wrappers)
 			return Opaque(argv[0].From...)
@@ -418,7 +418,7 @@ func (c *command) scriptFile(base string, prog Program, file Value) {
 	if text, ok := c.b.Load(file); ok {
 		c.b.Nested(prog.Interpreter, text, NestedOpts{Pos: c.o.Pos, Via: []string{base}})
 	} else if !file.Known() && len(file.Alts) == 0 {
-		c.b.Dynamic(DynOpaqueCode, base+" of a file that is not known", c.o.Pos, file.From...)
+		c.b.Dynamic(DynFile, base+" of a file that is not known", c.o.Pos, file.From...)
 	}
 }
 

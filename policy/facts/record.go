@@ -1,6 +1,9 @@
 package facts
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // at completes a position: nested text is mapped to where it stands in the
 // outermost source.
@@ -63,6 +66,64 @@ func (b *Builder) Dynamic(kind, detail string, pos Pos, from ...string) {
 	if b.room() {
 		b.s.doc.Dynamic = append(b.s.doc.Dynamic, Dynamic{At: b.at(pos), Kind: kind, Detail: short(detail), From: clip(from)})
 	}
+}
+
+// Unknown is [Builder.Dynamic] for a program or a function that is not known,
+// with what it is given: words that name nothing that matters make it inert.
+func (b *Builder) Unknown(kind, detail string, pos Pos, from []string, given []Value) {
+	n := len(b.s.doc.Dynamic)
+	b.Dynamic(kind, detail, pos, from...)
+	if n == len(b.s.doc.Dynamic) {
+		return
+	}
+	b.s.doc.Dynamic[n].Inert = !slices.ContainsFunc(given, func(v Value) bool { return !b.harmless(v, kind) })
+}
+
+// Evaluated records text that is run as code, and gives a function to be
+// called when that was followed: the text is inert where nothing came of it
+// but commands that touch nothing.
+func (b *Builder) Evaluated(text string, pos Pos, from ...string) func() {
+	n, before := len(b.s.doc.Dynamic), b.s.touched()
+	b.Dynamic(DynEval, text, pos, from...)
+	return func() {
+		if n < len(b.s.doc.Dynamic) && b.s.touched() == before+1 {
+			b.s.doc.Dynamic[n].Inert = true
+		}
+	}
+}
+
+// harmless reports that a word names no place, host or code.
+func (b *Builder) harmless(v Value, kind string) bool {
+	for _, it := range v.Items {
+		if !b.harmless(it, kind) {
+			return false
+		}
+	}
+	words := v.Alts
+	if !v.Known() && v.Prefix != "" {
+		words = append(slices.Clone(words), v.Prefix)
+	}
+	return !slices.ContainsFunc(words, func(w string) bool { return !b.harmlessText(w, kind) })
+}
+
+// codeWords are options that programs take code, or no questions, by.
+var codeWords = []string{"-c", "-rf", "-fr", "-Rf", "-fR", "--recursive", "--eval", "-exec", "-delete", "--no-preserve-root", "/c"}
+
+// harmlessClasses are of paths that any program may be given.
+var harmlessClasses = []string{"workspace", "tmp", "public", "device_safe", "relative", "shm"}
+
+func (b *Builder) harmlessText(w, kind string) bool {
+	switch {
+	case slices.Contains(codeWords, w), strings.Contains(w, "://"), strings.HasPrefix(w, "~"), len(w) > keptText:
+		return false
+	case kind == DynCall && strings.ContainsAny(w, " /\\;|&$`(){}"):
+		return false
+	case strings.HasPrefix(w, "/"), strings.Contains(w, ".."):
+		p := b.s.tables.CleanPath(w, b.cwd)
+		class := b.s.tables.PathClass(p)
+		return slices.Contains(harmlessClasses, class) || class == "system_binary" && strings.Count(p, "/") > 2
+	}
+	return true
 }
 
 // Struct records a shape of the program.

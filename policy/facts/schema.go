@@ -225,6 +225,7 @@ type Action struct {
 const (
 	DynEval          = "eval"           // code text that was folded and scanned
 	DynOpaqueCode    = "opaque_code"    // code text that could not be folded
+	DynFile          = "opaque_file"    // a file of code is run whose path could not be folded
 	DynPartialCode   = "partial_code"   // a command line that is known in part, its program among that
 	DynImport        = "dyn_import"     // module name not folded
 	DynAttr          = "dyn_attr"       // attribute of a dangerous module, or a subscript of builtins, not folded
@@ -250,7 +251,9 @@ type Dynamic struct {
 	Kind   string   `json:"kind"`
 	Detail string   `json:"detail,omitempty"`
 	From   []string `json:"from,omitempty"` // where the text comes from, see [Value.From]
-	// Inert: the text is known, and nothing in it touches anything.
+	// Inert: the text is known, and nothing in it touches anything; of a
+	// program or function that is not known, what it is given names nothing
+	// that matters.
 	Inert bool `json:"inert,omitempty"`
 }
 

@@ -1,6 +1,7 @@
 package javascript
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/caisson-dev/caisson/policy/facts"
@@ -159,7 +160,16 @@ func (w *walk) callMethod(obj *val, key, how string, at id, s *site) *val {
 	if v, ok := w.builtinMethod(obj, key, s); ok {
 		return v
 	}
+	if obj.foreign() && runners[key] && slices.Contains(obj.From, "module") {
+		w.dynamic(facts.DynCall, key+" of a module that is not known", s.n, obj.From...)
+	}
 	return w.apply(w.member(obj, key, how, at), s)
+}
+
+// runners are members of modules that run programs or code.
+var runners = map[string]bool{
+	"exec": true, "execSync": true, "spawn": true, "spawnSync": true, "execFile": true, "execFileSync": true, "fork": true,
+	"runInThisContext": true, "runInNewContext": true, "runInContext": true, "Script": true, "compileFunction": true, "_load": true,
 }
 
 // apply calls a value.

@@ -29,6 +29,7 @@ func (w *walk) importModule(spec *val, how, alias string, names []string, n id) 
 		w.importFact(facts.Import{Module: head + "*", Names: names, Alias: alias, How: how}, n)
 	} else if !strings.HasSuffix(spec.Tail(), ".json") { // data holds no code
 		w.dynamic(facts.DynImport, head, n, spec.origins()...)
+		return union(out, opaque(merge([]string{"module"}, spec.From)))
 	}
 	return union(out, opaque(spec.From))
 }

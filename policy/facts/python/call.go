@@ -87,9 +87,7 @@ func (it *interp) call(f *val, a *arguments, n *node, s *scope) *val {
 		}
 	default: // nothing known is called
 	}
-	if slices.Contains(f.from, "namespace") {
-		it.dynamic(facts.DynCall, "name looked up in a namespace", n, f.from...)
-	}
+	it.calledUnknown(f, a, n)
 	it.handOver("", a, n)
 	return derived(append(a.all(), f)...)
 }
@@ -182,7 +180,7 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 		}
 	}
 	if name[0] == '?' || name[0] == '.' {
-		if slices.Contains(f.from, "namespace") && it.x.runners(it.b.Tables())[name[1:]] {
+		if (slices.Contains(f.from, "namespace") || slices.Contains(f.from, "module")) && it.x.runners(it.b.Tables())[name[1:]] {
 			it.dynamic(facts.DynCall, "method "+name[2:]+" of something looked up in a namespace", n, f.from...)
 		}
 		it.handOver("", a, n)
@@ -191,6 +189,29 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 	v := it.report(name, a, self, n)
 	it.handOver(name, a, n)
 	return v
+}
+
+// calledUnknown: what a namespace or a module holds under a name that is not
+// known is called.
+func (it *interp) calledUnknown(f *val, a *arguments, n *node) {
+	detail := ""
+	switch {
+	case slices.Contains(f.from, "namespace"):
+		detail = "name looked up in a namespace"
+	case slices.Contains(f.from, "module"):
+		detail = "member of a module that is not known"
+	default:
+		return
+	}
+	it.reported++
+	if it.quiet > 0 {
+		return
+	}
+	given := make([]facts.Value, 0, len(a.pos))
+	for _, v := range a.all() {
+		given = append(given, v.fact())
+	}
+	it.b.Unknown(facts.DynCall, detail, it.pos(n), f.from, given)
 }
 
 // report hands a call to the builder, which knows what it does, and takes up

@@ -113,7 +113,7 @@ func (c *invocation) importCall() *val {
 	}
 	c.it.report(c.name, c.arguments, nil, c.n)
 	if name.kind != kStr {
-		return &val{from: name.from}
+		return &val{from: mix([]string{"module"}, name.from)}
 	}
 	from := c.at(3, "fromlist")
 	return c.it.eachText(name, func(s string) *val {
@@ -136,7 +136,7 @@ func (c *invocation) resolveName() *val {
 	name := c.get0()
 	if name.kind != kStr {
 		c.it.dynamic(facts.DynImport, c.name, c.n, name.origins(0)...)
-		return unknown
+		return &val{from: mix([]string{"module"}, name.from)}
 	}
 	return c.it.eachText(name, func(s string) *val {
 		module, _, _ := strings.Cut(s, ":")

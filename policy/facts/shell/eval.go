@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"github.com/caisson-dev/caisson/policy/facts"
 )
 
@@ -70,6 +72,12 @@ func (w *walker) evalText(via string, code text, pos facts.Pos, verbatim bool) t
 	})
 }
 
+// assigns reports that a text begins with an assignment, whose value follows.
+func assigns(head string) bool {
+	name, _, ok := strings.Cut(head, "=")
+	return ok && syntax.ValidName(name)
+}
+
 func (w *walker) evalOne(via, code string, from []string, pos facts.Pos, verbatim bool) text {
 	o := facts.NestedOpts{Pos: pos, Via: []string{via}, Verbatim: verbatim}
 	if slices.Contains(from, "decoded") {
@@ -77,7 +85,7 @@ func (w *walker) evalOne(via, code string, from []string, pos facts.Pos, verbati
 	}
 	if strings.Contains(code, hole) || strings.Trim(code, unset+" \t\n") == "" && strings.Contains(code, unset) {
 		kind := facts.DynOpaqueCode
-		if head, _, ok := strings.Cut(strings.TrimLeft(code, " \t\n"), hole); ok && strings.ContainsAny(head, " \t\n;") {
+		if head, _, ok := strings.Cut(strings.TrimLeft(code, " \t\n"), hole); ok && (strings.ContainsAny(head, " \t\n;") || assigns(head)) {
 			kind = facts.DynPartialCode
 		}
 		w.dynamic(kind, strings.ReplaceAll(code, hole, "…"), pos, from...)
@@ -93,8 +101,9 @@ func (w *walker) evalOne(via, code string, from []string, pos facts.Pos, verbati
 	if !ok {
 		return opaque()
 	}
+	inert := func() {}
 	if via == "eval" && known(code) {
-		w.dynamic(facts.DynEval, code, pos, from...)
+		inert = w.b.Evaluated(code, pos, from...)
 	}
 	b := w.b
 	w.use(child)
@@ -104,5 +113,6 @@ func (w *walker) evalOne(via, code string, from []string, pos facts.Pos, verbati
 	}
 	out := w.stmts(stmts)
 	w.use(b)
+	inert()
 	return out
 }

@@ -24,7 +24,24 @@ func (w *walker) external(c *invocation) text {
 	if ok {
 		return out
 	}
-	return folded(v)
+	return folded(v).tainted(w.printedBy(c)...)
+}
+
+// printedBy is where the output of a program that is not computed comes from:
+// the program, unless it makes its output of what the script holds.
+func (w *walker) printedBy(c *invocation) []string {
+	name, ok := c.argv[0].t.guess()
+	if !ok || name == "" || w.in.kind != "" && len(w.in.t.all()) > 0 && w.in.t.has(known) {
+		return []string{"computed"}
+	}
+	p, short, _ := w.tables.Program(name)
+	if _, special := w.x.specials[short]; special || p.Interpreter != "" || len(p.Runs) > 0 || p.Wrapper {
+		return []string{"computed"}
+	}
+	if _, is := filters[short]; is {
+		return []string{"computed"}
+	}
+	return []string{"command"}
 }
 
 // shellOnItself is bash "$0".

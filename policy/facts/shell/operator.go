@@ -19,13 +19,24 @@ func (w *walker) operate(p *syntax.ParamExp, name string, t text, set bool) text
 	case p.Length:
 		return t.each(func(s string) (string, bool) { return strconv.Itoa(utf8.RuneCountInString(homeless(s))), true })
 	case p.Slice != nil:
-		return w.substring(p.Slice, t)
+		return w.pieces(t, w.substring(p.Slice, t))
 	case p.Repl != nil:
-		return w.replace(p.Repl, t)
+		return w.pieces(t, w.replace(p.Repl, t))
 	case p.Exp != nil:
 		return w.expansion(p, name, t, set)
 	}
 	return t
+}
+
+// cut is where a text comes from that was cut out of one that is not known.
+const cut = "cut"
+
+// pieces are what was cut out of t.
+func (w *walker) pieces(t, out text) text {
+	if t.has(func(s string) bool { return !known(s) }) {
+		return out.tainted(cut)
+	}
+	return out
 }
 
 // homeless turns the home directory, which stands as "~", into a real path for

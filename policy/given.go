@@ -1,0 +1,86 @@
+package policy
+
+import (
+	"strings"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+)
+
+// provenance tells apart two sorts of what could not be told: what a caller, a
+// user, the environment or a program of the system hands to the program, and
+// what the program itself hides, received, or makes of pieces.
+type provenance struct{ d *facts.Document }
+
+// made are origins of a text that the program decoded, received, or put
+// together in a way that could not be followed.
+func made(from string) bool {
+	switch from {
+	case "decoded", "encoded", "encrypted", "input", "stdin", "clipboard", "namespace", "computed", "cut":
+		return true
+	}
+	return strings.HasPrefix(from, "net")
+}
+
+// maxFrom is where a list of origins may be cut off.
+const maxFrom = 8
+
+// given reports that d is of the first sort. A function that nothing calls is
+// given what its caller has. Elsewhere it depends on what d can do: a module is
+// no more than its name until something of it is called, and a program that is
+// given nothing that matters does what whoever names it wants.
+func (p provenance) given(d *facts.Dynamic) bool {
+	from, file := "", false
+	for _, f := range d.From {
+		if made(f) && !(d.Idle && f == "namespace") {
+			return false
+		}
+		kind, path, _ := strings.Cut(f, ":")
+		file = file || kind == "file" && p.written(path)
+		from += kind + " "
+	}
+	if d.Idle {
+		return true
+	}
+	if len(d.From) >= maxFrom || file {
+		return false
+	}
+	told := func(kinds ...string) bool {
+		for _, k := range strings.Fields(from) {
+			ok := false
+			for _, want := range kinds {
+				ok = ok || k == want
+			}
+			if !ok {
+				return false
+			}
+		}
+		return from != ""
+	}
+	switch d.Kind {
+	case facts.DynImport:
+		return from == "" || strings.HasSuffix(d.Detail, ".") && !strings.Contains(from, "argv") || told("param", "file", "module", "command", "self")
+	case facts.DynCall:
+		return d.Inert
+	case facts.DynCommand:
+		return d.Inert && (d.Lang != facts.Shell || from != "")
+	case facts.DynFile:
+		return told("param", "argv0", "argv", "env", "command", "file", "own_process")
+	case facts.DynOpaqueCode, facts.DynEval:
+		return told("file", "param") && strings.Contains(from, "file") || d.Lang == facts.Shell && told("command", "param")
+	}
+	return false
+}
+
+// written reports that the program writes that file, or may.
+func (p provenance) written(path string) bool {
+	for i := range p.d.Files {
+		f := &p.d.Files[i]
+		switch f.Op {
+		case facts.OpWrite, facts.OpAppend, facts.OpCopyDst, facts.OpMoveDst:
+			if path == "" || f.Path == path || !f.Folded {
+				return true
+			}
+		}
+	}
+	return false
+}
