@@ -179,14 +179,29 @@ findings contains {"id": "SBX-EV-0008", "at": e.at, "msg": sprintf("programs are
 #   match:
 #     - {"language": "bash", "code": "rm ~/.bash_history"}
 #     - {"language": "bash", "code": "history -c"}
+#     - {"language": "bash", "code": "unset HISTFILE"}
+#     - {"language": "bash", "code": "HISTSIZE=0"}
 #     - {"language": "bash", "code": "echo > /var/log/auth.log"}
 #   not_match:
 #     - {"language": "bash", "code": "rm app.log"}
+#     - {"language": "bash", "code": "HISTSIZE=1000"}
 findings contains {"id": "SBX-EV-0009", "at": c.at, "msg": "the shell's history is cleared"} if {
 	some c in input.commands.history
 	some flag in {"c", "w", "d"}
 	flag in c.flags
 }
+
+# A history that is not kept: no file, no room, or nothing that is remembered.
+findings contains {"id": "SBX-EV-0009", "at": e.at, "msg": sprintf("%s is set so that no history is kept", [e.name])} if {
+	some e in input.env.write.history
+	keeps_nothing(e.name, e.value)
+}
+
+keeps_nothing("HISTFILE", v) if v in {"", "/dev/null"}
+
+keeps_nothing(name, "0") if name in {"HISTSIZE", "HISTFILESIZE"}
+
+keeps_nothing("HISTIGNORE", "*")
 
 findings contains {"id": "SBX-EV-0009", "at": f.at, "msg": sprintf("%s is altered by %s", [f.path, f.by])} if {
 	some op in {"write", "delete", "append", "chmod", "link"}

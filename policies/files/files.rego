@@ -331,3 +331,50 @@ findings contains {"id": "SBX-FS-0015", "at": f.at, "msg": sprintf("files that w
 	some f in input.files[op][class]
 	not f.folded
 }
+
+# METADATA
+# title: Locks the owner out of a home directory
+# custom:
+#   id: SBX-FS-0016
+#   severity: high
+#   category: destructive
+#   cwe: ["CWE-732"]
+#   attack: ["T1222", "T1531"]
+#   remediation: "Change files of the workspace only."
+#   match:
+#     - {"language": "bash", "code": "chmod 000 ~"}
+#     - {"language": "bash", "code": "chown -R nobody ~"}
+#     - {"language": "python", "code": "import os\nos.chmod(os.path.expanduser('~'), 0)"}
+#   not_match:
+#     - {"language": "bash", "code": "chmod 755 ~/bin/x"}
+#     - {"language": "bash", "code": "chmod -R u+w build"}
+findings contains {"id": "SBX-FS-0016", "at": f.at, "msg": sprintf("the permissions of %s are changed by %s", [f.path, f.by])} if {
+	some f in input.files.chmod.home
+	whole_home(f.path)
+}
+
+whole_home(p) if p in {"~", "/home/sandbox", "~/*", "/home/sandbox/*"}
+
+# METADATA
+# title: Renames or moves everything of a home directory
+# custom:
+#   id: SBX-FS-0017
+#   severity: high
+#   category: destructive
+#   cwe: ["CWE-732"]
+#   attack: ["T1486", "T1485"]
+#   remediation: "Rename files of the workspace only."
+#   match:
+#     - {"language": "bash", "code": "for f in ~/*; do mv \"$f\" \"$f.locked\"; done"}
+#     - {"language": "python", "code": "import os\nh = os.path.expanduser('~')\nfor n in os.listdir(h):\n    os.rename(h + '/' + n, h + '/' + n + '.locked')"}
+#   not_match:
+#     - {"language": "bash", "code": "for f in *.txt; do mv \"$f\" \"$f.bak\"; done"}
+#     - {"language": "bash", "code": "mv ~/a ~/b"}
+findings contains {"id": "SBX-FS-0017", "at": f.at, "msg": sprintf("all that begins with %s is moved by %s", [f.path, f.by])} if {
+	some f in input.files.move_src.home
+	many(f)
+}
+
+many(f) if not f.folded
+
+many(f) if contains(f.path, "*")

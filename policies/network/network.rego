@@ -19,12 +19,43 @@ package caisson.rules.network
 #     - {"language": "python", "code": "import socket\ns=socket.socket()\ns.connect(('10.0.0.1',80))"}
 #   not_match:
 #     - {"language": "bash", "code": "echo https://x.test"}
+#     - {"language": "bash", "code": "curl http://localhost:8080/health"}
 #     - {"language": "python", "code": "u='https://x.test'"}
 findings contains {"id": "SBX-NET-0001", "at": n.at, "msg": sprintf("%s %s (%s) by %s", [n.op, host(n), n.class, n.by])} if {
 	some class in data.settings.foreign_hosts
 	some op
 	op != "listen"
 	some n in input.net[class][op]
+	not at_home(n)
+}
+
+# at_home: a service of the sandbox itself is asked, and no file is given to it.
+at_home(n) if {
+	n.class == "loopback"
+	n.op in {"connect", "request", "download", "upload", "resolve"}
+	every from in n.carries {
+		not startswith(from, "file:")
+	}
+}
+
+# METADATA
+# title: Talks to a service of its own machine
+# custom:
+#   id: SBX-NET-0009
+#   severity: medium
+#   category: network
+#   cwe: ["CWE-918"]
+#   attack: ["T1071"]
+#   remediation: "Use the files of the workspace to exchange data."
+#   match:
+#     - {"language": "bash", "code": "curl -s http://localhost:8080/health"}
+#     - {"language": "python", "code": "import requests\nrequests.post('http://127.0.0.1:8000/a', json={'a': 1})"}
+#   not_match:
+#     - {"language": "bash", "code": "curl https://x.test/"}
+findings contains {"id": "SBX-NET-0009", "at": n.at, "msg": sprintf("%s %s by %s", [n.op, host(n), n.by])} if {
+	some op
+	some n in input.net.loopback[op]
+	at_home(n)
 }
 
 host(n) := n.host if n.host != ""
@@ -62,12 +93,12 @@ any_port(n) if {
 
 findings contains {"id": "SBX-NET-0002", "at": a.at, "msg": sprintf("listens by %s", [a.by])} if {
 	some a in input.actions.listen
-	not at_home
+	not only_itself
 	not a.idle
 }
 
-# at_home: all that the program listens on is the loopback, and it says so.
-at_home if {
+# only_itself: all that the program listens on is the loopback, and it says so.
+only_itself if {
 	input.net.loopback.listen
 	every class, ops in input.net {
 		quiet(class, ops)

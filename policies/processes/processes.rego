@@ -21,10 +21,19 @@ package caisson.rules.processes
 #     - {"language": "bash", "code": "kill -9 $1"}
 #     - {"language": "python", "code": "import os\nos.kill(1,9)"}
 #     - {"language": "javascript", "code": "process.kill(1)"}
+#     - {"language": "bash", "code": "pkill -P 1"}
+#     - {"language": "bash", "code": "pkill -P $$ sshd"}
+#     - {"language": "bash", "code": "kill $(cat /run/sshd.pid)"}
 #   not_match:
 #     - {"language": "bash", "code": "kill -l"}
 #     - {"language": "bash", "code": "sleep 9 & kill %1"}
 #     - {"language": "bash", "code": "sleep 9 & pid=$!\nkill $pid"}
+#     - {"language": "bash", "code": "sleep 9 & pkill -P $$"}
+#     - {"language": "bash", "code": "sleep 9 & kill $(jobs -p)"}
+#     - {"language": "bash", "code": "kill $(cat server.pid)"}
+#     - {"language": "python", "code": "import os,subprocess\np=subprocess.Popen(['sleep','9'])\nos.kill(p.pid, 15)"}
+#     - {"language": "javascript", "code": "process.kill(process.pid)"}
+#     - {"language": "javascript", "code": "const c = require('child_process').spawn('sleep', ['9']); process.kill(c.pid)"}
 #     - {"language": "bash", "code": "serve & PID=$!\ntrap 'kill $PID' EXIT\nwait"}
 #     - {"language": "python", "code": "import os\nos.kill(os.getpid(), 2)"}
 #     - {"language": "python", "code": "import os\ndef stop(pid):\n    os.kill(pid, 15)"}
@@ -38,14 +47,20 @@ findings contains {"id": "SBX-PROC-0001", "at": a.at, "msg": sprintf("%s", [conc
 
 # own: the program itself, or what it started; nothing else stands there.
 own(a) if {
-	"own_process" in a.from
+	count(a.from) > 0
 	every from in a.from {
-		from == "own_process"
+		own_origin(from)
 	}
 	words := [w | some w in a.args; w != ""]
 	count(words) == 0
-	a.by in {"kill", "os.kill"}
+	a.by in {"kill", "os.kill", "os.killpg", "process.kill", "pkill"}
+	a.detail in {"", "children", "os.killpg"}
 }
+
+own_origin("own_process")
+
+# A file of the workspace, where a program notes the number of another it started.
+own_origin(from) if startswith(from, "file:/workspace/")
 
 # passed_on: a function that nothing calls ends what its caller names.
 passed_on(a) if {

@@ -137,6 +137,12 @@ func (x *effects) file(e *Effect, v Value) {
 	}
 	for _, op := range x.ops(e) {
 		x.b.File(Use{Pos: x.pos, Op: op, What: v, By: x.by, Data: data, Recursive: e.Recursive, Mode: e.Default})
+		switch {
+		case op == OpExec:
+			x.b.written(v, x.pos)
+		case (op == OpWrite || op == OpAppend) && !data.IsOpaque() && len(e.Data) > 0:
+			x.b.Store(v, data, op == OpAppend)
+		}
 	}
 	if e.Op == "read" || e.Op == "open" || e.Op == "copy_src" {
 		for _, w := range append([]Value{v}, v.Items...) {
@@ -318,9 +324,13 @@ func (x *effects) code(e *Effect, v Value) {
 	before := x.b.s.weight()
 	x.b.Nested(lang, v, NestedOpts{Pos: x.pos, Via: []string{x.via}, Expr: x.by == "eval"})
 	if at >= 0 && at < len(x.b.s.doc.Dynamic) && v.Known() && len(v.From) == 0 {
-		x.b.s.doc.Dynamic[at].Inert = x.b.s.weight() == before && !slices.ContainsFunc(v.Alts, named)
+		x.b.s.doc.Dynamic[at].Inert = x.b.s.weight() == before && !slices.ContainsFunc(v.Alts, func(s string) bool { return named(s) && !global[strings.Trim(s, " ;\n")] })
 	}
 }
+
+// global are texts by which programs of any host find its global object; what
+// is done with that is seen.
+var global = map[string]bool{"return this": true, "this": true, "return globalThis": true}
 
 // named: text that names anything may give it to what is around it.
 func named(text string) bool {

@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -255,6 +256,42 @@ func (b *Builder) Store(file, content Value, appending bool) {
 		content = Concat(old, content)
 	}
 	b.s.files[p] = content
+}
+
+// extensions are of files of code.
+var extensions = map[string]Lang{
+	".py": Python, ".pyw": Python, ".js": JavaScript, ".cjs": JavaScript, ".mjs": JavaScript, ".ts": TypeScript, ".sh": Shell, ".bash": Shell,
+}
+
+// written scans what the program wrote to a file that is run now.
+func (b *Builder) written(file Value, pos Pos) {
+	text, ok := b.Load(file)
+	if !ok {
+		return
+	}
+	name, _ := file.One()
+	lang, ok := extensions[path.Ext(name)]
+	if !ok {
+		lang = b.lang
+	}
+	b.Nested(lang, text, NestedOpts{Pos: pos, Via: []string{name}})
+}
+
+// imported does so for a module: one of the text's own files.
+func (b *Builder) imported(module string, pos Pos) {
+	if len(b.s.files) == 0 {
+		return
+	}
+	last := module[strings.LastIndexAny(module, "./")+1:]
+	if ext := path.Ext(module); strings.Contains(module, "/") && extensions[ext] != "" {
+		last = strings.TrimSuffix(path.Base(module), ext)
+	}
+	for _, p := range slices.Sorted(maps.Keys(b.s.files)) {
+		ext := path.Ext(p)
+		if stem := strings.TrimSuffix(path.Base(p), ext); last != "" && extensions[ext] != "" && (stem == last || stem == "__init__" || stem == "index") {
+			b.written(Text(p), pos)
+		}
+	}
 }
 
 // Load gives what the program wrote to a file before.

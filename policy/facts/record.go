@@ -42,6 +42,7 @@ func (b *Builder) Import(f Import) {
 	if b.room() {
 		f.At = b.at(f.Pos)
 		b.s.doc.Imports = append(b.s.doc.Imports, f)
+		b.imported(f.Module, f.Pos)
 	}
 }
 
@@ -76,7 +77,7 @@ func (b *Builder) Unknown(kind, detail string, pos Pos, from []string, given []V
 	if n == len(b.s.doc.Dynamic) {
 		return
 	}
-	b.s.doc.Dynamic[n].Inert = !slices.ContainsFunc(given, func(v Value) bool { return !b.harmless(v, kind) })
+	b.s.doc.Dynamic[n].Inert = !slices.ContainsFunc(given, func(v Value) bool { return !b.harmless(v, kind) }) && !takesCode(given)
 }
 
 // Evaluated records text that is run as code, and gives a function to be
@@ -106,8 +107,24 @@ func (b *Builder) harmless(v Value, kind string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return !b.harmlessText(w, kind) })
 }
 
+// takesCode reports an option with code behind it.
+func takesCode(words []Value) bool {
+	for i, v := range words {
+		s, ok := v.One()
+		if !ok || s != "-c" && s != "-e" || i+1 == len(words) {
+			continue
+		}
+		next := words[i+1]
+		text, known := next.One()
+		if !known && next.Head() == "" || strings.ContainsAny(text+next.Head(), " \t\n;|&$`(") {
+			return true
+		}
+	}
+	return false
+}
+
 // codeWords are options that programs take code, or no questions, by.
-var codeWords = []string{"-c", "-rf", "-fr", "-Rf", "-fR", "--recursive", "--eval", "-exec", "-delete", "--no-preserve-root", "/c"}
+var codeWords = []string{"-rf", "-fr", "-Rf", "-fR", "--recursive", "--eval", "-exec", "-delete", "--no-preserve-root", "/c"}
 
 // harmlessClasses are of paths that any program may be given.
 var harmlessClasses = []string{"workspace", "tmp", "public", "device_safe", "relative", "shm"}

@@ -59,9 +59,16 @@ func (w *walk) indexValue(n id) *val {
 	return v
 }
 
+// children are functions that give a process which the program started.
+var children = map[string]bool{
+	"child_process.spawn": true, "child_process.fork": true, "child_process.exec": true, "child_process.execFile": true, "cluster.fork": true,
+}
+
 // member is the member of v with that name.
 func (w *walk) member(v *val, key, how string, n id) *val {
 	switch {
+	case key == "pid" && children[v.Type]:
+		return opaque([]string{"own_process"})
 	case v.alts != nil:
 		var out *val
 		for _, a := range v.alts {
@@ -345,6 +352,8 @@ func (w *walk) foreignMember(v *val, key, how string, n id) *val {
 		return opaque(v.From)
 	case key == "__proto__":
 		return v
+	case key == "constructor" && strings.HasSuffix(v.name, ".prototype") && v.name != "Function.prototype":
+		return &val{name: strings.TrimSuffix(v.name, ".prototype"), how: v.how}
 	case name == "":
 		return opaque(v.From)
 	}

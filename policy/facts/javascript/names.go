@@ -46,7 +46,7 @@ var nameAliases = map[string]string{
 // sourceOf says where the value of a name comes from.
 var sourceOf = map[string]string{
 	envName: "env", "process.argv": "argv", "process.stdin": "stdin", "Deno.args": "argv", "Bun.argv": "argv",
-	"document.cookie": "cookie", "process.execArgv": "argv",
+	"document.cookie": "cookie", "process.execArgv": "argv", "process.pid": "own_process",
 }
 
 // canonical joins a name and a member, and gives the result the name that the tables know. kept says that the result

@@ -35,6 +35,9 @@ func (it *interp) attribute(v *val, name string, n *node, s *scope) *val {
 		if got := pathAttribute(v, name); got != nil {
 			return got
 		}
+		if name == "pid" && children[v.text] {
+			return &val{from: []string{"own_process"}}
+		}
 		return it.member(v.text, name, v)
 	case kFunc:
 		switch name {
@@ -140,6 +143,12 @@ func (it *interp) attributeOfRef(v *val, name string, n *node) *val {
 		out.from = from
 	}
 	return out
+}
+
+// children are objects that stand for a process which the program started.
+var children = map[string]bool{
+	"subprocess.Popen": true, "multiprocessing.Process": true, "asyncio.create_subprocess_exec": true,
+	"asyncio.create_subprocess_shell": true, "pexpect.spawn": true,
 }
 
 // sources are attributes that bring something in.

@@ -130,7 +130,11 @@ func (it *interp) getter(f *val, a *arguments, n *node, s *scope) *val {
 func (it *interp) attributeNamed(v, name *val, n *node, s *scope) *val {
 	if name.kind != kStr {
 		it.opaqueAttribute(v, name, n)
-		return derived(v, name)
+		out := derived(v, name)
+		if v.kind == kRef && mild[v.text] {
+			return out.with([]string{"namespace"})
+		}
+		return out
 	}
 	out := it.eachText(name, func(text string) *val {
 		got := v
@@ -145,11 +149,14 @@ func (it *interp) attributeNamed(v, name *val, n *node, s *scope) *val {
 	return out
 }
 
+// mild are modules whose attributes matter only once they are called.
+var mild = map[string]bool{"sys": true, "socket": true, "pickle": true, "marshal": true, "requests": true}
+
 // opaqueAttribute: of a module that matters, an attribute whose name is not
 // known can be anything.
 func (it *interp) opaqueAttribute(v, name *val, n *node) {
 	for _, b := range v.branches() {
-		if b.kind == kRef && (b.x == nil || b.x.self == nil && b.x.how != "type") && it.dangerous(b.text) {
+		if b.kind == kRef && (b.x == nil || b.x.self == nil && b.x.how != "type") && it.dangerous(b.text) && !mild[b.text] {
 			it.dynamic(facts.DynAttr, b.text, n, name.origins(0)...)
 		}
 	}

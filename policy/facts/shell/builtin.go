@@ -259,6 +259,9 @@ func (w *walker) unset(c *invocation) text {
 			if w.st.vars.get(s) == nil {
 				w.st.funcs.drop(s)
 			}
+			if w.tables.EnvClass(s) != "" {
+				w.b.Env("write", facts.Text(s), facts.Text(""), c.pos)
+			}
 			w.st.vars.drop(s)
 		}
 	}

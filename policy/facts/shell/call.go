@@ -197,7 +197,11 @@ func (w *walker) leading(c *invocation) fields {
 			if from := argv[0].t.from; len(argv) == 1 && len(from) == 1 && from[0] == "argv" && w.b.Depth() == 0 && len(w.calls) == 0 {
 				detail = facts.Passed
 			}
-			w.dynamic(facts.DynCommand, detail, c.pos, argv[0].t.from...)
+			rest := make([]facts.Value, 0, len(argv)-1)
+			for _, f := range argv[1:] {
+				rest = append(rest, f.t.value())
+			}
+			w.b.Unknown(facts.DynCommand, detail, c.pos, argv[0].t.from, rest)
 		}
 		argv = argv[1:]
 	}
@@ -223,7 +227,7 @@ func (w *walker) isSelf(t text) bool {
 
 // runsItself is "$0" as a command: the same text again.
 func (w *walker) runsItself(c *invocation) text {
-	w.dynamic(facts.DynCommand, "$0", c.pos, fromSelf)
+	w.b.Unknown(facts.DynCommand, "$0", c.pos, []string{fromSelf}, nil)
 	if w.forks > 0 || c.background {
 		w.shape(facts.StructForkBomb, "$0", c.pos)
 	}

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -33,11 +34,14 @@ func (w *walker) declClause(c *syntax.DeclClause, rd *redirection) text {
 	if w.substs != before {
 		w.status = unsure
 	}
-	if len(c.Args) == 0 && variant != "local" {
+	if variant != "local" && !slices.ContainsFunc(c.Args, func(a *syntax.Assign) bool { return !a.Naked || a.Value == nil || !printing[a.Value.Lit()] }) {
 		w.b.Env("dump", facts.Value{}, facts.Value{}, w.pos(c))
 	}
 	return text{}
 }
+
+// printing are options of declare and export by which they print variables.
+var printing = map[string]bool{"-p": true, "-x": true, "-px": true, "-xp": true}
 
 // nakedArg is an option, or a word that becomes an assignment by expansion.
 func (w *walker) nakedArg(a *syntax.Assign, d *declaration, functions *bool) {

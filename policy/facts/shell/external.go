@@ -35,6 +35,9 @@ func (w *walker) printedBy(c *invocation) []string {
 		return []string{"computed"}
 	}
 	p, short, _ := w.tables.Program(name)
+	if len(p.From) > 0 {
+		return nil
+	}
 	if _, special := w.x.specials[short]; special || p.Interpreter != "" || len(p.Runs) > 0 || p.Wrapper {
 		return []string{"computed"}
 	}
