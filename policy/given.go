@@ -35,7 +35,7 @@ func (p provenance) given(d *facts.Dynamic) bool {
 			return false
 		}
 		kind, path, _ := strings.Cut(f, ":")
-		file = file || kind == "file" && p.written(path)
+		file = file || kind == "file" && (p.written(path) || path != "" && !strings.HasPrefix(path, "/workspace/"))
 		from += kind + " "
 	}
 	if d.Idle {

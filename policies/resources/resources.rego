@@ -79,6 +79,7 @@ findings contains {"id": "SBX-RES-0003", "at": a.at, "msg": sprintf("%s", [conca
 #     - {"language": "bash", "code": "dd if=/dev/zero of=big bs=1G count=1000"}
 #     - {"language": "bash", "code": "dd if=/dev/zero of=big"}
 #     - {"language": "bash", "code": "tail /dev/zero"}
+#     - {"language": "bash", "code": "cat /dev/urandom > big"}
 #   not_match:
 #     - {"language": "bash", "code": "truncate -s 10M f"}
 #     - {"language": "bash", "code": "dd if=/dev/zero of=disk.img bs=1M count=64"}
@@ -103,6 +104,19 @@ findings contains {"id": "SBX-RES-0004", "at": f.at, "msg": sprintf("%s, which h
 	some f in input.files[op].device_safe
 	f.path in {"/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"}
 	f.by in {"tail", "sort", "tac", "cp", "grep", "wc", "md5sum", "sha256sum", "gzip", "xz", "bzip2", "rev"}
+}
+
+# What has no end is copied into a file.
+findings contains {"id": "SBX-RES-0004", "at": f.at, "msg": sprintf("%s, which has no end, is copied into %s", [f.path, w.path])} if {
+	some f in input.files.read.device_safe
+	f.path in {"/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"}
+	f.by == "cat"
+	some c in input.commands.cat
+	c.line == f.line
+	count(c.pipe_to) == 0
+	some class in ["workspace", "tmp", "home", "outside", "shm"]
+	some w in input.files.write[class]
+	w.line == f.line
 }
 
 enormous(size) if regex.match(`^[+]?([0-9]+[TPEZYtpezy]i?B?|[0-9]{3,}[Gg]i?B?|[0-9]{6,}[Mm]i?B?|[0-9]{12,})$`, size)
@@ -156,4 +170,25 @@ findings contains {"id": "SBX-RES-0005", "at": s.at, "msg": sprintf("%s in a loo
 findings contains {"id": "SBX-RES-0005", "at": s.at, "msg": sprintf("%s in a loop without end", [s.detail])} if {
 	some s in input.structs.infinite_loop
 	s.detail == "threading.Thread.start"
+}
+
+# METADATA
+# title: Tries out keys
+# custom:
+#   id: SBX-RES-0006
+#   severity: high
+#   category: resources
+#   cwe: ["CWE-307"]
+#   attack: ["T1110.002"]
+#   remediation: "Do not break passwords in a sandbox."
+#   match:
+#     - {"language": "python", "code": "import hashlib, itertools, string\nfor p in itertools.product(string.ascii_lowercase, repeat=6):\n    if hashlib.md5(''.join(p).encode()).hexdigest() == 'abc':\n        print(p)"}
+#   not_match:
+#     - {"language": "python", "code": "import itertools\nprint(list(itertools.product('ab', repeat=2)))"}
+#     - {"language": "python", "code": "import hashlib\nprint(hashlib.md5(b'x').hexdigest())"}
+findings contains {"id": "SBX-RES-0006", "at": a.at, "msg": sprintf("all texts of a length are hashed: %s and %s", [e.by, a.by])} if {
+	some e in input.actions.enumerate
+	some a in input.actions.hash
+	a.line >= e.line
+	not a.idle
 }

@@ -26,6 +26,9 @@ func parseArgv(prog Program, argv []Value) *parsed {
 		if len(argv[i].Alts) > 0 {
 			w = argv[i].Alts[0]
 		}
+		if i == 1 && prog.Bundle && w != "" && w[0] != '-' {
+			w = "-" + w
+		}
 		if len(w) < 2 || w[0] != '-' {
 			p.operands = append(p.operands, argv[i])
 			p.index = append(p.index, i)

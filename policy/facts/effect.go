@@ -130,6 +130,9 @@ func detail(e *Effect, v Value, by string) string {
 func (x *effects) file(e *Effect, v Value) {
 	data, _ := x.first(e.Data)
 	if len(v.Alts) > 0 && v.Type == "int" {
+		if slices.Contains(v.Alts, "0") {
+			x.paths = append(x.paths, "stdin")
+		}
 		return // a file descriptor
 	}
 	if len(v.Recv) > 0 && v.Items == nil && len(v.Alts) == 0 {
@@ -307,7 +310,10 @@ func (x *effects) code(e *Effect, v Value) {
 	if lang == "" {
 		lang = x.b.lang
 	}
-	if v.Type == "code" && len(v.Recv) > 0 {
+	for range 3 {
+		if v.Type != "code" || len(v.Recv) == 0 {
+			break
+		}
 		v = v.Recv[0]
 	}
 	if v.Type == "callable" {

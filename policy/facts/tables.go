@@ -90,6 +90,8 @@ type Program struct {
 	ValueFlags []string `json:"value_flags,omitempty"`
 	// Twins give each long flag its short letter ("recursive": "r").
 	Twins map[string]string `json:"twins,omitempty"`
+	// Bundle: the first word is flags without a dash (tar cf).
+	Bundle bool `json:"bundle,omitempty"`
 	// Long: flags with one dash are whole words, not bundles (find, java).
 	Long bool `json:"long,omitempty"`
 	// Wrapper: the operands from Skip on are a command of their own.

@@ -158,6 +158,7 @@ func (w *walk) callMethod(obj *val, key, how string, at id, s *site) *val {
 		return v
 	}
 	if v, ok := w.builtinMethod(obj, key, s); ok {
+		w.handOver(s, nil)
 		return v
 	}
 	if obj.foreign() && runners[key] && slices.Contains(obj.From, "module") {
@@ -289,6 +290,7 @@ func (w *walk) applyName(callee *val, s *site) *val {
 	}
 	if f, ok := natives[s.name]; ok {
 		if v, done := f(w, s); done {
+			w.handOver(s, nil)
 			return v
 		}
 	}

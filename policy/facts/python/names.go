@@ -51,13 +51,10 @@ func canonical(name string) string {
 // reexported finds a module of the standard library that another one holds as
 // an attribute, because it imports it: the last such part of the name counts.
 func reexported(root, rest string) (string, bool) {
-	if keepsOwn[root] {
-		return "", false
-	}
 	parts := strings.Split(rest, ".")
 	for i := len(parts) - 1; i >= 0; i-- {
 		inner := strings.TrimLeft(parts[i], "_")
-		if !handedOn[inner] || root == inner && i == 0 {
+		if !handedOn[inner] || root == inner && i == 0 || keepsOwn[root] && !alwaysForeign[inner] {
 			continue
 		}
 		return strings.Join(append([]string{inner}, parts[i+1:]...), "."), true
@@ -70,6 +67,9 @@ var handedOn = map[string]bool{
 	"os": true, "sys": true, "subprocess": true, "builtins": true, "shutil": true, "ctypes": true, "socket": true,
 	"importlib": true, "pty": true, "posix": true,
 }
+
+// alwaysForeign are such modules of which nobody has an own one.
+var alwaysForeign = map[string]bool{"os": true, "sys": true, "builtins": true, "shutil": true, "posix": true}
 
 // keepsOwn are packages with submodules of such names.
 var keepsOwn = map[string]bool{

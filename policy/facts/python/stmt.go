@@ -192,9 +192,14 @@ func (it *interp) matchStatement(n *node, s *scope) {
 	body.each(func(c *node) {
 		runs = append(runs, func() {
 			c.each(func(x *node) {
-				if x.kind == "case_pattern" {
-					it.bindPattern(x, derived(subject), s)
+				if x.kind != "case_pattern" {
+					return
 				}
+				v := derived(subject)
+				if only := x.nth(0); only != nil && only.kind == "dotted_name" && only.next == nil {
+					v = subject // a name alone takes the whole
+				}
+				it.bindPattern(x, v, s)
 			})
 			it.evalOr(c.child("guard"), s)
 			it.block(c.child("consequence"), s)

@@ -259,7 +259,7 @@ func (w *walker) unset(c *invocation) text {
 			if w.st.vars.get(s) == nil {
 				w.st.funcs.drop(s)
 			}
-			if w.tables.EnvClass(s) != "" {
+			if w.tables.EnvClass(s) == "history" {
 				w.b.Env("write", facts.Text(s), facts.Text(""), c.pos)
 			}
 			w.st.vars.drop(s)

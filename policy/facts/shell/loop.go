@@ -286,6 +286,7 @@ func (w *walker) infinite(loop syntax.Node, cond, body []*syntax.Stmt) {
 	if f.leaves {
 		return
 	}
+	f.background = f.background || w.loopBehind != nil && w.loopBehind.Cmd == loop && !f.sleeps
 	w.shape(facts.StructInfiniteLoop, f.String(), w.pos(loop))
 	if f.writes {
 		w.shape(facts.StructLoopWrite, f.String(), w.pos(loop))

@@ -48,9 +48,10 @@ type walker struct {
 	aliasing map[string]bool
 	renamed  map[string]string // copies of programs, by path
 
-	forks            int // pipelines and background jobs around this place
-	maybe            int // branches around this place
-	repeat           int // loops and calls around this place: facts may come twice
+	loopBehind       *syntax.Stmt // the last loop that was put into the background
+	forks            int          // pipelines and background jobs around this place
+	maybe            int          // branches around this place
+	repeat           int          // loops and calls around this place: facts may come twice
 	unrolled         int
 	plainRedirection redirection // none
 	steps            int
