@@ -150,15 +150,36 @@ some_count(words) if {
 #   attack: ["T1496"]
 #   remediation: "End what is started."
 #   match:
-#     - {"language": "bash", "code": "yes > /dev/null &"}
+#     - {"language": "bash", "code": "yes > /dev/null & yes > /dev/null &"}
+#     - {"language": "bash", "code": "for i in 1 2 3 4; do yes > /dev/null & done"}
 #     - {"language": "bash", "code": "while :; do cat x & done"}
 #     - {"language": "python", "code": "import threading\nwhile True:\n    threading.Thread(target=print).start()"}
 #   not_match:
 #     - {"language": "bash", "code": "yes | head -3"}
+#     - {"language": "bash", "code": "yes"}
+#     - {"language": "bash", "code": "timeout 1 yes > /dev/null"}
+#     - {"language": "bash", "code": "yes > /dev/null & sleep 1; kill $!"}
 #     - {"language": "bash", "code": "while read x; do echo $x; done"}
-findings contains {"id": "SBX-RES-0005", "at": c.at, "msg": "yes runs without end"} if {
+findings contains {"id": "SBX-RES-0005", "at": c.at, "msg": "yes is left running in the background, more than once"} if {
+	some c in left_running
+	several
+}
+
+# What runs without end and is left; in the foreground its reader, its caller
+# or a limit ends it.
+left_running contains c if {
 	some c in input.commands.yes
+	c.background
 	count(c.pipe_to) == 0
+	not "timeout" in c.wrappers
+}
+
+several if count(left_running) > 1
+
+several if {
+	some c in left_running
+	some block in {"for", "while", "until"}
+	block in c.in
 }
 
 findings contains {"id": "SBX-RES-0005", "at": s.at, "msg": sprintf("%s in a loop without end", [s.detail])} if {
@@ -191,4 +212,22 @@ findings contains {"id": "SBX-RES-0006", "at": a.at, "msg": sprintf("all texts o
 	some a in input.actions.hash
 	a.line >= e.line
 	not a.idle
+}
+
+# METADATA
+# title: Leaves one busy process in the background
+# custom:
+#   id: SBX-RES-0007
+#   severity: medium
+#   category: resources
+#   cwe: ["CWE-400"]
+#   attack: ["T1496"]
+#   remediation: "End what is started."
+#   match:
+#     - {"language": "bash", "code": "yes > /dev/null &"}
+#   not_match:
+#     - {"language": "bash", "code": "yes"}
+findings contains {"id": "SBX-RES-0007", "at": c.at, "msg": "yes is left running in the background"} if {
+	some c in left_running
+	not several
 }
