@@ -31,7 +31,7 @@ const maxFrom = 8
 func (p provenance) given(d *facts.Dynamic) bool {
 	from, file := "", false
 	for _, f := range d.From {
-		if made(f) && !(d.Idle && f == "namespace") {
+		if made(f) && (!d.Idle || f != "namespace") {
 			return false
 		}
 		kind, path, _ := strings.Cut(f, ":")
