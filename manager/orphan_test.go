@@ -42,6 +42,7 @@ func TestOrphaned(t *testing.T) {
 		{"a name that cannot be read", runtimes.Handle{Owner: "?", Running: false}, false},
 		{"a folder just made", runtimes.Handle{Kind: runtimes.KindFolder, Created: time.Now()}, false},
 		{"a folder that nobody signed", runtimes.Handle{Kind: runtimes.KindFolder, Created: old}, true},
+		{"a volume that the engine made again", runtimes.Handle{Kind: runtimes.KindVolume, Created: old}, true},
 		{"a container that nobody signed", runtimes.Handle{Kind: runtimes.KindSandbox, Created: old}, false},
 		{"a session's", runtimes.Handle{ID: known, Owner: "state:here"}, false},
 		{"a session's that is not remembered", runtimes.Handle{ID: sandbox.NewID(), Owner: "state:here", Running: true}, true},

@@ -56,8 +56,8 @@ func (m *Manager) orphaned(h runtimes.Handle, known map[sandbox.ID]bool, alive m
 		return ours && !known[h.ID]
 	}
 	if h.Owner == "" {
-		// Its maker died before it could leave its name.
-		return h.Kind == runtimes.KindFolder && m.cfg.Now().Sub(h.Created) > nameless
+		// Its maker died before it could leave its name, or the engine made it.
+		return h.Kind != runtimes.KindSandbox && m.cfg.Now().Sub(h.Created) > nameless
 	}
 	lives, seen := alive[h.Owner]
 	if !seen {

@@ -86,7 +86,9 @@ func (r *Runtime) Create(ctx context.Context, id sandbox.ID, plan runtimes.Plan)
 	return inst, r.awaitReady(ctx, inst, ready)
 }
 
-func containerName(id sandbox.ID) string { return "caisson-" + string(id) }
+func containerName(id sandbox.ID) string { return containerPrefix + string(id) }
+
+const containerPrefix = "caisson-"
 
 // listenReady makes the private folder and the socket in it that the agent
 // rings once it listens.

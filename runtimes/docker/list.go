@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
@@ -19,8 +20,10 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// List returns the containers, volumes and folders that carry caisson's label.
-// A volume or folder stands for itself only where its container is gone.
+// List returns the containers, volumes and folders that carry caisson's label,
+// and volumes that carry the name of a sandbox's alone: an engine that finds a
+// volume gone when its container starts makes it again, without its labels. A
+// volume or folder stands for itself only where its container is gone.
 func (r *Runtime) List(ctx context.Context) ([]runtimes.Handle, error) {
 	api, err := r.cfg.Engine.API(ctx)
 	if err != nil {
@@ -34,7 +37,7 @@ func (r *Runtime) List(ctx context.Context) ([]runtimes.Handle, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, sandbox.Errorf(sandbox.Denied, "list sockets: %w", err)
 	}
-	volumes, err := api.VolumeList(ctx, volume.ListOptions{Filters: mine})
+	volumes, err := api.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("name", containerPrefix))})
 	if err != nil {
 		return nil, dockerclient.Wrap(err, "list volumes")
 	}
@@ -56,9 +59,7 @@ func (r *Runtime) List(ctx context.Context) ([]runtimes.Handle, error) {
 		add(h)
 	}
 	for _, v := range volumes.Volumes {
-		h := fromLabels(v.Labels, runtimes.KindVolume)
-		h.Name = v.Name
-		add(h)
+		add(fromVolume(v))
 	}
 	for _, f := range folders {
 		if h, ok := r.fromFolder(f); ok {
@@ -75,6 +76,17 @@ func fromLabels(l map[string]string, kind string) runtimes.Handle {
 		Version: version, Runtime: Name, Kind: kind, ID: sandbox.ID(l[labelID]), Session: l[labelSession],
 		Owner: l[labelOwner], Language: l[labelLanguage], Created: created, Kept: l[labelKeep] != "",
 	}
+}
+
+// fromVolume takes what labels do not tell from the name and the engine.
+func fromVolume(v *volume.Volume) runtimes.Handle {
+	h := fromLabels(v.Labels, runtimes.KindVolume)
+	h.Name = v.Name
+	if id, ok := strings.CutPrefix(v.Name, containerPrefix); ok && len(v.Labels) == 0 {
+		h.Version, h.ID = runtimes.HandleVersion, sandbox.ID(id)
+		h.Created, _ = time.Parse(time.RFC3339, v.CreatedAt) // the zero time is "long ago"
+	}
+	return h
 }
 
 // fromFolder reads the note that makeFolder left.
