@@ -17,7 +17,8 @@ var Table = map[string][]string{
 	"sandbox": {},
 
 	"agent/wire":   {},
-	"agent/pid1":   {"agent/wire"},
+	"agent/track":  {"agent/wire"},
+	"agent/pid1":   {"agent/wire", "agent/track"},
 	"agent/client": {"sandbox", "agent/wire"},
 
 	"runtimes":             {"sandbox"},
@@ -47,7 +48,7 @@ var Table = map[string][]string{
 	"tools":        {"sandbox"},
 	"store":        {"sandbox"},
 	"doctor":       {"sandbox", "api", "internal/dockerclient"},
-	"store/sqlite": {"sandbox", "store"}, "store/postgres": {"sandbox", "store"}, "store/storetest": {"sandbox", "store"},
+	"store/sqlite": {"sandbox", "store", "bridge"}, "store/postgres": {"sandbox", "store"}, "store/storetest": {"sandbox", "store"},
 
 	"service": {
 		"sandbox", "api", "manager", "policy", "bridge", "monitor", "images", "testloop", "tools", "store", "runtimes",

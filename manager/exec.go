@@ -193,7 +193,7 @@ func (m *Manager) runIn(ctx context.Context, l *live, r *resolved, d sandbox.Dec
 	stdout, stderr := newCapture(streams.Stdout, int64(r.limits.Keep)), newCapture(streams.Stderr, int64(r.limits.Keep))
 	cmd := r.command()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Reap = r.stdin(streams), stdout, stderr, reap
-	out, err := l.client.Run(ctx, cmd)
+	out, changes, err := m.runTracked(ctx, l, r, cmd)
 	guard.explain(&out)
 	if err != nil {
 		broken = errors.Is(err, sandbox.Unavailable)
@@ -217,7 +217,8 @@ func (m *Manager) runIn(ctx context.Context, l *live, r *resolved, d sandbox.Dec
 	res.Stderr, res.Truncated.Stderr = stderr.bytes()
 	res.Truncated.Stdout += out.Lost.Stdout
 	res.Truncated.Stderr += out.Lost.Stderr
-	return res, out.Broken, m.finish(ctx, l, r, out)
+	res.Changes = changes
+	return res, out.Broken, m.finishWith(ctx, l, r, out, changes)
 }
 
 // command is what the agent is asked to run.
@@ -255,7 +256,12 @@ func (m *Manager) begin(ctx context.Context, l *live, r *resolved, d sandbox.Dec
 
 // finish writes down how an exec ended.
 func (m *Manager) finish(ctx context.Context, l *live, r *resolved, out client.Outcome) error {
-	return m.closeExec(ctx, sandbox.ExecRecord{ID: r.id, Session: r.run.Session, Sandbox: l.id()}, out)
+	return m.finishWith(ctx, l, r, out, nil)
+}
+
+// finishWith writes down what it changed too.
+func (m *Manager) finishWith(ctx context.Context, l *live, r *resolved, out client.Outcome, changes []sandbox.FileChange) error {
+	return m.closeExecWith(ctx, sandbox.ExecRecord{ID: r.id, Session: r.run.Session, Sandbox: l.id()}, out, changes)
 }
 
 // neverBegan writes down that an exec that was announced did not begin.

@@ -17,7 +17,7 @@ import (
 // link is this process's connection to a sandbox of a session. Every process
 // that uses the session has one of its own.
 type link struct {
-	live
+	*live
 	record sandbox.SandboxRecord
 }
 
@@ -90,7 +90,7 @@ func (m *Manager) connect(ctx context.Context, v sandbox.SessionView, b sandbox.
 		return nil, err
 	}
 	plan := runtimes.Plan{Spec: sandbox.Spec{Image: sandbox.Image{ID: b.Image}, Identity: v.Identity, Limits: v.Limits}}
-	return m.keepLink(&link{live: live{instance: inst, client: c, plan: plan}, record: b})
+	return m.keepLink(&link{live: &live{instance: inst, client: c, plan: plan, session: v.ID, shared: len(v.Sandboxes) > 1}, record: b})
 }
 
 // keepLink caches a connection. Where another goroutine was quicker, its is
@@ -284,7 +284,7 @@ func (m *Manager) createBox(ctx context.Context, v sandbox.SessionView, b sandbo
 	if err != nil {
 		return nil, err
 	}
-	l := &link{live: live{instance: inst, plan: plan}}
+	l := &link{live: &live{instance: inst, plan: plan, session: v.ID, shared: len(v.Sandboxes) > 0}}
 	defer func() {
 		if err != nil {
 			if l.client != nil {
@@ -303,6 +303,12 @@ func (m *Manager) createBox(ctx context.Context, v sandbox.SessionView, b sandbo
 	})
 	if err != nil {
 		return nil, err
+	}
+	if m.cfg.Recorder != nil {
+		// What is there before anything runs: the workspace as it was found.
+		if _, err := m.observe(ctx, l.live, sandbox.RecordOptions{Session: v.Name}); err != nil {
+			return nil, err
+		}
 	}
 	b.Handle = data(inst.Handle())
 	if b.State, err = b.State.Next(sandbox.StateReady); err != nil {

@@ -35,6 +35,8 @@ type Config struct {
 	Store   Store
 	StateID string
 	LockDir string
+	// Recorder records what execs change in workspaces. nil records nothing.
+	Recorder Recorder
 	// Actor says who asks, for the audit.
 	Actor string
 	// AuditText puts commands and code into the audit, not only their digest.

@@ -154,7 +154,12 @@ func (m *Manager) followRecovered(v sandbox.SessionView, b sandbox.SandboxRecord
 // closeExec writes down the end of an exec, unless somebody has already: of all
 // who may see it, one tells.
 func (m *Manager) closeExec(ctx context.Context, e sandbox.ExecRecord, out client.Outcome) error {
-	change := sandbox.Change{While: e.ID, Events: []sandbox.Event{endedEvent(e.ID, e.Sandbox, e.Session, out.Exit, out.Usage, out.Stdout, out.Stderr)}}
+	return m.closeExecWith(ctx, e, out, nil)
+}
+
+func (m *Manager) closeExecWith(ctx context.Context, e sandbox.ExecRecord, out client.Outcome, changes []sandbox.FileChange) error {
+	event := endedEvent(e.ID, e.Sandbox, e.Session, out.Exit, out.Usage, out.Stdout, out.Stderr)
+	change := sandbox.Change{While: e.ID, Events: []sandbox.Event{withChanges(event, changes)}}
 	if e.Background {
 		e.Ended, e.Exit = m.cfg.Now().UTC(), out.Exit
 		change.PutExecs = []sandbox.ExecRecord{e}

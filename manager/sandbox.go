@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/caisson-dev/caisson/agent/client"
 	"github.com/caisson-dev/caisson/runtimes"
@@ -55,6 +56,9 @@ type live struct {
 	instance runtimes.Instance
 	client   *client.Client
 	plan     runtimes.Plan
+	session  sandbox.ID  // whose it is; "" for a one-shot
+	shared   bool        // other sandboxes have the same workspace
+	used     atomic.Bool // something ran in it
 }
 
 func (l *live) id() sandbox.ID { return l.instance.Handle().ID }
@@ -323,6 +327,9 @@ func (s *Sandbox) Close() error {
 		if !s.kept {
 			// Destroyed first: the agent would otherwise begin to end itself.
 			err = errors.Join(err, destroy(context.Background(), s.live.instance))
+			if s.m.cfg.Recorder != nil {
+				err = errors.Join(err, s.m.cfg.Recorder.Forget(s.live.id()))
+			}
 		}
 		_ = s.live.client.Close() // its sandbox is gone
 	}

@@ -194,6 +194,11 @@ func (m *Manager) RemoveSession(ctx context.Context, name string, force bool) er
 	if err := m.forget(ctx, v); err != nil {
 		return err
 	}
+	if m.cfg.Recorder != nil {
+		if err := m.cfg.Recorder.Forget(v.ID); err != nil {
+			return err
+		}
+	}
 	return filelock.Remove(m.lockPath("session-" + name))
 }
 

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"strconv"
@@ -23,7 +24,7 @@ func (m *Manager) ExecIn(ctx context.Context, session string, run sandbox.Run, s
 	if err != nil {
 		return m.refused(ctx, r, d, err)
 	}
-	res, broken, err := m.runIn(ctx, &l.live, r, d, streams, false)
+	res, broken, err := m.runIn(ctx, l.live, r, d, streams, false)
 	res.Replaced = replaced
 	if broken {
 		m.drop(l.record.ID)
@@ -134,21 +135,29 @@ func (m *Manager) StartIn(ctx context.Context, session string, run sandbox.Run) 
 			return sandbox.ExecRecord{}, err
 		}
 	}
-	if err := m.begin(ctx, &l.live, r, d, true, oldest(v.Execs)...); err != nil {
+	if err := m.begin(ctx, l.live, r, d, true, oldest(v.Execs)...); err != nil {
 		return sandbox.ExecRecord{}, err
 	}
-	if err := m.verify(ctx, &l.live, r); err != nil {
-		return sandbox.ExecRecord{}, joinErr(err, m.neverBegan(ctx, &l.live, r, err))
+	if err := m.verify(ctx, l.live, r); err != nil {
+		return sandbox.ExecRecord{}, joinErr(err, m.neverBegan(ctx, l.live, r, err))
 	}
 	cmd := r.command()
 	cmd.MaxOutput = 0 // what is kept is bounded, what passes is not
+	cmd.Track = m.tracked(r)
 	never, err := l.client.Start(ctx, cmd)
+	if errors.Is(err, sandbox.Conflict) && cmd.Track {
+		if _, err := m.observe(ctx, l.live, sandbox.RecordOptions{Session: session}); err != nil {
+			return sandbox.ExecRecord{}, joinErr(err, m.neverBegan(ctx, l.live, r, err))
+		}
+		cmd.Late = true
+		never, err = l.client.Start(ctx, cmd)
+	}
 	switch {
 	case err != nil:
-		return sandbox.ExecRecord{}, joinErr(err, m.neverBegan(ctx, &l.live, r, err))
+		return sandbox.ExecRecord{}, joinErr(err, m.neverBegan(ctx, l.live, r, err))
 	case never != nil:
 		err := sandbox.Errorf(sandbox.NotFound, "%s", never.Message).WithHint("check the command and the image")
-		return sandbox.ExecRecord{}, joinErr(err, m.finish(ctx, &l.live, r, *never))
+		return sandbox.ExecRecord{}, joinErr(err, m.finish(ctx, l.live, r, *never))
 	}
 	return m.execRecord(ctx, session, r.id)
 }

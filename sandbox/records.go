@@ -68,6 +68,8 @@ const (
 	EventExecStarted      = "exec.started"
 	EventExecEnded        = "exec.ended"
 	EventExecDenied       = "exec.denied"
+	EventFilesChanged     = "files.changed" // by no exec that has just ended
+	EventUndone           = "undone"
 	EventApprovalAsked    = "approval.asked"
 	EventApprovalAnswered = "approval.answered"
 	EventRecovered        = "recovered" // a manager took up what another had left

@@ -10,28 +10,29 @@ import (
 // resultJSON is a Result on the wire: sizes in bytes, times in milliseconds,
 // and bytes that are not UTF-8 in base64 under a name of their own.
 type resultJSON struct {
-	ExecID       ID        `json:"exec_id"`
-	Session      string    `json:"session"`
-	Language     string    `json:"language"`
-	ExitCode     int       `json:"exit_code"`
-	ExitReason   string    `json:"exit_reason"`
-	Signal       string    `json:"signal"`
-	Cause        string    `json:"cause,omitempty"`
-	Events       []string  `json:"events,omitempty"`
-	Shared       bool      `json:"shared,omitempty"`
-	Replaced     bool      `json:"replaced,omitempty"`
-	Stdout       *string   `json:"stdout,omitempty"`
-	StdoutBase64 *string   `json:"stdout_base64,omitempty"`
-	Stderr       *string   `json:"stderr,omitempty"`
-	StderrBase64 *string   `json:"stderr_base64,omitempty"`
-	Truncated    Truncated `json:"truncated"`
-	DurationMS   int64     `json:"duration_ms"`
-	TimedOut     bool      `json:"timed_out"`
-	OOMKilled    bool      `json:"oom_killed"`
-	Usage        usageJSON `json:"usage"`
-	Decision     Decision  `json:"decision"`
-	Sandbox      ID        `json:"sandbox,omitempty"`
-	Image        string    `json:"image,omitempty"`
+	ExecID       ID           `json:"exec_id"`
+	Session      string       `json:"session"`
+	Language     string       `json:"language"`
+	ExitCode     int          `json:"exit_code"`
+	ExitReason   string       `json:"exit_reason"`
+	Signal       string       `json:"signal"`
+	Cause        string       `json:"cause,omitempty"`
+	Events       []string     `json:"events,omitempty"`
+	Shared       bool         `json:"shared,omitempty"`
+	Replaced     bool         `json:"replaced,omitempty"`
+	Stdout       *string      `json:"stdout,omitempty"`
+	StdoutBase64 *string      `json:"stdout_base64,omitempty"`
+	Stderr       *string      `json:"stderr,omitempty"`
+	StderrBase64 *string      `json:"stderr_base64,omitempty"`
+	Truncated    Truncated    `json:"truncated"`
+	DurationMS   int64        `json:"duration_ms"`
+	TimedOut     bool         `json:"timed_out"`
+	OOMKilled    bool         `json:"oom_killed"`
+	Usage        usageJSON    `json:"usage"`
+	Changes      []FileChange `json:"changes"`
+	Decision     Decision     `json:"decision"`
+	Sandbox      ID           `json:"sandbox,omitempty"`
+	Image        string       `json:"image,omitempty"`
 }
 
 type usageJSON struct {
@@ -53,6 +54,9 @@ func (r Result) MarshalJSON() ([]byte, error) {
 			CPUMS: r.Usage.CPU.Milliseconds(), WallMS: r.Usage.Wall.Milliseconds(), Memory: r.Usage.PeakMemory,
 			Processes: r.Usage.PeakProcesses, Methods: r.Usage.Methods,
 		},
+	}
+	if j.Changes = r.Changes; j.Changes == nil {
+		j.Changes = []FileChange{}
 	}
 	if j.Decision.Findings == nil {
 		j.Decision.Findings = []Finding{}
@@ -82,7 +86,7 @@ func (r *Result) UnmarshalJSON(b []byte) error {
 			Code: j.ExitCode, Reason: ExitReason(j.ExitReason), Signal: j.Signal, Cause: j.Cause, Events: j.Events, Shared: j.Shared,
 		},
 		Truncated: j.Truncated, Duration: time.Duration(j.DurationMS) * time.Millisecond, Decision: j.Decision,
-		Sandbox: j.Sandbox, Image: j.Image,
+		Sandbox: j.Sandbox, Image: j.Image, Changes: j.Changes,
 		Usage: Usage{
 			CPU: time.Duration(j.Usage.CPUMS) * time.Millisecond, Wall: time.Duration(j.Usage.WallMS) * time.Millisecond,
 			PeakMemory: j.Usage.Memory, PeakProcesses: j.Usage.Processes, Methods: j.Usage.Methods,

@@ -26,6 +26,8 @@ type Run struct {
 	Timeout   time.Duration `json:"-"` // 0 is the default
 	// OCIRuntime names the engine's runtime, such as "runsc". "" is its default.
 	OCIRuntime string `json:"oci_runtime,omitempty"`
+	// Track says how changes of the workspace are found. "" is [ModeFast].
+	Track ChangeMode `json:"track,omitempty"`
 	// Keep leaves the sandbox in place when the run has failed, for a look.
 	Keep bool `json:"keep,omitempty"`
 	// Approve says what becomes of it where policy asks; Ask, where not nil, is
@@ -131,7 +133,9 @@ type Result struct {
 	Truncated Truncated     `json:"truncated"`
 	Duration  time.Duration `json:"-"` // from the start of the process to its end
 	Usage     Usage         `json:"usage"`
-	Decision  Decision      `json:"decision"`
+	// Changes are what it did to the workspace, by path.
+	Changes  []FileChange `json:"changes"`
+	Decision Decision     `json:"decision"`
 	// Replaced says that the sandbox of an earlier exec was given up and this
 	// one ran in a new one, with a new workspace where that does not last.
 	Replaced bool `json:"replaced,omitempty"`

@@ -39,6 +39,10 @@ type Command struct {
 	Drop bool
 	// Stage are files that the user can read and not write, at [StagePath].
 	Stage []StageFile
+	// Track books what it does to the workspace: see [Client.Observe]. It is a
+	// Conflict where something is there to be observed before, unless Late is
+	// set. Fresh says that what is there is nobody's doing.
+	Track, Late, Fresh bool
 }
 
 // StageFile is a file that an exec finds at [StagePath] and that goes with it.
@@ -57,6 +61,8 @@ type Outcome struct {
 	Lost           sandbox.Truncated
 	// Message is the agent's word on a process that could not begin.
 	Message string
+	// Touched counts what there is to be observed.
+	Touched int
 	// Broken says that the sandbox must not be used again.
 	Broken bool
 }
@@ -92,6 +98,7 @@ func execRequest(cmd Command) *wire.Exec {
 	req := &wire.Exec{
 		ID: string(cmd.ID), Argv: cmd.Argv, Env: cmd.Env, Dir: cmd.Dir, Role: string(cmd.Role), TimeoutMS: ceilMS(cmd.Timeout),
 		MaxOutput: int64(cmd.MaxOutput), Stdin: cmd.Stdin != nil, Reap: cmd.Reap, Drop: cmd.Drop,
+		Track: cmd.Track, Late: cmd.Late, Fresh: cmd.Fresh,
 	}
 	for _, f := range cmd.Stage {
 		req.Stage = append(req.Stage, wire.Stage(f))

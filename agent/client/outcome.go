@@ -32,7 +32,7 @@ func (f *follower) conclude(end *wire.End) Outcome {
 	out.Code = end.Code & 0xff
 	out.Message = end.Error[:min(len(end.Error), 4096)]
 	out.Shared = end.Shared
-	out.Broken = end.Survivors > 0
+	out.Broken, out.Touched = end.Survivors > 0, max(end.Touched, 0)
 	if end.Signal > 0 && end.Signal <= 64 {
 		out.Signal = signalName(end.Signal)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/caisson-dev/caisson/agent/track"
 	"github.com/caisson-dev/caisson/agent/wire"
 )
 
@@ -55,6 +56,7 @@ type Agent struct {
 	quit    chan string   // why Run is to return
 	life    *life
 	relays  atomic.Bool // processes of our own stand beside the execs
+	tracker *track.Tracker
 
 	mu        sync.Mutex
 	claim     *wire.Claim // nil until somebody has claimed the agent; never changed after
@@ -92,6 +94,7 @@ func New(cfg Config) (*Agent, error) {
 	a.reaper = newReaper(a.bookOrphan)
 	a.spawn = newSpawner(a.reaper)
 	a.life = &life{end: a.endWith}
+	a.tracker = track.New(track.Config{Root: wire.WorkspaceDir, Watch: true, As: func(do func()) error { return a.as("", do) }})
 	return a, nil
 }
 

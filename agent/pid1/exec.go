@@ -67,8 +67,13 @@ func (a *Agent) start(req *wire.Exec, l *lease) (*exec, error) {
 	if err := a.register(ex); err != nil {
 		return nil, err
 	}
+	if err := a.trackBegin(ex); err != nil {
+		a.forget(ex)
+		return nil, err
+	}
 	before := a.countersBefore()
 	if err := a.launch(ex); err != nil {
+		a.trackEnd(ex, true)
 		// The child may have existed for a moment and used nothing of note.
 		a.unstage(req)
 		a.forget(ex)
@@ -165,6 +170,7 @@ func (a *Agent) follow(ex *exec, before counters) {
 	}
 	ex.closeStdin()
 	a.unstage(ex.req)
+	end.Touched = a.trackEnd(ex, settled)
 	ex.out.finish(end)
 	a.conclude(ex, settled)
 	for _, p := range ex.pumps {

@@ -108,6 +108,10 @@ func (a *Agent) call(s *yamux.Stream, l *lease, conn *wire.Joiner) {
 	case req.Op == wire.OpRenew && req.Renew != nil:
 		a.life.renew(*req.Renew)
 		reply(s, wire.Reply{})
+	case req.Op == wire.OpObserve && req.Observe != nil:
+		a.callObserve(s, r, req.Observe)
+	case req.Op == wire.OpRestore && req.Restore != nil:
+		a.callRestore(s, r)
 	case req.File != nil:
 		a.callFile(s, r, req.Op, req.File)
 	case req.Op == wire.OpList:
@@ -136,6 +140,9 @@ func (a *Agent) callExec(s *yamux.Stream, r *wire.Reader, req *wire.Exec, l *lea
 	switch {
 	case errors.As(err, &never):
 		_ = wire.WriteMessage(s, wire.TypeEnd, wire.End{Code: never.code, Error: never.text})
+		return
+	case errors.Is(err, errTouched):
+		fail(s, "conflict", err)
 		return
 	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOMEM), errors.Is(err, errBusy), errors.Is(err, unix.ENOSPC):
 		fail(s, "exhausted", fmt.Errorf("start a process: %w", err))

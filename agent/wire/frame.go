@@ -32,6 +32,7 @@ const (
 	TypeAck                      // [Ack], 16 bytes
 	TypeData                     // bytes of a file transfer
 	TypeDataEnd                  // empty
+	TypeObserved                 // [Observed], JSON
 	typeLimit
 )
 
@@ -64,7 +65,7 @@ func MaxFrame(t Type) int {
 		return 0
 	case TypeAck:
 		return ackSize
-	case TypeWelcome, TypeFailure, TypeReply, TypeStarted, TypeEnd, TypeSignal:
+	case TypeWelcome, TypeFailure, TypeReply, TypeStarted, TypeEnd, TypeSignal, TypeObserved:
 		return MaxAnswer
 	default: // a request, or no type at all
 	}

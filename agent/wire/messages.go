@@ -111,6 +111,10 @@ const (
 	OpMove   Op = "move"
 	OpRemove Op = "remove"
 	OpWatch  Op = "watch" // changes as Data frames, until the client closes
+
+	OpObserve Op = "observe" // what was touched: see [Observe]
+	OpRestore Op = "restore" // entries as they are to be: see [Restore]
+	OpPack    Op = "pack"    // entries as a tar stream: see [Pack]
 )
 
 // Request opens a call: Op, and the field of its name.
@@ -124,6 +128,10 @@ type Request struct {
 	Signal *Signal `json:"signal,omitempty"`
 	Renew  *Renew  `json:"renew,omitempty"`
 	File   *File   `json:"file,omitempty"`
+
+	Observe *Observe `json:"observe,omitempty"`
+	Restore *Restore `json:"restore,omitempty"`
+	Pack    *Pack    `json:"pack,omitempty"`
 }
 
 // Exec asks for a process.
@@ -145,6 +153,12 @@ type Exec struct {
 	// stalling the process.
 	Drop  bool    `json:"drop,omitempty"`
 	Stage []Stage `json:"stage,omitempty"`
+	// Track books what it does to the workspace. It is a conflict where
+	// something was touched before and not observed, unless Late is set.
+	Track bool `json:"track,omitempty"`
+	Late  bool `json:"late,omitempty"`
+	// Fresh says that what is in the workspace before is nobody's doing.
+	Fresh bool `json:"fresh,omitempty"`
 }
 
 // Stage is a file that the agent holds ready for an exec, at [StagePath],
@@ -241,6 +255,9 @@ type End struct {
 	Stdout    int64 `json:"stdout"` // bytes in all
 	Stderr    int64 `json:"stderr"`
 	Usage     Usage `json:"usage"`
+	// Touched counts paths of the workspace that wait to be observed; at least
+	// 1 where only a walk can tell.
+	Touched int `json:"touched,omitempty"`
 }
 
 // Usage is what an exec used, each figure with its method.

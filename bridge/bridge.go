@@ -1,0 +1,119 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// Config says where books are kept. Dir and Open are required.
+type Config struct {
+	// Dir holds a folder for each session, named by its id.
+	Dir string
+	// Open opens the ledger at a path, and makes it where there is none.
+	Open func(ctx context.Context, path string) (Ledger, error)
+	// Keep bounds the old contents of a session, and KeepFile the size of one.
+	// 0 is the default.
+	Keep, KeepFile sandbox.Bytes
+	// Feed is told of every record. nil tells nobody.
+	Feed *Feed
+}
+
+// Bridge has the books of all sessions. It is safe for concurrent use. Its owner
+// closes it.
+type Bridge struct {
+	cfg Config
+
+	mu     sync.Mutex
+	books  map[sandbox.ID]*Book
+	closed bool
+}
+
+// New checks a Config and opens nothing. Errors: Invalid.
+func New(cfg Config) (*Bridge, error) {
+	if cfg.Open == nil || !filepath.IsAbs(cfg.Dir) {
+		return nil, sandbox.Errorf(sandbox.Invalid, "bridge: a folder and a way to open ledgers are required")
+	}
+	return &Bridge{cfg: cfg, books: map[sandbox.ID]*Book{}}, nil
+}
+
+// Book opens a session's book; it stays open until [Bridge.Close] or
+// [Bridge.Forget]. A brief one is in memory, and keeps no contents.
+func (b *Bridge) Book(ctx context.Context, session sandbox.ID, brief bool) (*Book, error) {
+	if !session.Valid() {
+		return nil, sandbox.Errorf(sandbox.Internal, "bridge: session %q", session)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil, sandbox.Errorf(sandbox.Unavailable, "caisson is shutting down")
+	}
+	if book := b.books[session]; book != nil {
+		return book, nil
+	}
+	book := &Book{Ledger: &Memory{}}
+	if !brief {
+		dir := b.dir(session)
+		ledger, err := b.cfg.Open(ctx, filepath.Join(dir, "ledger.db"))
+		if err != nil {
+			return nil, err
+		}
+		book = &Book{Ledger: ledger, Packs: &Packs{Dir: filepath.Join(dir, "packs"), Most: b.cfg.Keep, MostFile: b.cfg.KeepFile}}
+	}
+	b.books[session] = book
+	return book, nil
+}
+
+func (b *Bridge) dir(session sandbox.ID) string { return filepath.Join(b.cfg.Dir, string(session)) }
+
+// Record observes a workspace and writes down what differs. It returns the
+// records that it made, and all that the exec of opts has a share in, joined
+// into one change for each path.
+func (b *Bridge) Record(ctx context.Context, session sandbox.ID, tree sandbox.Tree, opts sandbox.RecordOptions) (made []sandbox.ChangeRecord, changes []sandbox.FileChange, err error) {
+	book, err := b.Book(ctx, session, opts.Brief)
+	if err != nil {
+		return nil, nil, err
+	}
+	if made, err = book.Record(ctx, tree, opts); err != nil {
+		return nil, nil, err
+	}
+	b.cfg.Feed.tell(opts.Session, made)
+	if opts.Exec == "" {
+		return made, nil, nil
+	}
+	records, err := book.Ledger.Records(ctx, RecordFilter{Exec: opts.Exec})
+	return made, Shown(Merge(OwnShare(records, opts.Exec))), err
+}
+
+// Forget removes all that is known of a session. It is idempotent.
+func (b *Bridge) Forget(session sandbox.ID) error {
+	if !session.Valid() {
+		return sandbox.Errorf(sandbox.Internal, "bridge: session %q", session)
+	}
+	b.mu.Lock()
+	book := b.books[session]
+	delete(b.books, session)
+	b.mu.Unlock()
+	var err error
+	if book != nil {
+		err = book.Ledger.Close()
+	}
+	return errors.Join(err, os.RemoveAll(b.dir(session)))
+}
+
+// Close closes every book. It is idempotent.
+func (b *Bridge) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	var errs []error
+	for id, book := range b.books {
+		errs = append(errs, book.Ledger.Close())
+		delete(b.books, id)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,184 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// Packs keeps contents in files of one folder: a file for each observation that
+// met a new one, named at random, never changed, and removed when what is kept
+// grows beyond its bound, the oldest first. So several processes can add to it
+// at once.
+type Packs struct {
+	Dir string // made at first use, with mode 0700
+	// Most bounds all of it, in bytes, and MostFile one content. 0 is the
+	// default.
+	Most, MostFile sandbox.Bytes
+}
+
+// The bounds where a [Packs] names none.
+const (
+	DefaultKeep     = 256 * sandbox.MiB
+	DefaultKeepFile = 16 * sandbox.MiB
+)
+
+func (p *Packs) most() int64 {
+	if p == nil {
+		return 1 << 62
+	}
+	if p.Most == 0 {
+		return int64(DefaultKeep)
+	}
+	return int64(p.Most)
+}
+
+// keeps reports whether a content of a size is kept at all.
+func (p *Packs) keeps(size int64) bool {
+	if p == nil {
+		return false
+	}
+	most := p.MostFile
+	if most == 0 {
+		most = DefaultKeepFile
+	}
+	return size <= int64(most)
+}
+
+// packWriter writes one pack, which appears once it is closed.
+type packWriter struct {
+	packs  *Packs
+	name   string
+	file   *os.File // nil before the first content
+	buf    []byte
+	size   int64
+	places map[string]Place
+}
+
+func (p *Packs) writer() *packWriter { return &packWriter{packs: p, places: map[string]Place{}} }
+
+// add keeps a content.
+func (w *packWriter) add(sum string, data []byte) error {
+	if _, have := w.places[sum]; have {
+		return nil
+	}
+	w.places[sum] = Place{Pack: w.name, Offset: w.size, Size: int64(len(data))}
+	w.size += int64(len(data))
+	w.buf = append(w.buf, data...)
+	if len(w.buf) < 4<<20 {
+		return nil
+	}
+	return w.flush()
+}
+
+func (w *packWriter) flush() error {
+	if w.file == nil {
+		if err := os.MkdirAll(w.packs.Dir, 0o700); err != nil {
+			return err
+		}
+		f, err := os.CreateTemp(w.packs.Dir, "new-*")
+		if err != nil {
+			return err
+		}
+		w.file, w.name = f, string(sandbox.NewID())
+	}
+	_, err := w.file.Write(w.buf)
+	w.buf = w.buf[:0]
+	return err
+}
+
+// finish makes the pack, and returns nil where there is nothing in it.
+func (w *packWriter) finish() (*Pack, error) {
+	if len(w.places) == 0 {
+		return nil, nil
+	}
+	err := w.flush()
+	if err == nil {
+		err = w.file.Close()
+	}
+	if err == nil {
+		err = os.Rename(w.file.Name(), filepath.Join(w.packs.Dir, w.name))
+	}
+	if err != nil {
+		return nil, sandbox.Errorf(sandbox.Exhausted, "keep old contents: %w", err).WithHint("make room on the disk of %s", w.packs.Dir)
+	}
+	for sum, p := range w.places {
+		p.Pack = w.name
+		w.places[sum] = p
+	}
+	return &Pack{Name: w.name, Size: w.size}, nil
+}
+
+// abandon removes what was begun.
+func (w *packWriter) abandon() {
+	if w.file != nil {
+		_ = w.file.Close()
+		_ = os.Remove(w.file.Name()) // a file that stays is removed with the session
+	}
+}
+
+// errNotKept says that a content is not there any more, or never was.
+var errNotKept = errors.New("its content was not kept")
+
+// read returns a content. Errors: errNotKept.
+func (p *Packs) read(at Place, sum string) ([]byte, error) {
+	if p == nil || !sandbox.ID(at.Pack).Valid() {
+		return nil, errNotKept
+	}
+	f, err := os.Open(filepath.Join(p.Dir, at.Pack))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNotKept, err)
+	}
+	defer f.Close()
+	b := make([]byte, at.Size)
+	if _, err := f.ReadAt(b, at.Offset); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%w: %w", errNotKept, err)
+	}
+	if got := sha256.Sum256(b); hex.EncodeToString(got[:]) != sum {
+		return nil, fmt.Errorf("%w: the file that kept it is damaged", errNotKept)
+	}
+	return b, nil
+}
+
+// excess names the oldest packs beyond the bound, once added is there.
+func (p *Packs) excess(ctx context.Context, l Ledger, added *Pack) ([]string, error) {
+	if p == nil || added == nil {
+		return nil, nil
+	}
+	packs, err := l.Kept(ctx)
+	if err != nil {
+		return nil, err
+	}
+	total := added.Size
+	for _, k := range packs {
+		total += k.Size
+	}
+	var drop []string
+	for _, k := range packs {
+		if total <= p.most() {
+			break
+		}
+		total -= k.Size
+		drop = append(drop, k.Name)
+	}
+	return drop, nil
+}
+
+func (p *Packs) remove(names []string) {
+	for _, n := range names {
+		_ = os.Remove(filepath.Join(p.Dir, n)) // nothing refers to it any more; it goes with the session
+	}
+}
+
+// open is a content as a reader.
+func opener(b []byte) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
+}

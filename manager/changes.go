@@ -1,0 +1,188 @@
+package manager
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/caisson-dev/caisson/agent/client"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// Recorder is what the manager needs of the bridge.
+type Recorder interface {
+	// Record observes a workspace and writes down what differs from what was
+	// known of it. It returns the records that it made, and what the exec of
+	// opts changed.
+	Record(ctx context.Context, session sandbox.ID, tree sandbox.Tree, opts sandbox.RecordOptions) ([]sandbox.ChangeRecord, []sandbox.FileChange, error)
+	// Forget removes all that is known of a session.
+	Forget(session sandbox.ID) error
+}
+
+// recordPatience bounds the record of an exec, whose caller may be gone.
+const recordPatience = 2 * time.Minute
+
+// tracked reports whether an exec's changes are recorded.
+func (m *Manager) tracked(r *resolved) bool {
+	return m.cfg.Recorder != nil && r.run.Track != sandbox.ModeOff
+}
+
+// book is whose book an exec's changes stand in: its session's, or a one-shot's
+// own, which goes with its sandbox.
+func (l *live) book() (id sandbox.ID, brief bool) {
+	if l.session != "" {
+		return l.session, false
+	}
+	return l.id(), true
+}
+
+// record observes a sandbox's workspace for an exec, or for the session.
+func (m *Manager) observe(ctx context.Context, l *live, opts sandbox.RecordOptions) ([]sandbox.FileChange, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordPatience)
+	defer cancel()
+	id, brief := l.book()
+	opts.Brief, opts.Settle = brief, !brief
+	made, changes, err := m.cfg.Recorder.Record(ctx, id, l.client, opts)
+	if err != nil || brief {
+		return changes, err
+	}
+	var events []sandbox.Event
+	for _, r := range made {
+		if r.Exec == opts.Exec && r.Exec != "" {
+			continue // its end tells
+		}
+		if d := changesOf(r.Changes); d != nil {
+			events = append(events, sandbox.Event{Kind: sandbox.EventFilesChanged, Session: opts.Session, Sandbox: l.id(), Exec: r.Exec, Data: data(d)})
+		}
+	}
+	if len(events) == 0 {
+		return changes, nil
+	}
+	return changes, m.record(ctx, sandbox.Change{Events: events})
+}
+
+// runTracked runs a command and then records what it changed. What was touched
+// before it is recorded first, as the session's own.
+func (m *Manager) runTracked(ctx context.Context, l *live, r *resolved, cmd client.Command) (client.Outcome, []sandbox.FileChange, error) {
+	if !m.tracked(r) {
+		out, err := l.client.Run(ctx, cmd)
+		return out, nil, err
+	}
+	cmd.Track = true
+	if _, brief := l.book(); brief {
+		if cmd.Late = true; !l.used.Swap(true) {
+			cmd.Fresh = len(r.run.Files) == 0
+		}
+		if len(r.run.Files) > 0 {
+			if _, err := m.observe(ctx, l, sandbox.RecordOptions{Baseline: true}); err != nil {
+				return client.Outcome{}, nil, err
+			}
+		}
+	}
+	out, err := l.client.Run(ctx, cmd)
+	if errors.Is(err, sandbox.Conflict) && !cmd.Late {
+		if _, err := m.observe(ctx, l, sandbox.RecordOptions{Session: r.run.Session}); err != nil {
+			return client.Outcome{}, nil, err
+		}
+		cmd.Late = true
+		out, err = l.client.Run(ctx, cmd)
+	}
+	if err != nil || out.Broken || out.Reason == sandbox.ReasonInfra || out.Touched == 0 && r.run.Track != sandbox.ModeExact {
+		return out, nil, err
+	}
+	changes, err := m.observe(ctx, l, sandbox.RecordOptions{
+		Exec: r.id, Session: r.run.Session, Exact: r.run.Track == sandbox.ModeExact, Beside: m.beside(ctx, l, r),
+	})
+	return out, changes, err
+}
+
+// beside are execs of the session that run in its other sandboxes now.
+func (m *Manager) beside(ctx context.Context, l *live, r *resolved) []sandbox.ID {
+	if !l.shared {
+		return nil
+	}
+	v, err := m.Session(context.WithoutCancel(ctx), r.run.Session)
+	if err != nil {
+		return nil // the session is gone, and so is its record
+	}
+	var ids []sandbox.ID
+	for _, e := range v.Execs {
+		if e.Sandbox != l.id() && e.Ended.IsZero() {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids
+}
+
+// maxAudited bounds the changes that one event names. The record has all.
+const maxAudited = 1000
+
+// changesData is what an event says of changes.
+type changesData struct {
+	Count   map[sandbox.ChangeOp]int `json:"count"`
+	Changes []sandbox.FileChange     `json:"changes"`
+	More    int                      `json:"more,omitempty"` // that are not named
+}
+
+func changesOf(changes []sandbox.FileChange) *changesData {
+	d := &changesData{Count: map[sandbox.ChangeOp]int{}, Changes: []sandbox.FileChange{}}
+	for _, c := range changes {
+		if c.Op == sandbox.OpTouched {
+			continue
+		}
+		d.Count[c.Op]++
+		if len(d.Changes) < maxAudited {
+			d.Changes = append(d.Changes, c)
+		} else {
+			d.More++
+		}
+	}
+	if len(d.Count) == 0 {
+		return nil
+	}
+	return d
+}
+
+// withChanges adds changes to an event's data.
+func withChanges(e sandbox.Event, changes []sandbox.FileChange) sandbox.Event {
+	d := changesOf(changes)
+	if d == nil {
+		return e
+	}
+	var all map[string]json.RawMessage
+	if json.Unmarshal(e.Data, &all) != nil {
+		return e
+	}
+	all["files"] = data(d)
+	e.Data = data(all)
+	return e
+}
+
+// Tree is a session's workspace, for who records and takes back what happens in
+// it. It is good for as long as a sandbox of the session is.
+func (m *Manager) Tree(ctx context.Context, session string) (sandbox.Session, sandbox.Tree, error) {
+	f, err := m.Files(ctx, session)
+	if err != nil {
+		return sandbox.Session{}, nil, err
+	}
+	v, err := m.Session(ctx, session)
+	return v.Session, f.l.client, err
+}
+
+// Quiet is an error of kind Conflict while execs of a session run.
+func (m *Manager) Quiet(ctx context.Context, session string) error {
+	v, err := m.Session(ctx, session)
+	if err != nil {
+		return err
+	}
+	if n := running(v); n > 0 {
+		return sandbox.Errorf(sandbox.Conflict, "%d execs run in session %s", n, session).WithHint("wait for them, or end them with: caisson kill %s EXEC", session)
+	}
+	return nil
+}
+
+// Audited writes an event of a session down.
+func (m *Manager) Audited(ctx context.Context, kind, session string, exec sandbox.ID, what any) error {
+	return m.recordLate(ctx, sandbox.Change{Events: []sandbox.Event{{Kind: kind, Session: session, Exec: exec, Data: data(what)}}})
+}

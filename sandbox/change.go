@@ -1,0 +1,244 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"time"
+	"unicode/utf8"
+)
+
+// ChangeOp says what became of one path of a workspace.
+type ChangeOp string
+
+// The operations. A path whose times alone differ has not changed, and neither
+// has a file that was written anew with what it held.
+const (
+	OpCreated  ChangeOp = "created"
+	OpModified ChangeOp = "modified" // its content, a link's target, or what kind of thing it is
+	OpDeleted  ChangeOp = "deleted"
+	OpRenamed  ChangeOp = "renamed" // perhaps modified on the way: see the hashes
+	OpMode     ChangeOp = "mode"    // its permissions alone
+	// OpTouched is a difference that is no change: times, or the number of a
+	// file's links. It is kept, since an undo restores it, and not shown.
+	OpTouched ChangeOp = "touched"
+)
+
+// ChangeBy says whose doing a change is.
+type ChangeBy string
+
+// Whose.
+const (
+	ByOwn     ChangeBy = "own"     // the exec's alone
+	ByShared  ChangeBy = "shared"  // its own or that of another that ran at that time: see Execs
+	BySession ChangeBy = "session" // of no exec: background processes, file operations, the host
+)
+
+// FileKind is a kind of entry.
+type FileKind string
+
+// The kinds. A FIFO, a socket or a device is [KindOther] and never opened.
+const (
+	KindNone  FileKind = "" // nothing is there
+	KindFile  FileKind = "file"
+	KindDir   FileKind = "dir"
+	KindLink  FileKind = "link"
+	KindOther FileKind = "other"
+)
+
+// FileState is what was at one path at one moment. The zero value is nothing.
+type FileState struct {
+	Kind  FileKind `json:"kind,omitempty"`
+	Mode  uint32   `json:"mode,omitempty"` // permissions, setuid, setgid, sticky
+	Links uint32   `json:"links,omitempty"`
+	Size  int64    `json:"size,omitempty"`
+	// Times are in nanoseconds since 1970. CTime is 0 where the file system's
+	// clock could not tell it from the next change, BTime where there is none.
+	MTime int64  `json:"mtime_ns,omitempty"`
+	CTime int64  `json:"ctime_ns,omitempty"`
+	BTime int64  `json:"btime_ns,omitempty"`
+	Inode uint64 `json:"inode,omitempty"`
+	// SHA256 is a file's content in hex, and "" where it could not be read.
+	SHA256 string `json:"sha256,omitempty"`
+	Text   bool   `json:"text,omitempty"`   // UTF-8 without NUL
+	Target []byte `json:"target,omitempty"` // of a link; of another kind its name, such as "fifo"
+}
+
+// FileChange is what one exec, or the session itself, did to one path.
+type FileChange struct {
+	Path string // below the workspace; bytes, perhaps not UTF-8
+	From string // of [OpRenamed]: the path before
+	Op   ChangeOp
+	By   ChangeBy
+	// Execs are those that may have done it, where it is [ByShared].
+	Execs         []ID
+	Before, After FileState
+}
+
+// Kind is what the path holds, or held.
+func (c FileChange) Kind() FileKind {
+	if c.After.Kind != KindNone {
+		return c.After.Kind
+	}
+	return c.Before.Kind
+}
+
+// changeJSON is a FileChange for users.
+type changeJSON struct {
+	Path         string   `json:"path"`
+	PathBytes    []byte   `json:"path_base64,omitempty"`
+	From         string   `json:"from,omitempty"`
+	FromBytes    []byte   `json:"from_base64,omitempty"`
+	Op           ChangeOp `json:"op"`
+	Kind         FileKind `json:"kind"`
+	Size         int64    `json:"size"`
+	SizeBefore   int64    `json:"size_before"`
+	Mode         uint32   `json:"mode,omitempty"`
+	ModeBefore   uint32   `json:"mode_before,omitempty"`
+	SHA256       string   `json:"sha256,omitempty"`
+	SHA256Before string   `json:"sha256_before,omitempty"`
+	Text         bool     `json:"text"`
+	By           ChangeBy `json:"by"`
+	Execs        []ID     `json:"execs,omitempty"`
+}
+
+// MarshalJSON writes the form that is shown. A name that is not UTF-8 has its
+// bytes beside it in base64.
+func (c FileChange) MarshalJSON() ([]byte, error) {
+	j := changeJSON{
+		Op: c.Op, Kind: c.Kind(), Size: c.After.Size, SizeBefore: c.Before.Size, Mode: c.After.Mode, ModeBefore: c.Before.Mode,
+		SHA256: c.After.SHA256, SHA256Before: c.Before.SHA256, Text: c.After.Text || c.After.Kind == KindNone && c.Before.Text, By: c.By, Execs: c.Execs,
+	}
+	j.Path, j.PathBytes = nameJSON(c.Path)
+	j.From, j.FromBytes = nameJSON(c.From)
+	return json.Marshal(j)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote: not all that a change knows.
+func (c *FileChange) UnmarshalJSON(b []byte) error {
+	var j changeJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	*c = FileChange{Path: j.Path, From: j.From, Op: j.Op, By: j.By, Execs: j.Execs}
+	if j.PathBytes != nil {
+		c.Path = string(j.PathBytes)
+	}
+	if j.FromBytes != nil {
+		c.From = string(j.FromBytes)
+	}
+	if j.Op != OpDeleted {
+		c.After = FileState{Kind: j.Kind, Size: j.Size, Mode: j.Mode, SHA256: j.SHA256, Text: j.Text}
+	}
+	if j.Op != OpCreated {
+		c.Before = FileState{Kind: j.Kind, Size: j.SizeBefore, Mode: j.ModeBefore, SHA256: j.SHA256Before, Text: j.Text}
+	}
+	return nil
+}
+
+func nameJSON(name string) (string, []byte) {
+	if utf8.ValidString(name) {
+		return name, nil
+	}
+	return name, []byte(name) // the encoder replaces what is not UTF-8
+}
+
+// ChangeMode says how changes are found.
+type ChangeMode string
+
+// The modes. The zero value is [ModeFast].
+const (
+	ModeFast  ChangeMode = "fast"  // by watches; walks where they cannot be trusted
+	ModeExact ChangeMode = "exact" // by a walk of the whole workspace
+	ModeOff   ChangeMode = "off"
+)
+
+// ParseChangeMode reads a mode. Its error is [Invalid].
+func ParseChangeMode(s string) (ChangeMode, error) {
+	switch m := ChangeMode(s); m {
+	case "":
+		return ModeFast, nil
+	case ModeFast, ModeExact, ModeOff:
+		return m, nil
+	}
+	return "", Errorf(Invalid, "unknown way to find changes %q", s).WithHint("ways are fast, exact and off")
+}
+
+// ChangeRecord is what one exec changed, or the session between two.
+type ChangeRecord struct {
+	ID      int64        `json:"id"` // its place in the session, from 1
+	Exec    ID           `json:"exec_id,omitempty"`
+	Time    time.Time    `json:"time"`
+	Undoes  []int64      `json:"undoes,omitempty"`  // records that this one took back
+	Walked  string       `json:"walked,omitempty"`  // why the workspace was walked, where it was
+	Partial string       `json:"partial,omitempty"` // what was not looked at
+	Changes []FileChange `json:"changes"`
+}
+
+// Touched is an entry that may have changed, as it is now.
+type Touched struct {
+	Path  string
+	State FileState // without SHA256 and Text
+	Execs []ID      // who may have touched it; "" is the session
+	// Whole says that Names are all that the folder holds.
+	Whole bool
+	Names []string
+}
+
+// Want asks for the content of an entry, or for its hash alone.
+type Want struct {
+	Entry int
+	Hash  bool
+}
+
+// Observation is what was touched in a workspace since it was last observed.
+type Observation struct {
+	Entries []Touched
+	Walked  string
+	Partial string
+	// Read hands each content that is wanted to take, in order. r is empty
+	// where the hash alone was wanted. sum gives, after r was read to its end,
+	// the SHA-256 in hex that the sandbox claims, and "" for what could not be
+	// read.
+	Read func(ctx context.Context, wants []Want, take func(i int, r io.Reader, sum func() string) error) error
+}
+
+// Restore is an entry as it is to be made.
+type Restore struct {
+	Path   string
+	State  FileState
+	LinkTo string                        // a file that it is to be another name of, where that is not ""
+	Open   func() (io.ReadCloser, error) // content of a file
+}
+
+// Tree is a workspace to who records, and takes back, what happens in it.
+// Whoever is in it may be hostile: what it says is checked by who implements
+// this.
+type Tree interface {
+	// Observe hands take what was touched since the last call whose take
+	// returned nil. exact walks it, whatever the watches say.
+	Observe(ctx context.Context, exact bool, take func(*Observation) error) error
+	// Restore makes entries as they are described, in order.
+	Restore(ctx context.Context, entries []Restore) error
+}
+
+// RecordOptions say whom a record of changes is for.
+type RecordOptions struct {
+	// Exec has just ended; "" is the session itself.
+	Exec ID
+	// Session names the session, for who is told of changes.
+	Session string
+	// Beside are execs of the session in other sandboxes, which may have
+	// touched the same files.
+	Beside []ID
+	// Exact walks the workspace, whatever the watches say.
+	Exact bool
+	// Baseline takes what is there for granted: it is no change. Settle does
+	// so where nothing is known yet.
+	Baseline, Settle bool
+	// Brief is for a workspace that goes with its sandbox: nothing is kept.
+	Brief bool
+	// Mine books all of it to Exec, whoever else could have done it.
+	Mine   bool
+	Undoes []int64
+}
