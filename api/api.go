@@ -16,6 +16,7 @@ type Service interface {
 	Sessions
 	Audit
 	Approvals
+	Changes
 	Doctor
 	Images
 	// Run runs one exec in a sandbox of its own. A program that ran and failed

@@ -117,3 +117,17 @@ func (b *Bridge) Close() error {
 	}
 	return errors.Join(errs...)
 }
+
+// Undo takes back what an exec of a session changed. See [Book.Undo].
+func (b *Bridge) Undo(ctx context.Context, session sandbox.ID, name string, tree sandbox.Tree, opts UndoOptions) (Undone, error) {
+	book, err := b.Book(ctx, session, false)
+	if err != nil {
+		return Undone{}, err
+	}
+	u, err := book.Undo(ctx, tree, opts)
+	b.cfg.Feed.tell(name, u.Made)
+	return u, err
+}
+
+// Feed is the feed of [Config], and nil without one.
+func (b *Bridge) Feed() *Feed { return b.cfg.Feed }

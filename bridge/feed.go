@@ -4,22 +4,9 @@ import (
 	"context"
 	"iter"
 	"sync"
-	"time"
 
 	"github.com/caisson-dev/caisson/sandbox"
 )
-
-// News is one change as subscribers get it.
-type News struct {
-	Session string     `json:"session"`
-	Exec    sandbox.ID `json:"exec,omitempty"` // "" is the session itself
-	Record  int64      `json:"record"`
-	Time    time.Time  `json:"time"`
-	sandbox.FileChange
-	// Lost counts changes before this one that the subscriber was too slow
-	// for. The records have them.
-	Lost int `json:"lost,omitempty"`
-}
 
 // feedRoom is how many changes wait for one subscriber.
 const feedRoom = 4096
@@ -32,15 +19,15 @@ type Feed struct {
 }
 
 type subscriber struct {
-	news chan News
+	news chan sandbox.ChangeNews
 	lost int
 }
 
 // Subscribe returns the changes from now on, until the loop is left or ctx is
 // done. A subscriber that is slow loses the newest, and the next that it gets
 // says how many; nobody waits for it.
-func (f *Feed) Subscribe(ctx context.Context) iter.Seq[News] {
-	s := &subscriber{news: make(chan News, feedRoom)}
+func (f *Feed) Subscribe(ctx context.Context) iter.Seq[sandbox.ChangeNews] {
+	s := &subscriber{news: make(chan sandbox.ChangeNews, feedRoom)}
 	f.mu.Lock()
 	if f.subs == nil {
 		f.subs = map[*subscriber]struct{}{}
@@ -48,7 +35,7 @@ func (f *Feed) Subscribe(ctx context.Context) iter.Seq[News] {
 	f.subs[s] = struct{}{}
 	f.mu.Unlock()
 	stop := context.AfterFunc(ctx, func() { f.drop(s) })
-	return func(yield func(News) bool) {
+	return func(yield func(sandbox.ChangeNews) bool) {
 		defer stop()
 		defer f.drop(s)
 		for {
@@ -82,7 +69,7 @@ func (f *Feed) tell(session string, records []sandbox.ChangeRecord) {
 	}
 	for _, r := range records {
 		for _, c := range Shown(r.Changes) {
-			n := News{Session: session, Exec: r.Exec, Record: r.ID, Time: r.Time, FileChange: c}
+			n := sandbox.ChangeNews{Session: session, Exec: r.Exec, Record: r.ID, Time: r.Time, FileChange: c}
 			for s := range f.subs {
 				s.send(n)
 			}
@@ -90,7 +77,7 @@ func (f *Feed) tell(session string, records []sandbox.ChangeRecord) {
 	}
 }
 
-func (s *subscriber) send(n News) {
+func (s *subscriber) send(n sandbox.ChangeNews) {
 	n.Lost = s.lost
 	select {
 	case s.news <- n:

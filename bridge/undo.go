@@ -29,7 +29,8 @@ type UndoOptions struct {
 // Undone is what came of an undo.
 type Undone struct {
 	Record  sandbox.ChangeRecord
-	Skipped []string // paths whose old content was not kept; with Force alone
+	Made    []sandbox.ChangeRecord // all records that it made
+	Skipped []string               // paths whose old content was not kept; with Force alone
 }
 
 // goal is one path as an undo wants it.
@@ -65,8 +66,8 @@ func (b *Book) Undo(ctx context.Context, ws sandbox.Tree, opts UndoOptions) (Und
 		ids = append(ids, r.ID)
 	}
 	failed := ws.Restore(ctx, entries)
-	made, err := b.Record(ctx, ws, sandbox.RecordOptions{Exec: opts.As, Mine: true, Exact: opts.Exact, Undoes: ids})
-	for _, r := range made {
+	out.Made, err = b.Record(ctx, ws, sandbox.RecordOptions{Exec: opts.As, Mine: true, Exact: opts.Exact, Undoes: ids})
+	for _, r := range out.Made {
 		if r.Exec == opts.As {
 			out.Record = r
 		}

@@ -92,7 +92,7 @@ func newRoot(cfg Config) *cobra.Command {
 	var name string
 	root.PersistentFlags().StringVar(&name, "config", "", "`FILE` with defaults, languages and more, in place of the user's caisson.yaml")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return configure(cmd, cfg, name) }
-	root.AddCommand(newRun(cfg), newSession(cfg), newExec(cfg), newPS(cfg), newLogs(cfg), newKill(cfg), newFiles(cfg),
+	root.AddCommand(newRun(cfg), newSession(cfg), newExec(cfg), newPS(cfg), newLogs(cfg), newKill(cfg), newFiles(cfg), newChanges(cfg), newUndo(cfg),
 		newApprovals(cfg), newAudit(cfg), policycmd.NewCmd(policycmd.Streams(cfg.IO), cfg.Policy), newImages(cfg), newGC(cfg), newDoctor(cfg), newVersion(cfg))
 	wrapArgs(root)
 	return root

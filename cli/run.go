@@ -31,6 +31,7 @@ type runOptions struct {
 	summary bool
 	session string // of `caisson exec`
 	detach  bool
+	track   string
 }
 
 func newRun(cfg Config) *cobra.Command {
@@ -78,6 +79,7 @@ func (o *runOptions) execFlags(f *pflag.FlagSet) {
 	f.Var(&l.MaxOutput, "max-output", "end the program when a stream passes this")
 	f.Var(&l.Keep, "keep-output", "bytes of each stream to keep in the result: head and tail")
 	f.Var((*approveFlag)(&o.run.Approve), "approve", "what becomes of what policy asks about: `ask` and wait, never, or always (default ask on a terminal, else never)")
+	f.StringVar(&o.track, "changes", string(sandbox.ModeFast), "how to find what it changes: fast, exact or off")
 	f.BoolVar(&o.json, "json", false, "print one JSON object instead of the program's output")
 	f.BoolVar(&o.summary, "summary", false, "print exit code, time, memory and processes at the end")
 }
@@ -99,6 +101,11 @@ func boxFlags(f *pflag.FlagSet, l *sandbox.Limits, image, network, oci *string) 
 }
 
 func (o *runOptions) execute(ctx context.Context, cfg Config, args []string, dash int) error {
+	mode, err := sandbox.ParseChangeMode(o.track)
+	if err != nil {
+		return err
+	}
+	o.run.Track = mode
 	svc, err := cfg.Service(ctx)
 	if err != nil {
 		return err

@@ -37,7 +37,8 @@ func (l *live) book() (id sandbox.ID, brief bool) {
 	return l.id(), true
 }
 
-// record observes a sandbox's workspace for an exec, or for the session.
+// observe records what was touched in a sandbox's workspace, for an exec or for
+// the session.
 func (m *Manager) observe(ctx context.Context, l *live, opts sandbox.RecordOptions) ([]sandbox.FileChange, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordPatience)
 	defer cancel()
@@ -182,7 +183,24 @@ func (m *Manager) Quiet(ctx context.Context, session string) error {
 	return nil
 }
 
-// Audited writes an event of a session down.
-func (m *Manager) Audited(ctx context.Context, kind, session string, exec sandbox.ID, what any) error {
-	return m.recordLate(ctx, sandbox.Change{Events: []sandbox.Event{{Kind: kind, Session: session, Exec: exec, Data: data(what)}}})
+// RecordSession records what was touched in a session's workspace since the last
+// record: what a background process did, or, with exact, whatever differs. Where
+// the session has no sandbox, nothing can have been.
+func (m *Manager) RecordSession(ctx context.Context, session string, exact bool) error {
+	f, err := m.Files(ctx, session)
+	if err != nil || m.cfg.Recorder == nil {
+		return err
+	}
+	_, err = m.observe(ctx, f.l.live, sandbox.RecordOptions{Session: session, Exact: exact})
+	return err
+}
+
+// Undone writes down that an undo was carried out.
+func (m *Manager) Undone(ctx context.Context, session string, r sandbox.ChangeRecord) error {
+	what := struct {
+		Record int64   `json:"record"`
+		Undoes []int64 `json:"undoes"`
+		*changesData
+	}{r.ID, r.Undoes, changesOf(r.Changes)}
+	return m.recordLate(ctx, sandbox.Change{Events: []sandbox.Event{{Kind: sandbox.EventUndone, Session: session, Exec: r.Exec, Data: data(what)}}})
 }

@@ -242,3 +242,77 @@ type RecordOptions struct {
 	Mine   bool
 	Undoes []int64
 }
+
+// FileDiff is how one change reads.
+type FileDiff struct {
+	FileChange
+	// Unified is the difference of two texts, from the first "@@" on, and ""
+	// where there is none: see Note.
+	Unified        string
+	Added, Removed int // lines
+	// Note says why there is no text: "binary", "not kept", "too large"; "" is
+	// that the content is the same, or no file's.
+	Note string
+}
+
+// ChangeNews is one change as it is told to subscribers.
+type ChangeNews struct {
+	Session string
+	Exec    ID // "" is the session itself
+	Record  int64
+	Time    time.Time
+	FileChange
+	// Lost counts changes before this one that the subscriber was too slow
+	// for. The records have them.
+	Lost int
+}
+
+// newsHead is what news adds to a change.
+type newsHead struct {
+	Session string    `json:"session"`
+	Exec    ID        `json:"exec,omitempty"`
+	Record  int64     `json:"record"`
+	Time    time.Time `json:"time"`
+	Lost    int       `json:"lost,omitempty"`
+}
+
+// MarshalJSON writes one flat object.
+func (n ChangeNews) MarshalJSON() ([]byte, error) {
+	head, err := json.Marshal(newsHead{n.Session, n.Exec, n.Record, n.Time, n.Lost})
+	if err != nil {
+		return nil, err
+	}
+	change, err := json.Marshal(n.FileChange)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(head[:len(head)-1], ','), change[1:]...), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (n *ChangeNews) UnmarshalJSON(b []byte) error {
+	var h newsHead
+	if err := json.Unmarshal(b, &h); err != nil {
+		return err
+	}
+	n.Session, n.Exec, n.Record, n.Time, n.Lost = h.Session, h.Exec, h.Record, h.Time, h.Lost
+	return json.Unmarshal(b, &n.FileChange)
+}
+
+// MarshalJSON writes a change with its text.
+func (d FileDiff) MarshalJSON() ([]byte, error) {
+	tail, err := json.Marshal(struct {
+		Unified string `json:"diff,omitempty"`
+		Added   int    `json:"added"`
+		Removed int    `json:"removed"`
+		Note    string `json:"note,omitempty"`
+	}{d.Unified, d.Added, d.Removed, d.Note})
+	if err != nil {
+		return nil, err
+	}
+	change, err := json.Marshal(d.FileChange)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(change[:len(change)-1], ','), tail[1:]...), nil
+}

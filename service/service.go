@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/caisson-dev/caisson/api"
+	"github.com/caisson-dev/caisson/bridge"
 	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -20,6 +21,9 @@ type Config struct {
 	Desk    Desk
 	// Check judges a text without running it.
 	Check  func(ctx context.Context, language string, code []byte, file string) (sandbox.Decision, error)
+	// Bridge has the records of changes; the manager's Recorder is the same
+	// one. nil: nothing is recorded.
+	Bridge *bridge.Bridge
 	Doctor Doctor       // nil: nobody can be asked
 	Log    *slog.Logger // nil discards
 }

@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/caisson-dev/caisson/api"
+	"github.com/caisson-dev/caisson/bridge"
 	"github.com/caisson-dev/caisson/cli"
 	"github.com/caisson-dev/caisson/config"
 	dockerfiles "github.com/caisson-dev/caisson/docker"
@@ -119,14 +120,19 @@ func (a *app) service(ctx context.Context) (api.Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	changes, err := bridge.New(bridge.Config{Dir: filepath.Join(state, "changes"), Open: openLedger, Feed: &bridge.Feed{}})
+	if err != nil {
+		return nil, err
+	}
+	a.closers = append(a.closers, changes.Close)
 	mgr, err := manager.New(manager.Config{
-		Runtime: rt, Images: store, Gate: guard.Judge, Log: log, Store: journal, StateID: journal.ID(),
+		Runtime: rt, Images: store, Gate: guard.Judge, Log: log, Store: journal, StateID: journal.ID(), Recorder: changes,
 		LockDir: filepath.Join(state, "locks"), Actor: a.actor(), AuditText: a.getenv("CAISSON_AUDIT_TEXT") != "",
 	})
 	if err != nil {
 		return nil, err
 	}
-	svc, err := service.New(service.Config{Manager: mgr, Images: store, Audit: journal, Desk: desk, Check: a.check, Doctor: a.newDoctor(nil), Log: log})
+	svc, err := service.New(service.Config{Manager: mgr, Bridge: changes, Images: store, Audit: journal, Desk: desk, Check: a.check, Doctor: a.newDoctor(nil), Log: log})
 	if err != nil {
 		return nil, err
 	}
@@ -135,6 +141,11 @@ func (a *app) service(ctx context.Context) (api.Service, error) {
 	defer a.mu.Unlock()
 	a.opened = svc
 	return svc, nil
+}
+
+// openLedger opens a session's ledger.
+func openLedger(ctx context.Context, path string) (bridge.Ledger, error) {
+	return sqlite.OpenLedger(ctx, path)
 }
 
 // hurry destroys what is open without waiting for it to end first. [app.close]

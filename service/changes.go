@@ -1,0 +1,98 @@
+package service
+
+import (
+	"context"
+	"iter"
+
+	"github.com/caisson-dev/caisson/api"
+	"github.com/caisson-dev/caisson/bridge"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// book opens a session's book. Errors: NotFound, Unsupported.
+func (s *Service) book(ctx context.Context, session string) (sandbox.SessionView, *bridge.Book, error) {
+	if s.cfg.Bridge == nil {
+		return sandbox.SessionView{}, nil, sandbox.Errorf(sandbox.Unsupported, "this caisson records no changes")
+	}
+	v, err := s.cfg.Manager.Session(ctx, session)
+	if err != nil {
+		return v, nil, err
+	}
+	b, err := s.cfg.Bridge.Book(ctx, v.ID, false)
+	return v, b, err
+}
+
+// Changes returns the records of a session.
+func (s *Service) Changes(ctx context.Context, session string, o api.ChangesOptions) ([]sandbox.ChangeRecord, error) {
+	v, b, err := s.book(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	if !o.Recorded && len(v.Sandboxes) > 0 {
+		if err := s.cfg.Manager.RecordSession(ctx, session, o.Exact); err != nil {
+			return nil, err
+		}
+	}
+	records, err := b.Ledger.Records(ctx, bridge.RecordFilter{Exec: o.Exec, Limit: o.Limit})
+	if o.Exec != "" {
+		records = bridge.OwnShare(records, o.Exec)
+	}
+	for i := range records {
+		records[i].Changes = bridge.Shown(records[i].Changes)
+	}
+	return records, err
+}
+
+// Diff reads changes as differences.
+func (s *Service) Diff(ctx context.Context, session string, o api.ChangesOptions) ([]sandbox.FileDiff, error) {
+	v, b, err := s.book(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	if !o.Recorded && len(v.Sandboxes) > 0 {
+		if err := s.cfg.Manager.RecordSession(ctx, session, o.Exact); err != nil {
+			return nil, err
+		}
+	}
+	records, err := b.Ledger.Records(ctx, bridge.RecordFilter{Exec: o.Exec, Limit: o.Limit})
+	if err != nil {
+		return nil, err
+	}
+	if o.Exec != "" {
+		records = bridge.OwnShare(records, o.Exec)
+	}
+	return b.Diffs(ctx, bridge.Shown(bridge.Merge(records)))
+}
+
+// Undo takes back what an exec changed.
+func (s *Service) Undo(ctx context.Context, session string, o api.UndoOptions) (api.Undone, error) {
+	if s.cfg.Bridge == nil {
+		return api.Undone{}, sandbox.Errorf(sandbox.Unsupported, "this caisson records no changes")
+	}
+	if !o.Exec.Valid() {
+		return api.Undone{}, sandbox.Errorf(sandbox.Invalid, "no exec").WithHint("name it with --exec; see: caisson changes %s", session)
+	}
+	if err := s.cfg.Manager.Quiet(ctx, session); err != nil {
+		return api.Undone{}, err
+	}
+	v, tree, err := s.cfg.Manager.Tree(ctx, session)
+	if err != nil {
+		return api.Undone{}, err
+	}
+	u, err := s.cfg.Bridge.Undo(ctx, v.ID, session, tree, bridge.UndoOptions{Exec: o.Exec, Since: o.Since, Force: o.Force})
+	u.Record.Changes = bridge.Shown(u.Record.Changes)
+	if u.Record.ID != 0 {
+		if err2 := s.cfg.Manager.Undone(ctx, session, u.Record); err == nil {
+			err = err2
+		}
+	}
+	return api.Undone{Record: u.Record, Skipped: u.Skipped}, err
+}
+
+// Feed returns changes as they are recorded.
+func (s *Service) Feed(ctx context.Context) iter.Seq[sandbox.ChangeNews] {
+	if s.cfg.Bridge == nil || s.cfg.Bridge.Feed() == nil {
+		return func(func(sandbox.ChangeNews) bool) { <-ctx.Done() }
+	}
+	return s.cfg.Bridge.Feed().Subscribe(ctx)
+}
