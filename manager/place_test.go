@@ -14,6 +14,7 @@ import (
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/volume"
 
+	"github.com/caisson-dev/caisson/bridge"
 	"github.com/caisson-dev/caisson/internal/enginetest"
 	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -28,6 +29,7 @@ type place struct {
 	kit   *enginetest.Kit
 	dir   string
 	store *sqlite.Store
+	books *bridge.Bridge // of the first manager
 	*manager.Manager
 }
 
@@ -50,18 +52,23 @@ func (p *place) manager(t testing.TB) *manager.Manager {
 	if err != nil {
 		t.Fatal(err)
 	}
+	books, err := bridge.New(bridge.Config{Dir: filepath.Join(p.dir, "changes"), Feed: &bridge.Feed{},
+		Open: func(ctx context.Context, path string) (bridge.Ledger, error) { return sqlite.OpenLedger(ctx, path) }})
+	if err != nil {
+		t.Fatal(err)
+	}
 	m, err := manager.New(manager.Config{
 		Runtime: p.kit.Runtime(t), Images: p.kit.Images, Gate: manager.Unjudged, Store: s, StateID: s.ID(),
-		LockDir: filepath.Join(p.dir, "locks"), Actor: "test",
+		LockDir: filepath.Join(p.dir, "locks"), Actor: "test", Recorder: books,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p.store == nil {
-		p.store = s
+		p.store, p.books = s, books
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(m.Close(), s.Close()); err != nil {
+		if err := errors.Join(m.Close(), books.Close(), s.Close()); err != nil {
 			t.Errorf("close: %v", err)
 		}
 	})

@@ -97,6 +97,8 @@ func (t *Tracker) heard(buf []byte) {
 			t.doubt = "more happened than the kernel remembers"
 		case mask&unix.IN_IGNORED != 0:
 			delete(t.wds, wd)
+		case t.muted && mask&^(unix.IN_ISDIR) == unix.IN_ATTRIB:
+			// This was the tracker itself.
 		case d != nil:
 			t.heardOf(d, mask, name)
 		}

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -33,7 +32,9 @@ type shut struct {
 }
 
 // Restorer returns a restorer of the tracked folder.
-func (t *Tracker) Restorer() *Restorer { return &Restorer{t: t} }
+func (t *Tracker) Restorer() *Restorer {
+	return &Restorer{t: &Tracker{cfg: t.cfg, inotify: -1, unheard: true}}
+}
 
 // Make makes one entry. content is a file's, and nil for anything else. A file
 // with a Target is made another name of that path.
@@ -56,45 +57,47 @@ func (r *Restorer) openUp(path string) bool {
 	if err != nil {
 		return false
 	}
-	defer unix.Close(dir)
-	fd, err := opened(dir, name, unix.S_IFDIR, 0o500, unix.O_RDONLY|unix.O_DIRECTORY)
+	defer dir.close()
+	fd, mode, err := opened(dir.fd, name, unix.S_IFDIR)
 	if err != nil {
 		return false
 	}
 	defer unix.Close(fd)
-	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil || st.Mode&0o300 == 0o300 || unix.Fchmod(fd, st.Mode&0o7777|0o700) != nil {
+	if mode&0o300 == 0o300 || unix.Chmod(procPath(fd), mode|0o700) != nil {
 		return false
 	}
-	r.shut = append(r.shut, shut{path, st.Mode & 0o7777})
+	r.shut = append(r.shut, shut{path, mode})
 	return true
 }
 
 func (r *Restorer) make(e wire.Entry, content io.Reader) error {
 	dir, name, err := r.t.parentOf(e.Path)
+	if e.Kind == wire.KindGone && errors.Is(err, unix.ENOENT) {
+		return nil // its folder is gone too
+	}
 	if err != nil {
 		return err
 	}
-	defer unix.Close(dir)
+	defer dir.close()
 	switch e.Kind {
 	case wire.KindGone:
-		return removeAt(dir, name)
+		return r.t.removeAt(dir.fd, name)
 	case wire.KindDir:
 		r.dirs = append(r.dirs, e)
-		return makeDir(dir, name)
+		return r.t.makeDir(dir.fd, name)
 	case wire.KindLink:
-		if err := removeAt(dir, name); err != nil {
+		if err := r.t.removeAt(dir.fd, name); err != nil {
 			return err
 		}
-		if err := unix.Symlinkat(e.Target, dir, name); err != nil {
+		if err := unix.Symlinkat(e.Target, dir.fd, name); err != nil {
 			return err
 		}
-		return setTime(dir, name, e.MTime)
+		return setTime(dir.fd, name, e.MTime)
 	case wire.KindFile:
-		return r.makeFile(dir, name, e, content)
+		return r.makeFile(dir.fd, name, e, content)
 	}
 	if e.Kind == wire.KindOther && e.Target == "fifo" {
-		return makeFIFO(dir, name, e)
+		return r.makeFIFO(dir.fd, name, e)
 	}
 	return errors.New("what was there cannot be made again")
 }
@@ -102,22 +105,22 @@ func (r *Restorer) make(e wire.Entry, content io.Reader) error {
 func (r *Restorer) makeFile(dir int, name string, e wire.Entry, content io.Reader) error {
 	switch {
 	case e.Keep:
-		fd, err := opened(dir, name, unix.S_IFREG, 0, unix.O_PATH)
+		fd, _, err := opened(dir, name, unix.S_IFREG)
 		if err != nil {
 			return err
 		}
 		defer unix.Close(fd)
-		return errors.Join(unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), e.Mode&0o7777), setTime(dir, name, e.MTime))
+		return errors.Join(unix.Chmod(procPath(fd), e.Mode&0o7777), setTime(dir, name, e.MTime))
 	case e.Target != "":
 		from, other, err := r.t.parentOf(e.Target)
 		if err != nil {
 			return err
 		}
-		defer unix.Close(from)
-		if err := removeAt(dir, name); err != nil {
+		defer from.close()
+		if err := r.t.removeAt(dir, name); err != nil {
 			return err
 		}
-		return unix.Linkat(from, other, dir, name, 0)
+		return unix.Linkat(from.fd, other, dir, name, 0)
 	}
 	temp := tempName()
 	fd, err := unix.Openat(dir, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
@@ -136,7 +139,7 @@ func (r *Restorer) makeFile(dir int, name string, e wire.Entry, content io.Reade
 	if err == nil {
 		err = unix.Renameat(dir, temp, dir, name)
 		if errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) {
-			if err = removeAt(dir, name); err == nil {
+			if err = r.t.removeAt(dir, name); err == nil {
 				err = unix.Renameat(dir, temp, dir, name)
 			}
 		}
@@ -147,19 +150,19 @@ func (r *Restorer) makeFile(dir int, name string, e wire.Entry, content io.Reade
 	return nil
 }
 
-func makeFIFO(dir int, name string, e wire.Entry) error {
-	if err := removeAt(dir, name); err != nil {
+func (r *Restorer) makeFIFO(dir int, name string, e wire.Entry) error {
+	if err := r.t.removeAt(dir, name); err != nil {
 		return err
 	}
 	if err := unix.Mkfifoat(dir, name, 0o600); err != nil {
 		return err
 	}
-	fd, err := opened(dir, name, unix.S_IFIFO, 0, unix.O_PATH)
+	fd, _, err := opened(dir, name, unix.S_IFIFO)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	return errors.Join(unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), e.Mode&0o7777), setTime(dir, name, e.MTime))
+	return errors.Join(unix.Chmod(procPath(fd), e.Mode&0o7777), setTime(dir, name, e.MTime))
 }
 
 func tempName() string {
@@ -174,7 +177,7 @@ func setTime(dir int, name string, mtime int64) error {
 }
 
 // makeDir makes a folder, open to its owner until [Restorer.Finish].
-func makeDir(dir int, name string) error {
+func (t *Tracker) makeDir(dir int, name string) error {
 	err := unix.Mkdirat(dir, name, 0o700)
 	if !errors.Is(err, unix.EEXIST) {
 		return err
@@ -186,7 +189,7 @@ func makeDir(dir int, name string) error {
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		return nil
 	}
-	if err := removeAt(dir, name); err != nil {
+	if err := t.removeAt(dir, name); err != nil {
 		return err
 	}
 	return unix.Mkdirat(dir, name, 0o700)
@@ -194,7 +197,7 @@ func makeDir(dir int, name string) error {
 
 // removeAt removes an entry, a folder with all that is in it. One that is not
 // there is fine.
-func removeAt(dir int, name string) error {
+func (t *Tracker) removeAt(dir int, name string) error {
 	err := unix.Unlinkat(dir, name, 0)
 	switch {
 	case err == nil || errors.Is(err, unix.ENOENT):
@@ -202,22 +205,27 @@ func removeAt(dir int, name string) error {
 	case !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM):
 		return err
 	}
-	fd, err := opened(dir, name, unix.S_IFDIR, 0o500, unix.O_RDONLY|unix.O_DIRECTORY)
+	path, mode, err := opened(dir, name, unix.S_IFDIR)
 	if err != nil {
 		return err
 	}
-	var st unix.Stat_t
-	if err = unix.Fstat(fd, &st); err == nil && st.Mode&0o700 != 0o700 {
-		err = unix.Fchmod(fd, 0o700)
+	if mode&0o700 != 0o700 {
+		err = unix.Chmod(procPath(path), 0o700)
 	}
-	if err == nil {
-		for _, n := range namesOf(fd) {
-			if err = removeAt(fd, n); err != nil {
-				break
-			}
+	if err = errors.Join(err, unix.Close(path)); err != nil {
+		return err
+	}
+	f, err := t.openDir(dir, name)
+	if err != nil {
+		return err
+	}
+	for _, n := range namesOf(f.fd) {
+		if err = t.removeAt(f.fd, n); err != nil {
+			break
 		}
 	}
-	if err = errors.Join(err, unix.Close(fd)); err != nil {
+	f.close()
+	if err != nil {
 		return err
 	}
 	err = unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
@@ -232,7 +240,10 @@ func (r *Restorer) Finish() error {
 	var err error
 	acting := r.t.as(func() {
 		for i := len(r.shut) - 1; i >= 0; i-- {
-			err = errors.Join(err, r.setDir(wire.Entry{Path: r.shut[i].path, Mode: r.shut[i].mode}, false))
+			no := r.setDir(wire.Entry{Path: r.shut[i].path, Mode: r.shut[i].mode}, false)
+			if !errors.Is(no, unix.ENOENT) { // it may have been removed itself
+				err = errors.Join(err, no)
+			}
 		}
 		for depth := maxDepth + 1; depth >= 0; depth-- {
 			for _, d := range r.dirs {
@@ -250,15 +261,15 @@ func (r *Restorer) setDir(e wire.Entry, time bool) error {
 	if err != nil {
 		return &fs.PathError{Op: "restore", Path: e.Path, Err: err}
 	}
-	defer unix.Close(dir)
-	fd, err := opened(dir, name, unix.S_IFDIR, 0, unix.O_PATH)
+	defer dir.close()
+	fd, _, err := opened(dir.fd, name, unix.S_IFDIR)
 	if err != nil {
 		return &fs.PathError{Op: "restore", Path: e.Path, Err: err}
 	}
 	defer unix.Close(fd)
-	err = unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), e.Mode&0o7777)
+	err = unix.Chmod(procPath(fd), e.Mode&0o7777)
 	if time && err == nil {
-		err = setTime(dir, name, e.MTime)
+		err = setTime(dir.fd, name, e.MTime)
 	}
 	if err != nil {
 		return &fs.PathError{Op: "restore", Path: e.Path, Err: err}

@@ -53,6 +53,8 @@ type Tracker struct {
 	live     uint64 // who may touch things now
 	since    uint64 // who may have since the last observation
 	running  map[string]uint64
+	muted    bool   // the tracker hears itself
+	unheard  bool   // of a [Restorer], which is not watched by itself
 	told     uint64 // of those, whom an observation named
 	buf      [16 << 10]byte
 }
@@ -350,17 +352,17 @@ func (t *Tracker) scan(p string, found func(wire.Entry)) {
 	if parent == nil {
 		return // its own folder appeared too, or is gone
 	}
-	dirfd, name, err := t.parentOf(p)
+	above, name, err := t.parentOf(p)
 	if err != nil {
 		return
 	}
-	defer unix.Close(dirfd)
+	defer above.close()
 	w := &walker{t: t, all: true, found: found}
 	cname := append([]byte(name), 0)
-	if statAt(dirfd, &cname[0], &w.st) != nil || kindOf(w.st.Mode) != wire.KindDir {
+	if statAt(above.fd, &cname[0], &w.st) != nil || kindOf(w.st.Mode) != wire.KindDir {
 		return
 	}
-	w.descend(w.sub(parent, name), dirfd, strings.Count(p, "/"))
+	w.descend(w.sub(parent, name), above.fd, strings.Count(p, "/"))
 }
 
 func parentPath(p string) string {
@@ -382,162 +384,4 @@ func (t *Tracker) nodeOf(p string) *dir {
 		}
 	}
 	return d
-}
-
-// lookAt looks at single paths, and at the other names of files that have
-// several.
-func (t *Tracker) lookAt(o *Observation, paths []string) {
-	slices.Sort(paths)
-	looked := make(map[string]bool, len(paths))
-	at := &cursor{t: t, fd: -1}
-	defer at.close()
-	for len(paths) > 0 {
-		var more []string
-		for _, p := range paths {
-			if looked[p] {
-				continue
-			}
-			looked[p] = true
-			actors := t.pending[p]
-			if actors == 0 {
-				actors = t.since
-			}
-			siblings := t.siblings(p)
-			e, ok := at.look(p)
-			if !ok {
-				continue
-			}
-			e.Actors = actors
-			at.listing(&e)
-			o.Entries = append(o.Entries, e)
-			t.noteLinks(&e)
-			for _, s := range append(siblings, t.siblings(p)...) {
-				if !looked[s] {
-					t.pending[s] |= actors
-					more = append(more, s)
-				}
-			}
-		}
-		paths = more
-	}
-}
-
-// cursor looks at paths in order. It keeps the last folder open.
-type cursor struct {
-	t    *Tracker
-	path string
-	fd   int
-	st   unix.Statx_t
-}
-
-func (c *cursor) close() {
-	if c.fd >= 0 {
-		_ = unix.Close(c.fd) // only read from
-	}
-	c.fd = -1
-}
-
-// look describes what is at a path, and reports whether that can be told.
-func (c *cursor) look(p string) (wire.Entry, bool) {
-	t := c.t
-	parent, name := parentPath(p), p[strings.LastIndexByte(p, '/')+1:]
-	if c.fd < 0 || parent != c.path {
-		c.close()
-		fd, _, err := t.parentOf(p)
-		if err != nil {
-			return wire.Entry{Path: p}, gone(err)
-		}
-		c.fd, c.path = fd, parent
-	}
-	cname := append([]byte(name), 0)
-	key := maphash.String(t.seed, name)
-	node := t.nodeOf(parent)
-	if p == "." {
-		node = nil
-	}
-	if err := statAt(c.fd, &cname[0], &c.st); err != nil {
-		if node != nil && gone(err) {
-			node.drop(key)
-			if s := node.subs[name]; s != nil {
-				t.forgetDir(s)
-			}
-		}
-		return wire.Entry{Path: p}, gone(err)
-	}
-	if node != nil {
-		node.remember(key, t.sum(&c.st))
-		if s := node.subs[name]; s != nil && kindOf(c.st.Mode) != wire.KindDir {
-			t.forgetDir(s)
-		}
-	}
-	return t.describe(c.fd, name, p, &c.st), true
-}
-
-// listing adds all names to a folder that may stand in the place of another.
-func (c *cursor) listing(e *wire.Entry) {
-	if e.Kind != wire.KindDir {
-		return
-	}
-	d := c.t.nodeOf(e.Path)
-	if d == nil || !d.whole {
-		return
-	}
-	fd, err := openDir(c.fd, e.Path[strings.LastIndexByte(e.Path, '/')+1:])
-	if err != nil {
-		return
-	}
-	e.Whole, e.Names, d.whole = true, namesOf(fd), false
-	_ = unix.Close(fd) // only read from
-}
-
-// maxGroups bounds the files with several names that are remembered. Beyond
-// it the tree is walked each time.
-const maxGroups = 4096
-
-// noteLinks books a file under its inode if it has several names.
-func (t *Tracker) noteLinks(e *wire.Entry) {
-	if ino, was := t.member[e.Path]; was && (!linkable(e) || ino != e.Inode || e.Links < 2) {
-		t.groups[ino] = slices.DeleteFunc(t.groups[ino], func(p string) bool { return p == e.Path })
-		if len(t.groups[ino]) == 0 {
-			delete(t.groups, ino)
-		}
-		delete(t.member, e.Path)
-	}
-	if !linkable(e) || e.Links < 2 {
-		return
-	}
-	if _, was := t.member[e.Path]; !was {
-		if len(t.member) >= maxGroups {
-			t.lame("too many files have several names")
-			return
-		}
-		t.member[e.Path] = e.Inode
-		t.groups[e.Inode] = append(t.groups[e.Inode], e.Path)
-	}
-	if len(t.groups[e.Inode]) < int(e.Links) {
-		t.loose[e.Inode] = e.Links
-	}
-}
-
-// linkable reports whether an entry can have several names.
-func linkable(e *wire.Entry) bool { return e.Kind != wire.KindGone && e.Kind != wire.KindDir }
-
-// looseLocked reports whether some file has names that are not known.
-func (t *Tracker) looseLocked() bool {
-	for ino, links := range t.loose {
-		if len(t.groups[ino]) < int(links) {
-			return true
-		}
-		delete(t.loose, ino)
-	}
-	return false
-}
-
-// siblings are the other known names of a file.
-func (t *Tracker) siblings(p string) []string {
-	ino, ok := t.member[p]
-	if !ok {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(t.groups[ino]), func(q string) bool { return q == p })
 }

@@ -84,8 +84,8 @@ type walker struct {
 	// all reports every entry, and not only those that differ.
 	all   bool
 	found func(wire.Entry)
-	buf   []byte
 	st    unix.Statx_t
+	ajar  *folder // that is walked, where its mode is not its own
 }
 
 // walk looks at a folder and what is below it. fd is open and stays so.
@@ -193,12 +193,17 @@ func (w *walker) descend(s *dir, parent, depth int) {
 		w.t.partial = "folders are nested too deeply"
 		return
 	}
-	fd, err := openDir(parent, s.name)
+	f, err := w.t.openDir(parent, s.name)
 	if err != nil {
 		return // gone, or closed to its own user: what is known of it stays
 	}
-	w.walk(s, fd, depth+1)
-	_ = unix.Close(fd) // only read from
+	was := w.ajar
+	if w.ajar = nil; f.ajar {
+		w.ajar = &f
+	}
+	w.walk(s, f.fd, depth+1)
+	w.ajar = was
+	f.close()
 }
 
 // namesOf reads a folder's names from the first on.
@@ -224,6 +229,9 @@ func (w *walker) listing(d *dir, fd int) {
 		return
 	}
 	e := w.t.describe(fd, ".", d.path(), &w.st)
+	if w.ajar != nil {
+		e.Mode = w.ajar.mode
+	}
 	e.Whole, e.Names = true, namesOf(fd)
 	w.found(e)
 }

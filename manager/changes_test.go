@@ -1,0 +1,216 @@
+package manager_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/caisson-dev/caisson/bridge"
+	"github.com/caisson-dev/caisson/manager"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+var _ manager.Recorder = (*bridge.Bridge)(nil)
+
+// summary is a list of changes on one line.
+func summary(changes []sandbox.FileChange) string {
+	var out []string
+	for _, c := range changes {
+		path := c.Path
+		if c.From != "" {
+			path = c.From + ">" + c.Path
+		}
+		out = append(out, fmt.Sprintf("%s %s %s", c.Op, path, c.By))
+	}
+	slices.Sort(out)
+	return strings.Join(out, "; ")
+}
+
+// changed runs a script and returns what it changed.
+func (p *place) changed(t *testing.T, session, script string, mode sandbox.ChangeMode) (string, sandbox.Result) {
+	t.Helper()
+	res, err := p.ExecIn(t.Context(), session, sandbox.Run{Command: []string{"sh", "-c", script}, Track: mode}, sandbox.Streams{})
+	if err != nil || res.Code != 0 {
+		t.Fatalf("%s: %+v, %v\n%s", script, res.Exit, err, res.Stderr)
+	}
+	return summary(res.Changes), res
+}
+
+// TestChanges looks at what execs of a session are told to have changed, in
+// both modes.
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []sandbox.ChangeMode{sandbox.ModeFast, sandbox.ModeExact} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			p.create(t, manager.SessionOptions{Name: "work"})
+			for _, step := range []struct{ script, want string }{
+				{"true", ""},
+				{"echo 1 > a; mkdir d; ln -s a l; ln a h; mkfifo p", "created a own; created d own; created h own; created l own; created p own"},
+				{"cat a; ls -laR", ""},
+				{"echo 1 > a; touch d", ""},
+				{"echo 2 >> h", "modified a own; modified h own"},
+				{"mv d e; chmod 600 l a", "mode a own; mode h own; renamed d>e own"},
+				{"rm -r e a l p", "deleted a own; deleted e own; deleted l own; deleted p own"},
+				{`touch "$(printf 'x\377\ny')" -- -rf; chmod 0 -- -rf`, "created -rf own; created x\xff\ny own"},
+				{"rm -- -rf x*; mkdir -m 700 s; echo x > s/f; chmod 0 s", "created s own; created s/f own; deleted -rf own; deleted x\xff\ny own"},
+			} {
+				if got, _ := p.changed(t, "work", step.script, mode); got != step.want {
+					t.Errorf("%s: %s, want %s", step.script, got, step.want)
+				}
+			}
+		})
+	}
+}
+
+// TestWhoseChanges tells execs, the session, and what cannot be told apart.
+func TestWhoseChanges(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	v := p.create(t, manager.SessionOptions{Name: "work"})
+	p.changed(t, "work", "(until test -e go; do sleep 0.01; done; echo x > late) & true", "")
+	f, err := p.Files(t.Context(), "work")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Put(t.Context(), []sandbox.File{{Path: "go", Data: []byte("!")}}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the background process writes", func() bool { _, err := f.Stat(t.Context(), "late"); return err == nil })
+	if got, _ := p.changed(t, "work", "until test -s late; do :; done; sleep 0.2; echo y > mine", ""); !strings.Contains(got, "created mine") || strings.Contains(got, "late") {
+		t.Errorf("beside what was there before: %s", got)
+	}
+	book, err := p.books.Book(t.Context(), v.ID, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, err := book.Ledger.Records(t.Context(), bridge.RecordFilter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var own []sandbox.FileChange
+	for _, r := range records {
+		if r.Exec == "" {
+			own = append(own, bridge.Shown(r.Changes)...)
+		}
+	}
+	if got := summary(own); got != "created go session; created late session" && got != "created go session; created late session; modified late session" {
+		t.Errorf("the session's own: %s", got)
+	}
+	// Two at once: each waits for the other in the middle.
+	var both sync.WaitGroup
+	results := make([]sandbox.Result, 2)
+	for i := range results {
+		both.Go(func() {
+			script := fmt.Sprintf("touch r%d; until test -e r%d; do sleep 0.01; done; echo %d > both%d; sleep 0.2", i, 1-i, i, i)
+			res, err := p.ExecIn(t.Context(), "work", sandbox.Run{Command: []string{"sh", "-c", script}}, sandbox.Streams{})
+			if err != nil || res.Code != 0 {
+				t.Errorf("%+v, %v", res.Exit, err)
+			}
+			results[i] = res
+		})
+	}
+	both.Wait()
+	for i, res := range results {
+		found := 0
+		for _, c := range res.Changes {
+			if strings.HasPrefix(c.Path, "both") {
+				found++
+				if c.By != sandbox.ByShared || len(c.Execs) != 2 {
+					t.Errorf("%s is %s of %v", c.Path, c.By, c.Execs)
+				}
+			}
+		}
+		if found != 2 {
+			t.Errorf("exec %d is told of %s", i, summary(res.Changes))
+		}
+	}
+}
+
+// TestChangesAudited finds changes in the audit, and nothing of a session that
+// was removed.
+func TestChangesAudited(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	v := p.create(t, manager.SessionOptions{Name: "work"})
+	_, res := p.changed(t, "work", "echo 1 > a", "")
+	found := false
+	for e, err := range p.store.Events(t.Context(), sandbox.EventFilter{Exec: res.ExecID, Kinds: []string{sandbox.EventExecEnded}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d struct {
+			Files struct {
+				Count   map[sandbox.ChangeOp]int
+				Changes []sandbox.FileChange
+			}
+		}
+		if err := json.Unmarshal(e.Data, &d); err != nil {
+			t.Fatal(err)
+		}
+		found = d.Files.Count[sandbox.OpCreated] == 1 && d.Files.Changes[0].Path == "a" && len(d.Files.Changes[0].After.SHA256) == 64
+	}
+	if !found {
+		t.Error("the end of an exec does not tell what it changed")
+	}
+	dir := filepath.Join(p.dir, "changes", string(v.ID))
+	if _, err := os.Stat(filepath.Join(dir, "ledger.db")); err != nil {
+		t.Error(err)
+	}
+	if err := p.RemoveSession(t.Context(), "work", false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("left behind: %v", err)
+	}
+}
+
+// TestUndoInSandbox takes back what execs did, as the session's user.
+func TestUndoInSandbox(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	v := p.create(t, manager.SessionOptions{Name: "work"})
+	look := "stat -c '%n %a %Y %F %s' . * */* 2>/dev/null | sort; cat a d/f; readlink l; true"
+	p.changed(t, "work", "echo one > a; mkdir -m 750 d; echo two > d/f; ln -s a l; chmod 400 d/f", "")
+	_, before := p.changed(t, "work", look, "")
+	_, res := p.changed(t, "work", "echo ONE > a; rm -rf d; ln -snf /etc/passwd l; mkdir n; echo x > n/x; chmod 500 n .", "")
+	_, tree, err := p.Tree(t.Context(), "work")
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := p.books.Undo(t.Context(), v.ID, "work", tree, bridge.UndoOptions{Exec: res.ExecID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, after := p.changed(t, "work", look, ""); string(after.Stdout) != string(before.Stdout) {
+		t.Errorf("before:\n%s\nafter the undo:\n%s", before.Stdout, after.Stdout)
+	}
+	if _, err := p.books.Undo(t.Context(), v.ID, "work", tree, bridge.UndoOptions{Exec: u.Record.Exec}); err != nil {
+		t.Error(err)
+	}
+	if got, _ := p.changed(t, "work", "test -e n/x && test ! -e d && readlink l && cat a", ""); got != "" {
+		t.Errorf("a look changed %s", got)
+	}
+}
+
+// TestOneShotChanges looks at the changes of execs in a sandbox of their own.
+func TestOneShotChanges(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	res, err := p.Run(t.Context(), sandbox.Run{
+		Command: []string{"sh", "-c", "echo b > b; echo 1 > a; echo 3 > c"},
+		Files:   []sandbox.File{{Path: "a", Data: []byte("1\n")}, {Path: "c", Data: []byte("2\n")}},
+	}, sandbox.Streams{})
+	if err != nil || summary(res.Changes) != "created b own; modified c own" {
+		t.Errorf("%s, %v", summary(res.Changes), err)
+	}
+	if left, err := os.ReadDir(filepath.Join(p.dir, "changes")); len(left) > 0 || err != nil && !os.IsNotExist(err) {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
