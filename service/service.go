@@ -20,7 +20,7 @@ type Config struct {
 	Audit   Log
 	Desk    Desk
 	// Check judges a text without running it.
-	Check  func(ctx context.Context, language string, code []byte, file string) (sandbox.Decision, error)
+	Check func(ctx context.Context, language string, code []byte, file string) (sandbox.Decision, error)
 	// Bridge has the records of changes; the manager's Recorder is the same
 	// one. nil: nothing is recorded.
 	Bridge *bridge.Bridge
