@@ -91,6 +91,8 @@ func (p *program) note(format string, args ...any) {
 	p.steps = append(p.steps, fmt.Sprintf(format, args...))
 }
 
+func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
+
 func regular(path string) bool {
 	st, err := os.Stat(path)
 	return err != nil || st.Mode().IsRegular()
@@ -141,10 +143,10 @@ func (p *program) step() {
 		}
 	case 12:
 		p.note("symlink %q", a)
-		_ = os.Symlink([]string{"a", "/etc/passwd", "../..", "gone", "\xff"}[p.r.IntN(5)], a)
+		_ = os.Symlink(pick(p.r, "a", "/etc/passwd", "../..", "gone", "\xff"), a)
 	case 13:
 		p.note("chmod %q", a)
-		_ = unix.Fchmodat(unix.AT_FDCWD, a, []uint32{0, 0o644, 0o600, 0o755, 0o4755, 0o1777}[p.r.IntN(6)], 0)
+		_ = unix.Fchmodat(unix.AT_FDCWD, a, pick[uint32](p.r, 0, 0o644, 0o600, 0o755, 0o4755, 0o1777), 0)
 	case 14:
 		p.note("touch %q", a)
 		at := time.Unix(int64(p.r.IntN(1e9)), int64(p.r.IntN(1e9)))
@@ -208,13 +210,10 @@ func told(changes []sandbox.FileChange) map[string]string {
 	out := map[string]string{}
 	for _, c := range changes {
 		what := func(s sandbox.FileState) string {
-			switch s.Kind {
-			case sandbox.KindFile:
+			if s.Kind == sandbox.KindFile {
 				return s.SHA256
-			case sandbox.KindLink, sandbox.KindOther:
-				return string(s.Target)
 			}
-			return ""
+			return string(s.Target)
 		}
 		switch c.Op {
 		case sandbox.OpTouched:

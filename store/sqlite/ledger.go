@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/caisson-dev/caisson/bridge"
@@ -241,7 +242,7 @@ func (l *Ledger) Records(ctx context.Context, f bridge.RecordFilter) ([]sandbox.
 		q += " LIMIT ?"
 		args = append(args, f.Limit)
 	}
-	rows, err := l.db.QueryContext(ctx, "SELECT id, body FROM ("+q+") ORDER BY id", args...)
+	rows, err := l.db.QueryContext(ctx, q, args...)
 	if err != nil {
 		return nil, l.class(err, "read the ledger")
 	}
@@ -259,6 +260,7 @@ func (l *Ledger) Records(ctx context.Context, f bridge.RecordFilter) ([]sandbox.
 		}
 		out = append(out, r)
 	}
+	slices.Reverse(out)
 	return out, l.class(rows.Err(), "read the ledger")
 }
 

@@ -1,0 +1,292 @@
+//go:build linux
+
+// Command bridge measures what it costs to know what every exec changed:
+//
+//	go run ./bench/bridge            tables, and exit code 1 where a bar does not hold
+//	go run ./bench/bridge -json      one object a line
+//	go run ./bench/bridge -smoke     a few samples, to see that all of it works
+//
+// It needs a Docker Engine on this host, git, and Go to build the agent. Its
+// sessions and containers are removed at its end.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/caisson-dev/caisson/bench/measure"
+	"github.com/caisson-dev/caisson/bridge"
+	"github.com/caisson-dev/caisson/images"
+	"github.com/caisson-dev/caisson/internal/dockerclient"
+	"github.com/caisson-dev/caisson/manager"
+	"github.com/caisson-dev/caisson/runtimes/docker"
+	"github.com/caisson-dev/caisson/sandbox"
+	"github.com/caisson-dev/caisson/store/sqlite"
+)
+
+func main() { os.Exit(measure.Main("bridge", run)) }
+
+// fixture is caisson as a library, on a state of its own.
+type fixture struct {
+	dir     string
+	manager *manager.Manager
+	closers []func() error
+	round   int
+}
+
+func run(ctx context.Context, s *measure.Suite) (err error) {
+	f := &fixture{}
+	defer func() { err = errors.Join(err, f.close()) }()
+	if err := f.open(ctx); err != nil {
+		return err
+	}
+	for _, set := range []func(context.Context, *measure.Suite, *fixture) error{empty, small, large} {
+		if err := set(ctx, s, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *fixture) open(ctx context.Context) (err error) {
+	// In the cache and not in a place that may be memory: what is durable is
+	// measured. Short, since sockets' paths are bounded.
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return err
+	}
+	if f.dir, err = os.MkdirTemp(cache, "cais"); err != nil {
+		return err
+	}
+	f.closers = append(f.closers, func() error { return os.RemoveAll(f.dir) })
+	agent := filepath.Join(f.dir, "caisson-agent")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", agent, "github.com/caisson-dev/caisson/cmd/caisson-agent")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the agent: %w\n%s", err, out)
+	}
+	engine, err := dockerclient.New(dockerclient.Config{})
+	if err != nil {
+		return err
+	}
+	f.closers = append(f.closers, engine.Close)
+	imgs, err := images.New(images.Config{Engine: engine, StateDir: filepath.Join(f.dir, "images")})
+	if err != nil {
+		return err
+	}
+	rt, err := docker.New(docker.Config{Engine: engine, Agent: agent, Base: filepath.Join(f.dir, "run")})
+	if err != nil {
+		return err
+	}
+	store, err := sqlite.Open(ctx, sqlite.Config{Dir: f.dir})
+	if err != nil {
+		return err
+	}
+	f.closers = append(f.closers, store.Close)
+	books, err := bridge.New(bridge.Config{Dir: filepath.Join(f.dir, "changes"),
+		Open: func(ctx context.Context, path string) (bridge.Ledger, error) { return sqlite.OpenLedger(ctx, path) }})
+	if err != nil {
+		return err
+	}
+	f.closers = append(f.closers, books.Close)
+	f.manager, err = manager.New(manager.Config{
+		Runtime: rt, Images: imgs, Gate: manager.Unjudged, Store: store, StateID: store.ID(), LockDir: filepath.Join(f.dir, "locks"),
+		Actor: "bench", Recorder: books,
+	})
+	if err != nil {
+		return err
+	}
+	f.closers = append(f.closers, f.manager.Close)
+	return nil
+}
+
+func (f *fixture) close() error {
+	var errs []error
+	for i := len(f.closers) - 1; i >= 0; i-- {
+		errs = append(errs, f.closers[i]())
+	}
+	return errors.Join(errs...)
+}
+
+// session makes a session with a tree of folders of a hundred files each.
+func (f *fixture) session(ctx context.Context, name string, folders int) error {
+	limits := sandbox.Limits{CPUs: float64(runtime.NumCPU())}
+	if _, err := f.manager.CreateSession(ctx, manager.SessionOptions{Name: name, Limits: limits}); err != nil {
+		return err
+	}
+	f.closers = append(f.closers, func() error { return f.manager.RemoveSession(context.WithoutCancel(ctx), name, true) })
+	script := fmt.Sprintf("i=0; while [ $i -lt %d ]; do mkdir d$i; j=0; while [ $j -lt 100 ]; do echo $i $j > d$i/f$j; j=$((j+1)); done; i=$((i+1)); done", folders)
+	return succeeded(f.manager.ExecIn(ctx, name, sandbox.Run{Command: []string{"sh", "-c", script}, Timeout: 5 * time.Minute}, sandbox.Streams{}))
+}
+
+func succeeded(res sandbox.Result, err error) error {
+	if err == nil && res.Code != 0 {
+		err = fmt.Errorf("exec ended with code %d, %s %s", res.Code, res.Reason, res.Cause)
+	}
+	return err
+}
+
+// The subjects' names.
+const (
+	off, fast, exact = "not recorded", "fast", "exact"
+	walk, git        = "Go walk with lstat", "git status"
+)
+
+func (f *fixture) exec(session, script string, mode sandbox.ChangeMode, changes int) func(context.Context) (float64, error) {
+	return measure.Millis(func(ctx context.Context) error {
+		f.round++
+		run := sandbox.Run{Command: []string{"sh", "-c", script, "sh", fmt.Sprint(f.round)}, Track: mode}
+		if script == "" {
+			run.Command = []string{"true"}
+		}
+		res, err := f.manager.ExecIn(ctx, session, run, sandbox.Streams{})
+		if err == nil && mode != sandbox.ModeOff && len(res.Changes) != changes {
+			err = fmt.Errorf("%d changes, not %d", len(res.Changes), changes)
+		}
+		return succeeded(res, err)
+	})
+}
+
+func adds(own string, ms float64) measure.Row {
+	return measure.Row{Name: own, Own: own, Peer: off, Bar: &measure.Bar{
+		Asked: fmt.Sprintf("p50 <= peer + %g ms", ms), Holds: func(own, peer measure.Stats) bool { return own.P50 <= peer.P50+ms },
+	}}
+}
+
+// empty measures a warm `true` where there is nothing to record.
+func empty(ctx context.Context, s *measure.Suite, f *fixture) error {
+	const name = "warm true, empty workspace"
+	if !s.Wants(name) {
+		return nil
+	}
+	if err := f.session(ctx, "empty", 0); err != nil {
+		return err
+	}
+	row := adds(fast, 0.3)
+	row.Name = "bridge/true/fast"
+	return s.Measure(ctx, measure.Set{
+		Name: name, Unit: "ms", Rounds: 500, Warmup: 20,
+		Subjects: []measure.Subject{
+			{Name: off, Sample: f.exec("empty", "", sandbox.ModeOff, 0)},
+			{Name: fast, Sample: f.exec("empty", "", sandbox.ModeFast, 0)},
+		},
+		Rows: []measure.Row{row, {Name: "bridge/true/whole", Own: fast, Bar: &measure.Bar{
+			Asked: "p50 <= 5 ms", Holds: func(own, _ measure.Stats) bool { return own.P50 <= 5 },
+		}}},
+	})
+}
+
+// tenChanged changes ten files in ten folders.
+const tenChanged = `for i in 0 1 2 3 4 5 6 7 8 9; do echo "$1" > d$i/f50; done`
+
+// small measures ten changed files of ten thousand.
+func small(ctx context.Context, s *measure.Suite, f *fixture) error {
+	const name = "10 of 10,000 files"
+	if !s.Wants(name) {
+		return nil
+	}
+	if err := f.session(ctx, "small", 100); err != nil {
+		return err
+	}
+	tree, err := f.tree(ctx, 100)
+	if err != nil {
+		return err
+	}
+	quick, whole := adds(fast, 3), adds(exact, 25)
+	quick.Name, whole.Name = "bridge/10000/fast", "bridge/10000/exact"
+	return s.Measure(ctx, measure.Set{
+		Name: name, Unit: "ms", Rounds: 100, Warmup: 5,
+		Subjects: []measure.Subject{
+			// What an exec that is not recorded touched is recorded by the
+			// next: so each but the first follows a look.
+			{Name: off, Sample: f.after("small", f.exec("small", tenChanged, sandbox.ModeOff, 10))},
+			{Name: fast, Sample: f.after("small", f.exec("small", tenChanged, sandbox.ModeFast, 10))},
+			{Name: exact, Sample: f.after("small", f.exec("small", tenChanged, sandbox.ModeExact, 10))},
+			{Name: walk, Every: 4, Sample: measure.Millis(func(context.Context) error { return lstatAll(tree, 100) })},
+			{Name: git, Every: 4, Sample: measure.Millis(func(ctx context.Context) error { return gitStatus(ctx, tree) })},
+		},
+		Rows: []measure.Row{quick, whole},
+	})
+}
+
+// large measures ten changed files of a hundred thousand.
+func large(ctx context.Context, s *measure.Suite, f *fixture) error {
+	const name = "10 of 100,000 files"
+	if !s.Wants(name) {
+		return nil
+	}
+	if err := f.session(ctx, "large", 1000); err != nil {
+		return err
+	}
+	row := adds(fast, 5)
+	row.Name = "bridge/100000/fast"
+	return s.Measure(ctx, measure.Set{
+		Name: name, Unit: "ms", Rounds: 100, Warmup: 5,
+		Subjects: []measure.Subject{
+			{Name: off, Sample: f.after("large", f.exec("large", tenChanged, sandbox.ModeOff, 10))},
+			{Name: fast, Sample: f.after("large", f.exec("large", tenChanged, sandbox.ModeFast, 10))},
+			{Name: exact, Every: 10, Sample: f.after("large", f.exec("large", tenChanged, sandbox.ModeExact, 10))},
+		},
+		Rows: []measure.Row{row},
+	})
+}
+
+// after takes a sample in a session whose touched files are all recorded.
+func (f *fixture) after(session string, sample func(context.Context) (float64, error)) func(context.Context) (float64, error) {
+	return func(ctx context.Context) (float64, error) {
+		if err := f.manager.RecordSession(ctx, session, false); err != nil {
+			return 0, err
+		}
+		return sample(ctx)
+	}
+}
+
+// tree makes the same tree on this host, in a git repository.
+func (f *fixture) tree(ctx context.Context, folders int) (string, error) {
+	dir := filepath.Join(f.dir, "tree")
+	for i := range folders {
+		if err := os.MkdirAll(filepath.Join(dir, fmt.Sprintf("d%d", i)), 0o755); err != nil {
+			return "", err
+		}
+		for j := range 100 {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("d%d/f%d", i, j)), fmt.Appendf(nil, "%d %d\n", i, j), 0o600); err != nil {
+				return "", err
+			}
+		}
+	}
+	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=b", "-c", "user.email=b@localhost", "commit", "-qm", "all"}} {
+		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("git %s: %w\n%s", args[0], err, out)
+		}
+	}
+	return dir, nil
+}
+
+func lstatAll(dir string, folders int) error {
+	n := 0
+	for i := range folders {
+		err := filepath.WalkDir(filepath.Join(dir, fmt.Sprintf("d%d", i)), func(_ string, d fs.DirEntry, err error) error {
+			if err == nil {
+				_, err = d.Info()
+			}
+			n++
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func gitStatus(ctx context.Context, dir string) error {
+	return exec.CommandContext(ctx, "git", "-C", dir, "status", "--porcelain").Run()
+}
