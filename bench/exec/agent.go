@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/caisson-dev/caisson/bench/measure"
@@ -22,7 +21,7 @@ func agentSize(ctx context.Context, s *measure.Suite, f *fixture) (err error) {
 		return nil
 	}
 	const binary, after, during = "binary", "resident after 1000 execs", "resident while 256 MiB are printed"
-	st, err := os.Stat(filepath.Join(f.bin, "caisson-agent"))
+	st, err := os.Stat(f.Program("caisson-agent"))
 	if err != nil {
 		return err
 	}

@@ -4,10 +4,10 @@ package main
 
 import (
 	"context"
-	"path/filepath"
 	"time"
 
 	"github.com/caisson-dev/caisson/bench/measure"
+	"github.com/caisson-dev/caisson/bench/rig"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -18,7 +18,7 @@ func create(ctx context.Context, s *measure.Suite, f *fixture) error {
 	if !s.Wants(name) {
 		return nil
 	}
-	ref, err := f.image(ctx, "shell")
+	ref, err := f.Image(ctx, "shell")
 	if err != nil {
 		return err
 	}
@@ -31,16 +31,16 @@ func create(ctx context.Context, s *measure.Suite, f *fixture) error {
 		Subjects: []measure.Subject{
 			{Name: answer, CPUs: cpus, Sample: f.firstAnswer},
 			{Name: sealed, CPUs: cpus, Sample: measure.Millis(func(ctx context.Context) error {
-				return command(ctx, "docker", "run", "--rm", "--network", "none", "--cpus", "0.5", ref, "true")
+				return f.command(ctx, "docker", "run", "--rm", "--network", "none", "--cpus", "0.5", ref, "true")
 			})},
 			{Name: run, CPUs: cpus, Sample: measure.Millis(func(ctx context.Context) error {
-				return succeeded(f.manager.Run(ctx, sandbox.Run{Command: []string{"true"}}, sandbox.Streams{}))
+				return rig.Succeeded(f.manager.Run(ctx, sandbox.Run{Command: []string{"true"}}, sandbox.Streams{}))
 			})},
 			{Name: plain, CPUs: cpus, Sample: measure.Millis(func(ctx context.Context) error {
-				return command(ctx, "docker", "run", "--rm", "--cpus", "0.5", ref, "true")
+				return f.command(ctx, "docker", "run", "--rm", "--cpus", "0.5", ref, "true")
 			})},
 			{Name: whole, CPUs: cpus, Sample: measure.Millis(func(ctx context.Context) error {
-				return command(ctx, filepath.Join(f.bin, "caisson"), "run", "--", "true")
+				return f.command(ctx, f.Program("caisson"), "run", "--", "true")
 			})},
 		},
 		Rows: []measure.Row{

@@ -17,13 +17,14 @@ import (
 
 // command runs a program of the host, with its output thrown away by the
 // kernel, and keeps what it says of a failure.
-func command(ctx context.Context, argv ...string) error {
+func (f *fixture) command(ctx context.Context, argv ...string) error {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer null.Close()
+	cmd.Env = f.Environ()
 	cmd.Stdout = null
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
@@ -36,11 +37,11 @@ func command(ctx context.Context, argv ...string) error {
 // inspect.
 func (f *fixture) execAPI(id string, argv ...string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		made, err := f.api.ContainerExecCreate(ctx, id, container.ExecOptions{Cmd: argv, AttachStdout: true, AttachStderr: true})
+		made, err := f.API.ContainerExecCreate(ctx, id, container.ExecOptions{Cmd: argv, AttachStdout: true, AttachStderr: true})
 		if err != nil {
 			return dockerclient.Wrap(err, "create an exec")
 		}
-		conn, err := f.api.ContainerExecAttach(ctx, made.ID, container.ExecAttachOptions{})
+		conn, err := f.API.ContainerExecAttach(ctx, made.ID, container.ExecAttachOptions{})
 		if err != nil {
 			return dockerclient.Wrap(err, "start an exec")
 		}
@@ -48,7 +49,7 @@ func (f *fixture) execAPI(id string, argv ...string) func(context.Context) error
 		if _, err := stdcopy.StdCopy(io.Discard, io.Discard, conn.Reader); err != nil {
 			return fmt.Errorf("read an exec: %w", err)
 		}
-		got, err := f.api.ContainerExecInspect(ctx, made.ID)
+		got, err := f.API.ContainerExecInspect(ctx, made.ID)
 		if err != nil {
 			return dockerclient.Wrap(err, "inspect an exec")
 		}

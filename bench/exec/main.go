@@ -28,7 +28,7 @@ func run(ctx context.Context, s *measure.Suite) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.close()) }()
+	defer func() { err = errors.Join(err, f.Close()) }()
 	for _, set := range []func(context.Context, *measure.Suite, *fixture) error{
 		warmTrue, warmPython, sideBySide, create, output, agentSize,
 	} {

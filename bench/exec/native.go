@@ -41,22 +41,22 @@ func (f *fixture) extract(ctx context.Context, s *measure.Suite, language string
 		s.Note("native %s is the host's own: only root may spawn from the image's files", language)
 		return native{}, nil
 	}
-	ref, err := f.image(ctx, language)
+	ref, err := f.Image(ctx, language)
 	if err != nil {
 		return native{}, err
 	}
-	root := filepath.Join(f.dir, "root-"+language)
+	root := filepath.Join(f.Dir, "root-"+language)
 	if err := os.Mkdir(root, 0o755); err != nil {
 		return native{}, err
 	}
-	made, err := f.api.ContainerCreate(ctx, &container.Config{Image: ref, Cmd: []string{"true"}}, nil, nil, nil, "")
+	made, err := f.API.ContainerCreate(ctx, &container.Config{Image: ref, Cmd: []string{"true"}}, nil, nil, nil, "")
 	if err != nil {
 		return native{}, dockerclient.Wrap(err, "create a container of %s", ref)
 	}
 	defer func() {
-		_ = f.api.ContainerRemove(context.WithoutCancel(ctx), made.ID, container.RemoveOptions{Force: true}) // it never ran
+		_ = f.API.ContainerRemove(context.WithoutCancel(ctx), made.ID, container.RemoveOptions{Force: true}) // it never ran
 	}()
-	files, err := f.api.ContainerExport(ctx, made.ID)
+	files, err := f.API.ContainerExport(ctx, made.ID)
 	if err != nil {
 		return native{}, dockerclient.Wrap(err, "export %s", ref)
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/caisson-dev/caisson/bench/measure"
+	"github.com/caisson-dev/caisson/bench/rig"
 	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -30,11 +31,11 @@ func output(ctx context.Context, s *measure.Suite, f *fixture) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
-	free, err := f.container(ctx, "shell", f.cores)
+	free, err := f.Container(ctx, "shell", f.cores)
 	if err != nil {
 		return err
 	}
-	tight, err := f.container(ctx, "shell", sandbox.DefaultLimits.CPUs)
+	tight, err := f.Container(ctx, "shell", sandbox.DefaultLimits.CPUs)
 	if err != nil {
 		return err
 	}
@@ -43,7 +44,7 @@ func output(ctx context.Context, s *measure.Suite, f *fixture) (err error) {
 	}
 	theirs := func(id string) func(context.Context) (float64, error) {
 		return measure.Millis(func(ctx context.Context) error {
-			return command(ctx, "docker", "exec", id, "head", "-c", strconv.Itoa(int(flood)), "/dev/zero")
+			return f.command(ctx, "docker", "exec", id, "head", "-c", strconv.Itoa(int(flood)), "/dev/zero")
 		})
 	}
 	bar := measure.AtMost("p50 <= peer", 1)
@@ -68,7 +69,7 @@ func printIn(ctx context.Context, s *manager.Sandbox) error {
 	res, err := s.Exec(ctx, sandbox.Run{
 		Command: []string{"head", "-c", strconv.Itoa(int(flood)), "/dev/zero"},
 	}, sandbox.Streams{Stdout: got})
-	if err := succeeded(res, err); err != nil {
+	if err := rig.Succeeded(res, err); err != nil {
 		return err
 	}
 	if got.n != int64(flood) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/caisson-dev/caisson/bench/measure"
+	"github.com/caisson-dev/caisson/bench/rig"
 	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -64,7 +65,7 @@ func warmTrue(ctx context.Context, s *measure.Suite, f *fixture) (err error) {
 	if err != nil {
 		return err
 	}
-	plain, err := f.container(ctx, "shell", f.cores)
+	plain, err := f.Container(ctx, "shell", f.cores)
 	if err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func warmTrue(ctx context.Context, s *measure.Suite, f *fixture) (err error) {
 			measure.Subject{Name: nativeName, CPUs: f.cores, Sample: measure.Millis(n.run("true"))},
 			measure.Subject{Name: captured, CPUs: f.cores, Sample: measure.Millis(n.captured("true"))},
 			measure.Subject{Name: dockerExec, CPUs: f.cores, Every: slow, Sample: measure.Millis(func(ctx context.Context) error {
-				return command(ctx, "docker", "exec", plain, "true")
+				return f.command(ctx, "docker", "exec", plain, "true")
 			})},
 			measure.Subject{Name: api, CPUs: f.cores, Every: slow, Sample: measure.Millis(f.execAPI(plain, "true"))},
 		),
@@ -109,7 +110,7 @@ func warmPython(ctx context.Context, s *measure.Suite, f *fixture) (err error) {
 		return err
 	}
 	inside, err := w.free.Exec(ctx, sandbox.Run{Command: []string{"python3", "--version"}}, sandbox.Streams{})
-	if err := succeeded(inside, err); err != nil {
+	if err := rig.Succeeded(inside, err); err != nil {
 		return err
 	}
 	s.Note("sandbox: %.40s; native: %s", inside.Stdout[:len(inside.Stdout)-1], n.version(ctx, "python3"))

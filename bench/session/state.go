@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/caisson-dev/caisson/bench/measure"
+	"github.com/caisson-dev/caisson/bench/rig"
 	"github.com/caisson-dev/caisson/sandbox"
 	"github.com/caisson-dev/caisson/store/sqlite"
 )
@@ -24,7 +25,7 @@ func openState(ctx context.Context, s *measure.Suite, f *fixture) error {
 	if !s.Wants(name) {
 		return nil
 	}
-	dir := filepath.Join(f.dir, "large")
+	dir := filepath.Join(f.Dir, "large")
 	st, err := sqlite.Open(ctx, sqlite.Config{Dir: dir})
 	if err != nil {
 		return err
@@ -82,10 +83,10 @@ func idle(ctx context.Context, s *measure.Suite, f *fixture) error {
 			return err
 		}
 		res, err := f.audited.ExecIn(ctx, name, justTrue, sandbox.Streams{})
-		if err := succeeded(res, err); err != nil {
+		if err := rig.Succeeded(res, err); err != nil {
 			return err
 		}
-		got, err := f.api.ContainerInspect(ctx, "caisson-"+string(res.Sandbox))
+		got, err := f.API.ContainerInspect(ctx, "caisson-"+string(res.Sandbox))
 		if err != nil {
 			return err
 		}
