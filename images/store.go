@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -179,15 +180,19 @@ func (s *Store) recall(ref string) (sandbox.Image, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	img, ok := s.seen[ref]
-	img.Env = append([]string(nil), img.Env...)
-	return img, ok
+	return owned(img), ok
 }
 
 func (s *Store) remember(ref string, img sandbox.Image) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	img.Env = append([]string(nil), img.Env...)
-	s.seen[ref] = img
+	s.seen[ref] = owned(img)
+}
+
+// owned is img with slices of its own.
+func owned(img sandbox.Image) sandbox.Image {
+	img.Env, img.Volumes = slices.Clone(img.Env), slices.Clone(img.Volumes)
+	return img
 }
 
 // inspect reads a present image. An image that an older recipe made counts as
@@ -209,7 +214,7 @@ func (s *Store) inspect(ctx context.Context, api *client.Client, ref string, rec
 	if found.Config == nil {
 		return img, nil
 	}
-	img.Env = found.Config.Env
+	img.Env, img.Volumes = found.Config.Env, slices.Sorted(maps.Keys(found.Config.Volumes))
 	if rec.Ref != "" && (!s.current(rec, found.Config.Labels[LabelRecipe]) || rec.pulledOther(found.RepoDigests)) {
 		return sandbox.Image{}, sandbox.Errorf(sandbox.NotFound, "image %s is of another recipe", ref)
 	}

@@ -188,6 +188,9 @@ type Image struct {
 	ID string `json:"id,omitempty"`
 	// Env is the image's own environment, KEY=VALUE.
 	Env []string `json:"env,omitempty"`
+	// Volumes are the places for which the image wants volumes. A sandbox has
+	// places there that are bounded, empty at first, and go with it.
+	Volumes []string `json:"volumes,omitempty"`
 }
 
 // Identity is the pair of users that a sandbox's execs run as.

@@ -4,8 +4,8 @@
 # a Docker Engine that answers. What is there is left as it is. What is missing
 # is installed from Debian's packages, which needs root.
 #
-# With --tests it also installs what the tests alone need: a registry and a
-# second client of registries.
+# With --tests it also installs what the tests alone need: a registry, a
+# second client of registries, and Alpine's C library.
 #
 # It may be run again at any time; where all is there it takes a second.
 set -euo pipefail
@@ -46,6 +46,7 @@ missing_packages() {
 		have docker-registry || echo docker-registry
 		have skopeo || echo skopeo
 		have ip || echo iproute2
+		have musl-gcc || echo musl-tools
 	fi
 	[ "$engine" = none ] || return 0
 	have dockerd || echo docker.io

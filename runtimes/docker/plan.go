@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -169,7 +170,20 @@ func (r *Runtime) hostConfig(spec sandbox.Spec) (*container.HostConfig, error) {
 		return nil, sandbox.Errorf(sandbox.Unsupported, "the docker runtime has no workspace of kind %q", w.Kind).
 			WithHint("use tmpfs, volume or host")
 	}
+	coverVolumes(h, spec)
 	return h, nil
+}
+
+// coverVolumes puts a tmpfs where the image declares a volume. The engine would
+// make one there that is writable, without a limit, on its disk.
+func coverVolumes(h *container.HostConfig, spec sandbox.Spec) {
+	for _, place := range spec.Image.Volumes {
+		place = path.Clean("/" + place)
+		_, ours := h.Tmpfs[place]
+		if !ours && !slices.ContainsFunc(h.Mounts, func(m mount.Mount) bool { return m.Target == place }) {
+			h.Tmpfs[place] = fmt.Sprintf("rw,exec,nosuid,nodev,size=%d,mode=1777", int64(spec.Limits.Tmp))
+		}
+	}
 }
 
 // ownedTmpfs is the option string of a tmpfs that belongs to a user.
@@ -219,6 +233,7 @@ func differs(plan request, got container.InspectResponse) string {
 		{"devices", len(g.Devices) == 0 && len(g.DeviceRequests) == 0 && len(g.DeviceCgroupRules) == 0},
 		{"binds", len(g.Binds) == 0 && len(g.VolumesFrom) == 0},
 		{"mounts", len(g.Mounts) == len(p.Mounts)},
+		{"volumes", !slices.ContainsFunc(got.Mounts, func(m container.MountPoint) bool { return m.RW && !planned(p.Mounts, m.Destination) })},
 		{"ports", len(g.PortBindings) == 0},
 		{"user", got.Config.User == plan.Config.User},
 		{"entrypoint", len(got.Config.Entrypoint) == 1 && path.Clean(got.Config.Entrypoint[0]) == plan.Config.Entrypoint[0]},
@@ -229,6 +244,11 @@ func differs(plan request, got container.InspectResponse) string {
 		}
 	}
 	return ""
+}
+
+// planned reports whether something writable is mounted at a place on purpose.
+func planned(mounts []mount.Mount, place string) bool {
+	return slices.ContainsFunc(mounts, func(m mount.Mount) bool { return m.Target == place && !m.ReadOnly })
 }
 
 // sameSet compares lists of capabilities or options: without order, and without
