@@ -39,6 +39,9 @@ func (s *snapshot) finding(e any, places []*facts.At) (sandbox.Finding, error) {
 			f.Via = append(f.Via, text(v, 80))
 		}
 	}
+	if f.Line == 0 {
+		f.Line = integer(m["line"]) // of what has no facts
+	}
 	if bundle, ok := m["user"].(string); ok {
 		return userFinding(f, bundle, m)
 	}

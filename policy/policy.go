@@ -82,6 +82,9 @@ func (p *Policy) Examine(ctx context.Context, r Request) (sandbox.Decision, []Re
 	if p.c.Scanner == nil {
 		return refusal(s.revision, "no scanner is configured"), nil
 	}
+	if r.Language == Dockerfile {
+		return p.JudgeDockerfile(ctx, r.Code, r.File), nil
+	}
 	sum := sha256.Sum256(r.Code)
 	key := cacheKey{revision: s.revision, lang: facts.ParseLang(r.Language), digest: sum, file: r.File}
 	if len(r.Context) == 0 {

@@ -76,7 +76,7 @@ func newCheck(io Streams, open func(ctx context.Context) (Policy, error)) *cobra
 			return o.run(cmd.Context())
 		}}
 	f := cmd.Flags()
-	f.StringVarP(&o.language, "language", "l", "", "language: python, javascript, typescript, bash (default: by suffix or #!)")
+	f.StringVarP(&o.language, "language", "l", "", "language: python, javascript, typescript, bash, dockerfile (default: by suffix or #!)")
 	f.StringVarP(&o.code, "code", "c", "", "the program itself")
 	f.BoolVar(&o.json, "json", false, "print the decision as JSON, one object a program")
 	f.BoolVar(&o.sarif, "sarif", false, "print the findings as SARIF 2.1")
@@ -210,7 +210,7 @@ var suffixes = map[string]string{".py": "python", ".pyw": "python", ".js": "java
 
 func known(lang string) bool {
 	switch strings.ToLower(lang) {
-	case "python", "python3", "py", "javascript", "js", "node", "typescript", "ts", "bash", "sh", "shell", "dash", "zsh", "ksh":
+	case "python", "python3", "py", "javascript", "js", "node", "typescript", "ts", "bash", "sh", "shell", "dash", "zsh", "ksh", "dockerfile":
 		return true
 	}
 	return false
@@ -219,6 +219,9 @@ func known(lang string) bool {
 func languageOf(name string, code []byte) string {
 	if l := suffixes[strings.ToLower(filepath.Ext(name))]; l != "" {
 		return l
+	}
+	if base := strings.ToLower(filepath.Base(name)); base == "dockerfile" || strings.HasPrefix(base, "dockerfile.") || strings.HasSuffix(base, ".dockerfile") {
+		return "dockerfile"
 	}
 	first, _, _ := strings.Cut(string(code[:min(len(code), 128)]), "\n")
 	if !strings.HasPrefix(first, "#!") {

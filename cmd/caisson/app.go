@@ -99,18 +99,6 @@ func (a *app) service(ctx context.Context) (api.Service, error) {
 	}
 	progress := cli.NewProgress(a.err)
 	a.closers = append(a.closers, progress.Close)
-	store, err := images.New(images.Config{
-		Engine: engine, StateDir: filepath.Join(state, "images"), Progress: progress.Show, Dockerfiles: dockerfiles.Languages,
-		LockFile: cmp.Or(a.file.Images.LockFile, filepath.Join(state, "images.lock")), Catalogue: catalogue,
-		Mirror: cmp.Or(a.getenv("CAISSON_DEBIAN_MIRROR"), a.file.Images.DebianMirror), Mirrors: a.file.Images.Mirrors, NoPull: a.file.Images.NoPull,
-	})
-	if err != nil {
-		return nil, err
-	}
-	rt, err := docker.New(docker.Config{Engine: engine, Agent: agent, Base: a.runtimeDir(state)})
-	if err != nil {
-		return nil, err
-	}
 	journal, err := sqlite.Open(ctx, sqlite.Config{Dir: state})
 	if err != nil {
 		return nil, err
@@ -125,6 +113,19 @@ func (a *app) service(ctx context.Context) (api.Service, error) {
 		return nil, err
 	}
 	a.closers = append(a.closers, changes.Close)
+	store, err := images.New(images.Config{
+		Engine: engine, StateDir: filepath.Join(state, "images"), Progress: progress.Show, Dockerfiles: dockerfiles.Languages,
+		LockFile: cmp.Or(a.file.Images.LockFile, filepath.Join(state, "images.lock")), Catalogue: catalogue,
+		Mirror: cmp.Or(a.getenv("CAISSON_DEBIAN_MIRROR"), a.file.Images.DebianMirror), Mirrors: a.file.Images.Mirrors, NoPull: a.file.Images.NoPull,
+		Judge: a.judgeBuild(desk),
+	})
+	if err != nil {
+		return nil, err
+	}
+	rt, err := docker.New(docker.Config{Engine: engine, Agent: agent, Base: a.runtimeDir(state)})
+	if err != nil {
+		return nil, err
+	}
 	mgr, err := manager.New(manager.Config{
 		Runtime: rt, Images: store, Gate: guard.Judge, Log: log, Store: journal, StateID: journal.ID(), Recorder: changes,
 		LockDir: filepath.Join(state, "locks"), Actor: a.actor(), AuditText: a.getenv("CAISSON_AUDIT_TEXT") != "",

@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"time"
 
+	"github.com/caisson-dev/caisson/images"
 	"github.com/caisson-dev/caisson/policy"
 	"github.com/caisson-dev/caisson/policy/approval"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -40,6 +43,36 @@ func asPolicy(p *policy.Policy, err error) (gate.Policy, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// judgeBuild judges a Dockerfile before anything is built from it.
+func (a *app) judgeBuild(desk *approval.Desk) func(ctx context.Context, b images.Build) error {
+	return func(ctx context.Context, b images.Build) error {
+		p, err := a.rules.load(ctx, a)
+		if err != nil {
+			return err
+		}
+		d := p.JudgeDockerfile(ctx, b.Dockerfile, "Dockerfile")
+		if d.Verdict == sandbox.Ask {
+			sum := sha256.Sum256(b.Dockerfile)
+			text := hex.EncodeToString(sum[:])
+			digest := sha256.Sum256([]byte("caisson build 1\x00" + text + "\x00" + b.From + "\x00" + b.Ref + "\x00" + d.PolicyRevision))
+			d.Approval, d.Refused, err = desk.Settle(ctx, sandbox.Approval{
+				Digest: hex.EncodeToString(digest[:]), Actor: a.actor(), Decision: d,
+				Question: sandbox.ApprovalQuestion{
+					Kind: "build", Language: b.Language, Image: b.Ref, Command: []string{"build", b.Ref}, Policy: d.PolicyRevision,
+					Texts: []sandbox.ApprovalText{{Name: "Dockerfile", Language: policy.Dockerfile, SHA256: text, Size: len(b.Dockerfile), Text: string(b.Dockerfile)}},
+				},
+			}, sandbox.ApproveMode(a.getenv("CAISSON_APPROVE")), nil)
+			if err != nil {
+				return err
+			}
+		}
+		if !d.Permits() {
+			return &sandbox.DeniedError{Decision: d}
+		}
+		return nil
+	}
 }
 
 // check judges a text for those who only want to know.
