@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/caisson-dev/caisson/images"
+	"github.com/caisson-dev/caisson/policies"
 	"github.com/caisson-dev/caisson/policy"
 	"github.com/caisson-dev/caisson/policy/approval"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -32,9 +33,23 @@ func (a *app) gate(journal *sqlite.Store, _ string) (*gate.Gate, *approval.Desk,
 	}
 	g, err := gate.New(gate.Config{
 		Policy: func(ctx context.Context) (gate.Policy, error) { return asPolicy(a.rules.load(ctx, a)) },
-		Desk:   desk, Actor: a.actor(),
+		Plans:  a.plans, Desk: desk, Actor: a.actor(),
 	})
 	return g, desk, err
+}
+
+// plans is the part of the policy that judges sandboxes. Where an operator's
+// settings speak of rules that are not in it, it is all of the policy.
+func (a *app) plans(ctx context.Context) (gate.Policy, error) {
+	cfg, _, err := a.policyConfig()
+	if err != nil {
+		return nil, err
+	}
+	cfg.Rules = policies.Plans
+	if p, err := policy.Load(ctx, cfg); err == nil {
+		return p, nil
+	}
+	return asPolicy(a.rules.load(ctx, a))
 }
 
 // asPolicy keeps a nil policy from becoming one that is not.

@@ -38,6 +38,9 @@ type Desk interface {
 // once, with the first question, since loading rules takes a while.
 type Config struct {
 	Policy func(ctx context.Context) (Policy, error)
+	// Plans judges sandboxes, where that can be had sooner than Policy. nil is
+	// Policy.
+	Plans func(ctx context.Context) (Policy, error)
 	// Desk is asked where the verdict is ask; nil refuses.
 	Desk Desk
 	// Actor says who asks.
@@ -46,10 +49,23 @@ type Config struct {
 
 // Gate judges for a manager. It is safe for concurrent use.
 type Gate struct {
-	c    Config
+	c            Config
+	texts, boxes loader
+}
+
+// loader loads a policy, once.
+type loader struct {
+	from func(ctx context.Context) (Policy, error)
 	once sync.Once
 	p    Policy
 	err  error
+}
+
+// get gives the policy. The first caller's context does not end the loading for
+// the others.
+func (l *loader) get(ctx context.Context) (Policy, error) {
+	l.once.Do(func() { l.p, l.err = l.from(context.WithoutCancel(ctx)) })
+	return l.p, l.err
 }
 
 // New checks a Config and starts nothing. Errors: Invalid.
@@ -57,27 +73,27 @@ func New(c Config) (*Gate, error) {
 	if c.Policy == nil {
 		return nil, sandbox.Errorf(sandbox.Invalid, "gate: no policy")
 	}
-	return &Gate{c: c}, nil
-}
-
-// policy loads the policy, once. The first caller's context does not end the
-// loading for the others.
-func (g *Gate) policy(ctx context.Context) (Policy, error) {
-	g.once.Do(func() { g.p, g.err = g.c.Policy(context.WithoutCancel(ctx)) })
-	return g.p, g.err
+	if c.Plans == nil {
+		c.Plans = c.Policy
+	}
+	return &Gate{c: c, texts: loader{from: c.Policy}, boxes: loader{from: c.Plans}}, nil
 }
 
 // Judge is a [manager.Gate]. Its errors are those of a policy that cannot be
 // loaded, of a workspace that cannot be read, and the context's.
 func (g *Gate) Judge(ctx context.Context, q manager.Question) (manager.Answer, error) {
-	p, err := g.policy(ctx)
-	if err != nil {
-		return manager.Answer{}, err
-	}
 	switch {
 	case q.Exec != nil:
+		p, err := g.texts.get(ctx)
+		if err != nil {
+			return manager.Answer{}, err
+		}
 		return g.exec(ctx, p, q.Exec)
 	case q.Plan != nil:
+		p, err := g.boxes.get(ctx)
+		if err != nil {
+			return manager.Answer{}, err
+		}
 		d, err := g.plan(ctx, p, q.Plan)
 		return manager.Answer{Decision: d}, err
 	}
