@@ -62,7 +62,7 @@ func TestScript(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"caisson": func(ts *testscript.TestScript, _ bool, args []string) { exits(ts, "0", "caisson", args) },
 			"exits":   func(ts *testscript.TestScript, _ bool, args []string) { exits(ts, args[0], args[1], args[2:]) },
-			"readid":  readID, "waitlog": waitLog,
+			"readid":  readID, "waitlog": waitLog, "waitquestion": waitQuestion, "waitfile": waitFile,
 			"nobody": nobody, "oneline": oneline, "jsonhas": jsonHas, "jsonkeys": jsonKeys,
 			"kept": func(ts *testscript.TestScript, _ bool, args []string) { ts.Check(findKept(kit, ts, args[0], true)) },
 			"gone": func(ts *testscript.TestScript, _ bool, args []string) { ts.Check(findKept(kit, ts, args[0], false)) },
@@ -191,6 +191,32 @@ func waitLog(ts *testscript.TestScript, _ bool, args []string) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	ts.Fatalf("exec %s never put out %q", args[1], args[2])
+}
+
+// waitQuestion waits until something is asked, and puts its id into a variable.
+func waitQuestion(ts *testscript.TestScript, _ bool, args []string) {
+	for range 200 {
+		ts.Check(ts.Exec("caisson", "approvals", "list", "--json"))
+		var list []struct{ ID string }
+		ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &list))
+		if len(list) > 0 {
+			ts.Setenv(args[0], list[0].ID)
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	ts.Fatalf("nothing was asked")
+}
+
+// waitFile waits until a file holds a word: waitfile FILE WORD.
+func waitFile(ts *testscript.TestScript, _ bool, args []string) {
+	for range 200 {
+		if b, err := os.ReadFile(ts.MkAbs(args[0])); err == nil && strings.Contains(string(b), args[1]) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	ts.Fatalf("%s never held %q", args[0], args[1])
 }
 
 // oneline checks that standard error has one line, which says what to do.

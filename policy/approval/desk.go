@@ -215,9 +215,15 @@ func (d *Desk) Revoke(ctx context.Context, id sandbox.ID, by string) (sandbox.Ap
 		return a, tooLate(a)
 	}
 	a.State, a.By, a.Via, a.Answered = sandbox.ApprovalDenied, by, "api", d.c.Now().UTC()
-	return a, d.c.Store.Apply(ctx, sandbox.Change{
+	err = d.c.Store.Apply(ctx, sandbox.Change{
 		MoveApproval: &sandbox.ApprovalMove{From: sandbox.ApprovalApproved, To: a}, Events: []sandbox.Event{d.answered(a)},
 	})
+	if errors.Is(err, sandbox.Conflict) {
+		if now, again := d.c.Store.Approval(ctx, id); again == nil {
+			return now, tooLate(now)
+		}
+	}
+	return a, err
 }
 
 // Approvals lists questions, the newest first. One whose time is over is shown
