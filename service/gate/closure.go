@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -53,7 +54,13 @@ type walker struct {
 	lists    map[string]map[string]string // of folders: name → type
 	tree     []sandbox.FileInfo           // of the whole workspace, once looked at
 	loads    bool                         // something of the workspace is loaded, or may be
+	search   []string                     // where Python is told to look beside a program's own folder
+	wanders  bool                         // a text changes where modules are looked for
 }
+
+// wandering finds texts that change where they, or what they start, look for
+// modules.
+var wandering = regexp.MustCompile(`\b(cd|pushd|chdir|cwd|sys\.path|addsitedir|PYTHONPATH)\b|env (-\S+ )*-C`)
 
 func newWalker(p Policy, q *manager.ExecQuestion, owner string) *walker {
 	dir := path.Clean(path.Join(sandbox.WorkspaceDir, q.Dir))
@@ -94,6 +101,7 @@ func (w *walker) examine(ctx context.Context, u *unit) error {
 		w.cannot(title(u), "code in "+what+" is not judged")
 		return nil
 	}
+	w.wanders = w.wanders || wandering.Match(u.code)
 	code, prefix := w.prefixed(u)
 	d, refs := w.p.Examine(ctx, policy.Request{Language: u.lang, Code: code, File: u.name, Owner: w.owner})
 	if err := ctx.Err(); err != nil {
@@ -191,11 +199,21 @@ func (w *walker) follow(ctx context.Context, from *unit, r policy.Ref, all []pol
 			return w.addText(ctx, from, r)
 		}
 		if strings.ContainsAny(name, "*?[") {
-			return w.addPattern(ctx, from, name, r)
+			return w.addPattern(ctx, name, r)
 		}
-		return w.addFile(ctx, name, r.Lang, false, nil)
+		return w.addFile(ctx, name, r.Lang, false, w.rootsOf(path.Dir(name)))
 	}
 	return nil
+}
+
+// rootsOf are where Python looks for the modules of a program that lies in dir.
+func (w *walker) rootsOf(dir string) []string {
+	if path.IsAbs(dir) {
+		return w.search // of no folder of the workspace
+	}
+	roots := append([]string{dir}, w.search...)
+	slices.Sort(roots[1:])
+	return slices.Compact(roots)
 }
 
 func isImport(r policy.Ref) bool {
@@ -208,7 +226,8 @@ func isImport(r policy.Ref) bool {
 
 // addText judges what the text itself writes and then runs.
 func (w *walker) addText(ctx context.Context, from *unit, r policy.Ref) error {
-	u := &unit{name: strings.TrimPrefix(r.Path, sandbox.WorkspaceDir+"/"), code: r.Text, lang: r.Lang, shown: true, roots: []string{path.Dir(r.Path)}}
+	u := &unit{name: strings.TrimPrefix(r.Path, sandbox.WorkspaceDir+"/"), code: r.Text, lang: r.Lang, shown: true}
+	u.roots = w.rootsOf(path.Dir(u.name))
 	if u.lang == "" {
 		u.lang = languageOf(u.name, u.code)
 	}
@@ -353,14 +372,14 @@ func (w *walker) addAll(ctx context.Context, from *unit, suffixes []string, stag
 }
 
 // addPattern judges every file that a shell's pattern may mean.
-func (w *walker) addPattern(ctx context.Context, from *unit, pattern string, r policy.Ref) error {
+func (w *walker) addPattern(ctx context.Context, pattern string, r policy.Ref) error {
 	infos, err := w.everything(ctx)
 	if err != nil {
 		return err
 	}
 	for _, i := range infos {
 		if ok, err := path.Match(pattern, i.Path); err == nil && ok && i.Type != "dir" {
-			if err := w.addFile(ctx, i.Path, r.Lang, false, from.roots); err != nil {
+			if err := w.addFile(ctx, i.Path, r.Lang, false, w.rootsOf(path.Dir(i.Path))); err != nil {
 				return err
 			}
 		}

@@ -15,6 +15,9 @@ import (
 // mostStdin bounds a program that comes on standard input: more is not scanned.
 const mostStdin = 256 << 10
 
+// stdinName is what interpreters call a program that comes on standard input.
+const stdinName = "<stdin>"
+
 // exec judges one run.
 func (g *Gate) exec(ctx context.Context, p Policy, q *manager.ExecQuestion) (manager.Answer, error) {
 	e := &execution{q: q, f: formOf(q), w: newWalker(p, q, ownerOf(q))}
@@ -58,26 +61,28 @@ type execution struct {
 	main  *unit
 	stdin io.Reader // in place of the question's; nil is that
 	// input says of the standard input, for the digest, what is known of it.
-	input      string
-	envFound   []envFinding
-	pythonPath []string
+	input    string
+	envFound []envFinding
 }
 
 // examine judges the first text and all that it leads to.
 func (e *execution) examine(ctx context.Context) error {
 	q := e.q
-	e.envFound, e.pythonPath = judgeEnv(q.Run.Env)
+	e.envFound, e.w.search = judgeEnv(q.Run.Env)
+	if slices.Contains(q.Env, "PYTHONPATH="+sandbox.WorkspaceDir) {
+		e.w.search = append(e.w.search, ".")
+	}
 	e.input = "none"
 	if q.Stdin != nil {
 		e.input = "stream"
 	}
 	switch {
 	case e.f.code:
-		e.main = &unit{lang: e.f.lang, code: []byte(q.Run.Code), staged: true, roots: e.roots(".")}
+		e.main = &unit{lang: e.f.lang, code: []byte(q.Run.Code), staged: true, roots: e.here()}
 		return e.w.examine(ctx, e.main)
 	case e.f.file != "":
 		staged := e.stageable()
-		if err := e.w.addFile(ctx, e.f.file, e.f.lang, staged, e.roots(path.Dir(e.f.file))); err != nil {
+		if err := e.w.addFile(ctx, e.f.file, e.f.lang, staged, e.w.rootsOf(path.Dir(e.f.file))); err != nil {
 			return err
 		}
 		e.main = e.w.units[e.f.file]
@@ -91,14 +96,13 @@ func (e *execution) examine(ctx context.Context) error {
 	return e.command(ctx)
 }
 
-// roots are where Python looks for the modules of a program.
-func (e *execution) roots(own string) []string {
-	roots := append([]string{own}, e.pythonPath...)
-	if slices.Contains(e.q.Env, "PYTHONPATH="+sandbox.WorkspaceDir) {
-		roots = append(roots, ".")
+// here is where Python looks for the modules of a program that lies in no file.
+func (e *execution) here() []string {
+	dir, in := inWorkspace(e.w.dir)
+	if !in {
+		return e.w.search
 	}
-	slices.Sort(roots[1:])
-	return slices.Compact(roots)
+	return e.w.rootsOf(dir)
 }
 
 // stdinProgram reads the whole of a program that comes on standard input.
@@ -115,7 +119,7 @@ func (e *execution) stdinProgram(ctx context.Context) error {
 	if len(b) > mostStdin {
 		e.w.cannot("standard input", "it is a program of more than 256 KiB, or one without an end")
 	}
-	e.main = &unit{name: "<stdin>", lang: e.f.lang, code: b[:min(len(b), mostStdin)], roots: e.roots(".")}
+	e.main = &unit{name: stdinName, lang: e.f.lang, code: b[:min(len(b), mostStdin)], roots: e.here()}
 	e.w.units[e.main.name] = e.main
 	return e.w.examine(ctx, e.main)
 }
@@ -153,7 +157,7 @@ func (e *execution) command(ctx context.Context) error {
 	for i, a := range e.q.Argv {
 		words[i] = quote(a)
 	}
-	e.main = &unit{lang: "bash", code: []byte(strings.Join(words, " ")), shown: true, roots: e.roots(".")}
+	e.main = &unit{lang: "bash", code: []byte(strings.Join(words, " ")), shown: true, roots: e.here()}
 	if err := e.w.examine(ctx, e.main); err != nil {
 		return err
 	}
@@ -167,7 +171,7 @@ func (e *execution) customize(ctx context.Context) error {
 	if !python && !strings.Contains(strings.Join(e.q.Argv, " "), "py") {
 		return nil
 	}
-	for _, root := range e.roots(".") {
+	for _, root := range e.here() {
 		entries, err := e.w.list(ctx, root)
 		if err != nil {
 			return err

@@ -29,13 +29,14 @@ func (w *walker) importPython(ctx context.Context, from *unit, r policy.Ref) err
 	if module != "" {
 		parts = strings.Split(module, ".")
 	}
+	anywhere := dots == 0 && w.wanders
 	for _, root := range roots {
 		found, err := w.pythonIn(ctx, from, root, parts, r.Names)
-		if found || err != nil {
+		if found && !anywhere || err != nil {
 			return err
 		}
 	}
-	if dots > 0 || !strings.Contains(string(from.code), "sys.path") && !strings.Contains(string(from.code), "site.addsitedir") {
+	if !anywhere {
 		return nil // of the image
 	}
 	// It looks in folders of its own choosing: any folder may be meant.
@@ -116,138 +117,6 @@ func (w *walker) machine(dir string, entries map[string]string, module string) b
 			w.cannot(path.Join(dir, e), "it is compiled")
 			return true
 		}
-	}
-	return false
-}
-
-// importNode finds the file of the workspace that a require loads.
-func (w *walker) importNode(ctx context.Context, from *unit, r policy.Ref) error {
-	name := strings.TrimPrefix(r.Name, "file://")
-	if nodeBuiltin(name) {
-		return nil
-	}
-	w.loads = true // what is not found now must not be found later
-	dir := path.Dir(from.name)
-	if from.name == "" {
-		dir, _ = inWorkspace(w.dir)
-	}
-	switch {
-	case strings.HasPrefix(name, "./"), strings.HasPrefix(name, "../"), name == ".", name == "..":
-		return w.nodeFile(ctx, from, path.Join(dir, name))
-	case path.IsAbs(name):
-		if in, ok := inWorkspace(name); ok {
-			return w.nodeFile(ctx, from, in)
-		}
-		if writable(path.Dir(name)) {
-			w.cannot(name, "it lies outside the workspace, where it cannot be read before")
-		}
-		return nil
-	}
-	for {
-		if path.Base(dir) != "node_modules" {
-			found, err := w.nodePackage(ctx, from, path.Join(dir, "node_modules"), name)
-			if found || err != nil {
-				return err
-			}
-		}
-		if dir == "." || dir == "" || strings.HasPrefix(dir, "..") {
-			return nil
-		}
-		dir = path.Dir(dir)
-	}
-}
-
-// nodeFile resolves a path as Node does.
-func (w *walker) nodeFile(ctx context.Context, from *unit, name string) error {
-	if strings.HasPrefix(name, "..") {
-		return nil
-	}
-	entries, err := w.list(ctx, path.Dir(name))
-	if err != nil {
-		return err
-	}
-	base := path.Base(name)
-	if t := entries[base]; t == "file" || t == "link" {
-		return w.nodeAdd(ctx, from, name)
-	}
-	for _, ext := range []string{".js", ".json", ".node", ".cjs", ".mjs"} {
-		if entries[base+ext] != "" {
-			return w.nodeAdd(ctx, from, name+ext)
-		}
-	}
-	if name != "." && entries[base] != "dir" {
-		return nil
-	}
-	if main := w.nodeMain(ctx, name); main != "" {
-		return w.nodeFile(ctx, from, path.Join(name, main))
-	}
-	inner, err := w.list(ctx, name)
-	if err != nil || inner["index.js"] == "" {
-		return err
-	}
-	return w.nodeAdd(ctx, from, path.Join(name, "index.js"))
-}
-
-func (w *walker) nodeAdd(ctx context.Context, from *unit, name string) error {
-	switch path.Ext(name) {
-	case ".json":
-		return nil // data
-	case ".node":
-		w.cannot(name, "it is machine code")
-		return nil
-	}
-	return w.addFile(ctx, name, "javascript", from.staged, nil)
-}
-
-// nodeMain reads a package's main file, in place of which it may name exports.
-func (w *walker) nodeMain(ctx context.Context, dir string) string {
-	b, err := w.ws.ReadFile(ctx, path.Join(dir, "package.json"), mostFile)
-	if err != nil {
-		return ""
-	}
-	var p struct {
-		Main    string          `json:"main"`
-		Exports json.RawMessage `json:"exports"`
-	}
-	if json.Unmarshal(b, &p) != nil {
-		return ""
-	}
-	if len(p.Exports) > 0 {
-		var s string
-		if json.Unmarshal(p.Exports, &s) == nil {
-			return s
-		}
-		if m := regexp.MustCompile(`"(?:require|default|node)"\s*:\s*"(\./[^"]+)"`).FindSubmatch(p.Exports); m != nil {
-			return string(m[1])
-		}
-	}
-	return p.Main
-}
-
-func (w *walker) nodePackage(ctx context.Context, from *unit, modules, name string) (bool, error) {
-	top, _, _ := strings.Cut(name, "/")
-	if strings.HasPrefix(name, "@") {
-		if parts := strings.SplitN(name, "/", 3); len(parts) > 1 {
-			top = parts[0] + "/" + parts[1]
-		}
-	}
-	entries, err := w.list(ctx, path.Join(modules, path.Dir(top)))
-	if err != nil || entries[path.Base(top)] == "" && entries[path.Base(top)+".js"] == "" {
-		return false, err
-	}
-	return true, w.nodeFile(ctx, from, path.Join(modules, name))
-}
-
-func nodeBuiltin(name string) bool {
-	if strings.HasPrefix(name, "node:") {
-		return true
-	}
-	switch top, _, _ := strings.Cut(name, "/"); top {
-	case "assert", "async_hooks", "buffer", "child_process", "cluster", "console", "constants", "crypto", "dgram", "diagnostics_channel", "dns",
-		"domain", "events", "fs", "http", "http2", "https", "inspector", "module", "net", "os", "path", "perf_hooks", "process", "punycode",
-		"querystring", "readline", "repl", "stream", "string_decoder", "sys", "timers", "tls", "trace_events", "tty", "url", "util", "v8", "vm",
-		"wasi", "worker_threads", "zlib":
-		return true
 	}
 	return false
 }

@@ -1,0 +1,277 @@
+package gate_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caisson-dev/caisson/api"
+	"github.com/caisson-dev/caisson/internal/enginetest"
+	"github.com/caisson-dev/caisson/manager"
+	"github.com/caisson-dev/caisson/policy/approval"
+	"github.com/caisson-dev/caisson/sandbox"
+	"github.com/caisson-dev/caisson/service/gate"
+	"github.com/caisson-dev/caisson/store/sqlite"
+)
+
+// place is a manager behind a real gate, on a real engine.
+type place struct {
+	*manager.Manager
+	store *sqlite.Store
+}
+
+func newPlace(t *testing.T, langs ...string) *place {
+	t.Helper()
+	kit := enginetest.New(t)
+	for _, l := range langs {
+		kit.Image(t, l)
+	}
+	dir := t.TempDir()
+	s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	desk, err := approval.New(approval.Config{Store: s, Poll: 5 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPolicy(t)
+	g, err := gate.New(gate.Config{Policy: func(context.Context) (gate.Policy, error) { return p, nil }, Desk: desk, Actor: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := manager.New(manager.Config{
+		Runtime: kit.Runtime(t), Images: kit.Images, Gate: g.Judge, Store: s, StateID: s.ID(), LockDir: filepath.Join(dir, "locks"), Actor: "test",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(m.Close(), s.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return &place{m, s}
+}
+
+func (p *place) session(t *testing.T, name, lang string) *manager.Files {
+	t.Helper()
+	if _, err := p.CreateSession(t.Context(), manager.SessionOptions{Name: name, Language: lang}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.RemoveSession(context.WithoutCancel(t.Context()), name, true); err != nil {
+			t.Error(err)
+		}
+	})
+	f, err := p.Files(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func write(t *testing.T, f *manager.Files, name, text string) {
+	t.Helper()
+	if _, err := f.Write(t.Context(), name, 0, strings.NewReader(text)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// asksThen approves a question after something else was done.
+func asksThen(do func()) sandbox.Asker {
+	return func(context.Context, sandbox.Approval) (sandbox.ApprovalAnswer, error) {
+		do()
+		return sandbox.ApprovalAnswer{Approve: true, By: "me", Via: "terminal"}, nil
+	}
+}
+
+const asked = "import os, sys\nprint(dict(os.environ), file=sys.stderr)\n"
+
+// What was swapped between judgement and run does not run.
+func TestSwapped(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "python")
+	f := p.session(t, "swap", "python")
+	const evil = "print('EVIL')\n"
+	for name, tt := range map[string]struct {
+		run     sandbox.Run
+		swapped string
+		want    string // "" is a Conflict before it begins
+	}{
+		"the program":        {sandbox.Run{File: "main.py"}, "main.py", "good 1\n"},
+		"by a command":       {sandbox.Run{Command: []string{"python3", "main.py"}}, "main.py", "good 1\n"},
+		"its module":         {sandbox.Run{File: "main.py"}, "mod.py", "good 1\n"},
+		"a module of code":   {sandbox.Run{Code: asked + "import mod\nprint('good', mod.x)\n"}, "mod.py", "good 1\n"},
+		"a module in front":  {sandbox.Run{File: "main.py"}, "os.py", "good 1\n"},
+		"bytecode":           {sandbox.Run{File: "main.py"}, "mod.pyc", "good 1\n"},
+		"a start-up file":    {sandbox.Run{File: "main.py"}, "sitecustomize.py", "good 1\n"},
+		"what a shell loads": {sandbox.Run{Command: []string{"sh", "-c", "env >/dev/null; python3 main.py"}}, "main.py", ""},
+		"what that imports":  {sandbox.Run{Command: []string{"sh", "-c", "env >/dev/null; python3 main.py"}}, "mod.py", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, gone := range []string{"os.py", "mod.pyc", "sitecustomize.py"} {
+				if err := f.Remove(t.Context(), gone, false); err != nil && !errors.Is(err, sandbox.NotFound) {
+					t.Fatal(err)
+				}
+			}
+			write(t, f, "main.py", asked+"import mod\nprint('good', mod.x)\n")
+			write(t, f, "mod.py", "x = 1\n")
+			tt.run.Ask = asksThen(func() { write(t, f, tt.swapped, evil) })
+			res, err := p.ExecIn(t.Context(), "swap", tt.run, sandbox.Streams{})
+			if tt.want == "" {
+				if !errors.Is(err, sandbox.Conflict) || !strings.Contains(err.Error(), tt.swapped) {
+					t.Errorf("%v, %q", err, res.Stdout)
+				}
+				return
+			}
+			if err != nil || string(res.Stdout) != tt.want || res.Decision.Approval == nil {
+				t.Errorf("%v, %q %q, %+v", err, res.Stdout, res.Stderr, res.Decision)
+			}
+		})
+	}
+}
+
+// A loop that was approved ends once what it runs is another.
+func TestLoopEndsWhenItsFileChanges(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "python")
+	f := p.session(t, "loop", "python")
+	write(t, f, "job.py", "print('good')\n")
+	var once bool
+	swapped := make(chan error, 1)
+	out := writerFunc(func(b []byte) (int, error) {
+		if !once {
+			once = true
+			go func() {
+				_, err := f.Write(t.Context(), "job.py", 0, strings.NewReader("print('EVIL')\n"))
+				swapped <- err
+			}()
+		}
+		return len(b), nil
+	})
+	run := sandbox.Run{Command: []string{"sh", "-c", "while true; do python3 job.py; sleep 1; done"}, Timeout: 30 * time.Second}
+	res, err := p.ExecIn(t.Context(), "loop", run, sandbox.Streams{Stdout: out})
+	if err != nil || res.Reason != sandbox.ReasonCanceled || !strings.Contains(res.Cause, "job.py") || bytes.Contains(res.Stdout, []byte("EVIL")) {
+		t.Errorf("%v, %s %q, %q", err, res.Reason, res.Cause, res.Stdout)
+	}
+	if err := <-swapped; err != nil {
+		t.Error(err)
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// An answer for always holds for that very run: not for another session,
+// folder or byte.
+func TestApprovalIsNotReplayed(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "shell")
+	f := p.session(t, "one", "shell")
+	p.session(t, "two", "shell")
+	if err := f.Mkdir(t.Context(), "sub", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run := sandbox.Run{Command: []string{"env"}}
+	always := run
+	always.Ask = func(context.Context, sandbox.Approval) (sandbox.ApprovalAnswer, error) {
+		return sandbox.ApprovalAnswer{Approve: true, Always: true, By: "me"}, nil
+	}
+	first, err := p.ExecIn(t.Context(), "one", always, sandbox.Streams{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res, err := p.ExecIn(t.Context(), "one", run, sandbox.Streams{}); err != nil || res.Decision.Approval.ID != first.Decision.Approval.ID {
+		t.Errorf("the same run: %v", err)
+	}
+	for name, change := range map[string]func() (string, sandbox.Run){
+		"another session": func() (string, sandbox.Run) { return "two", run },
+		"another folder":  func() (string, sandbox.Run) { r := run; r.Dir = "sub"; return "one", r },
+		"another byte":    func() (string, sandbox.Run) { r := run; r.Command = []string{"env", "-0"}; return "one", r },
+		"another limit":   func() (string, sandbox.Run) { r := run; r.Timeout = 7 * time.Second; return "one", r },
+	} {
+		session, r := change()
+		var denied *sandbox.DeniedError
+		if res, err := p.ExecIn(t.Context(), session, r, sandbox.Streams{}); !errors.As(err, &denied) || denied.Decision.Verdict != sandbox.Ask || res.Code != 126 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// The run's own event names its rules and who approved it.
+	for e, err := range p.store.Events(t.Context(), sandbox.EventFilter{Exec: first.ExecID, Kinds: []string{sandbox.EventExecStarted}}) {
+		if err != nil || !strings.Contains(string(e.Data), `"approver":"me"`) || !strings.Contains(string(e.Data), `"SBX-CRED-0004"`) {
+			t.Errorf("%v, %s", err, e.Data)
+		}
+	}
+}
+
+// Every public way to run something is behind the gate.
+func TestEveryWayIn(t *testing.T) {
+	t.Parallel()
+	// A method of the service that takes a run, and is not here, has no test.
+	var ways []string
+	service := reflect.TypeFor[api.Service]()
+	for i := range service.NumMethod() {
+		m := service.Method(i)
+		for j := range m.Type.NumIn() {
+			if m.Type.In(j) == reflect.TypeFor[sandbox.Run]() {
+				ways = append(ways, m.Name)
+			}
+		}
+	}
+	if !slices.Equal(ways, []string{"Exec", "Run", "StartExec"}) {
+		t.Fatalf("the service runs things by %v", ways)
+	}
+	p := newPlace(t, "shell")
+	p.session(t, "s", "shell")
+	box, err := p.Open(t.Context(), manager.OpenOptions{Language: "shell"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := box.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	evil := []sandbox.File{{Path: "x.sh", Data: []byte("rm -rf /\n")}}
+	for name, run := range map[string]sandbox.Run{
+		"code":    {Language: "shell", Code: "rm -rf /"},
+		"a file":  {Language: "shell", File: "x.sh", Files: evil},
+		"command": {Language: "shell", Command: []string{"rm", "-rf", "/"}},
+		"a script": {Language: "shell", Command: []string{"./x.sh"}, Files: []sandbox.File{
+			{Path: "x.sh", Mode: 0o755, Data: []byte("#!/bin/sh\nrm -rf /\n")}}},
+		"a link":    {Language: "shell", File: "l.sh", Files: append([]sandbox.File{{Path: "l.sh", Link: "x.sh"}}, evil...)},
+		"the input": {Language: "shell", Command: []string{"sh"}},
+	} {
+		streams := func() sandbox.Streams {
+			if name == "the input" {
+				return sandbox.Streams{Stdin: strings.NewReader("rm -rf /\n")}
+			}
+			return sandbox.Streams{}
+		}
+		for way, do := range map[string]func() error{
+			"run":   func() error { _, err := p.Run(t.Context(), run, streams()); return err },
+			"exec":  func() error { _, err := p.ExecIn(t.Context(), "s", run, streams()); return err },
+			"open":  func() error { _, err := box.Exec(t.Context(), run, streams()); return err },
+			"start": func() error { _, err := p.StartIn(t.Context(), "s", run); return err },
+		} {
+			if name == "the input" && way == "start" {
+				continue // it has none
+			}
+			var denied *sandbox.DeniedError
+			if err := do(); !errors.As(err, &denied) || denied.Decision.Verdict != sandbox.Deny || !errors.Is(err, sandbox.Denied) {
+				t.Errorf("%s by %s: %v", name, way, err)
+			}
+		}
+	}
+	for e, err := range p.store.Events(t.Context(), sandbox.EventFilter{Kinds: []string{sandbox.EventExecStarted}}) {
+		t.Errorf("%v, it started: %s", err, e.Data)
+	}
+}
