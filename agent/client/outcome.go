@@ -32,7 +32,7 @@ func (f *follower) conclude(end *wire.End) Outcome {
 	out.Code = end.Code & 0xff
 	out.Message = end.Error[:min(len(end.Error), 4096)]
 	out.Shared = end.Shared
-	out.Broken, out.Touched = end.Survivors > 0, max(end.Touched, 0)
+	out.Broken, out.Touched = end.Survivors > 0 || end.Exhausted, max(end.Touched, 0)
 	if end.Signal > 0 && end.Signal <= 64 {
 		out.Signal = signalName(end.Signal)
 	}
@@ -45,7 +45,10 @@ func (f *follower) conclude(end *wire.End) Outcome {
 	if f.sink != nil {
 		out.Reason, out.Cause = sandbox.ReasonCanceled, "its output could not be written: "+f.sink.Error()
 	}
-	if out.Broken {
+	switch {
+	case end.Exhausted:
+		out.Cause = "files in memory (/tmp and its like) leave no room below the memory limit: the sandbox is given up"
+	case out.Broken:
 		out.Cause = fmt.Sprintf("%d processes could not be ended: the sandbox is given up", end.Survivors)
 	}
 	out.Usage = usage(end.Usage)

@@ -4,6 +4,7 @@ package pid1
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"strconv"
 
@@ -23,13 +24,13 @@ func openCgroup(root string) *cgroup {
 	c := &cgroup{files: map[string]*os.File{}}
 	paths := map[string]string{
 		"oom": "memory/memory.oom_control", "memory": "memory/memory.usage_in_bytes", "memstat": "memory/memory.stat",
-		"pids": "pids/pids.current", "pidsmax": "pids/pids.events", "pidspeak": "pids/pids.peak", "cpu": "cpuacct/cpuacct.usage",
+		"memlimit": "memory/memory.limit_in_bytes", "pids": "pids/pids.current", "pidsmax": "pids/pids.events", "pidspeak": "pids/pids.peak", "cpu": "cpuacct/cpuacct.usage",
 	}
 	if _, err := os.Stat(root + "/cgroup.controllers"); err == nil {
 		c.v2 = true
 		paths = map[string]string{
 			"oom": "memory.events", "memory": "memory.current", "memstat": "memory.stat",
-			"pids": "pids.current", "pidsmax": "pids.events", "pidspeak": "pids.peak", "cpu": "cpu.stat",
+			"memlimit": "memory.max", "pids": "pids.current", "pidsmax": "pids.events", "pidspeak": "pids.peak", "cpu": "cpu.stat",
 		}
 	}
 	for name, path := range paths {
@@ -79,6 +80,17 @@ func (c *cgroup) anonymous() int64 {
 		return c.field("memstat", "anon")
 	}
 	return c.field("memstat", "rss")
+}
+
+// memoryLeft is what may still be taken of the memory limit once the kernel has
+// given up what it caches of files on disks. What lies in a tmpfs stays. Without
+// a limit, or where it cannot be known, it is a lot.
+func (c *cgroup) memoryLeft() int64 {
+	limit := c.number("memlimit") // "max" reads as 0
+	if limit == 0 || !c.has("memory") || !c.has("memstat") {
+		return math.MaxInt64
+	}
+	return limit - c.memory() + c.field("memstat", "inactive_file") + c.field("memstat", "active_file")
 }
 
 func (c *cgroup) cpuUS() int64 {

@@ -53,13 +53,20 @@ func (a *Agent) countersAfter(empty bool, spawned uint64) counters {
 	return c
 }
 
+// leastMemory is what a shell and a small program take: where less is left and
+// nobody runs who could give something back, files fill the memory, and whatever
+// is to remove them is killed in its turn.
+const leastMemory = 2 << 20
+
 // account fills an end's use and events.
 func (a *Agent) account(ex *exec, end *wire.End, st exitStatus, before counters, seen watch, wall time.Duration) {
 	spawned := a.reaper.spawned.Load() // before the look: who comes later is counted
-	after := a.countersAfter(childless(), spawned)
+	alone := childless()
+	after := a.countersAfter(alone, spawned)
 	end.Shared = seen.shared
 	if after.oomKills > before.oomKills {
 		end.Events = append(end.Events, "oom")
+		end.Exhausted = alone && a.cgroup.memoryLeft() < leastMemory
 	}
 	if after.pidsHits > before.pidsHits {
 		end.Events = append(end.Events, "pids")

@@ -251,7 +251,10 @@ type End struct {
 	// Error says why the process never began; Code is then 126 or 127.
 	Error string `json:"error,omitempty"`
 	// Survivors counts processes that could not be ended.
-	Survivors int   `json:"survivors,omitempty"`
+	Survivors int `json:"survivors,omitempty"`
+	// Exhausted says that nothing can run any more, since files in memory leave
+	// no room below the memory limit.
+	Exhausted bool  `json:"exhausted,omitempty"`
 	Stdout    int64 `json:"stdout"` // bytes in all
 	Stderr    int64 `json:"stderr"`
 	Usage     Usage `json:"usage"`
