@@ -1,12 +1,14 @@
 package images
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -110,40 +112,77 @@ func needTool(t *testing.T) {
 	}
 }
 
-// TestNewLanguage adds Ruby as a user would, by data alone. It is assembled
-// twice, and both must give the same image ID; then it runs. The base is
-// assembled once for both, and twice with CAISSON_LONG_TESTS=1.
-func TestNewLanguage(t *testing.T) {
-	t.Parallel()
-	needTool(t)
-	f := &fixture{engine: dockertest.Engine(t), ref: "caisson-test/ruby:" + sandbox.NewID().Short()}
-	catalogue, err := Builtin().Extend([]byte("languages:\n  ruby:\n    suffixes: [.rb]\n    packages: [ruby]\n    image: "+f.ref+
-		"\n    run_code: [ruby, -e, \"{code}\"]\n    run_file: [ruby, \"{file}\"]\n"), "")
+// keptBase puts a base that was assembled before into a store's state folder:
+// by make images, or by an earlier run of these tests. The first one assembles
+// it. With CAISSON_SOAK=1 every store assembles its own.
+func keptBase(t *testing.T, s *Store) {
+	t.Helper()
+	if os.Getenv("CAISSON_SOAK") == "1" {
+		return
+	}
+	name := recipe{Base: s.cfg.Catalogue.base, Format: recipeFormat}.baseName() + ".tar"
+	home, err := os.UserHomeDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { f.remove(t) })
-	var ids []string
-	states := []string{t.TempDir(), t.TempDir()}
-	for i, state := range states {
-		if i > 0 && os.Getenv("CAISSON_LONG_TESTS") != "1" {
-			if err := os.Rename(filepath.Join(states[0], "cache"), filepath.Join(state, "cache")); err != nil {
-				t.Fatal(err)
-			}
-		}
-		s, err := New(Config{Engine: f.engine, Catalogue: catalogue, StateDir: state})
+	kept := filepath.Join(cmp.Or(os.Getenv("XDG_STATE_HOME"), filepath.Join(home, ".local/state")), "caisson/images/cache", name)
+	if _, err := os.Stat(kept); err != nil {
+		shared, err := New(Config{Engine: s.cfg.Engine, Catalogue: s.cfg.Catalogue, StateDir: filepath.Join(home, ".cache/caisson/imagestest")})
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.remove(t)
-		img, err := s.Ensure(t.Context(), f.ref)
+		l, err := shared.base(t.Context(), recipe{Base: s.cfg.Catalogue.base, Format: recipeFormat})
 		if errors.Is(err, sandbox.Unavailable) {
 			t.Skipf("needs a Debian mirror: %v", err)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		ids = append(ids, img.ID)
+		kept = l.file
+	}
+	data, err := os.ReadFile(kept)
+	if err == nil {
+		err = os.MkdirAll(s.path("cache"), 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, s.path("cache", name), data)
+}
+
+// TestNewLanguage adds Ruby as a user would, by data alone. Two machines
+// assemble it, and both must get the same image; then it runs code, a file, and
+// tests.
+func TestNewLanguage(t *testing.T) {
+	t.Parallel()
+	needTool(t)
+	f := &fixture{engine: dockertest.Engine(t), ref: "caisson-test/ruby:" + sandbox.NewID().Short()}
+	catalogue, err := Builtin().Extend([]byte("languages:\n  ruby:\n    suffixes: [.rb]\n    packages: [ruby]\n    image: "+f.ref+
+		"\n    run_code: [ruby, -e, \"{code}\"]\n    run_file: [ruby, \"{file}\"]\n    run_tests: [ruby, -r, minitest/autorun, \"{file}\"]\n"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.remove(t) })
+	var wg sync.WaitGroup
+	var ids [2]string
+	var errs [2]error
+	for i := range ids {
+		s, err := New(Config{Engine: f.engine, Catalogue: catalogue, StateDir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		keptBase(t, s)
+		wg.Go(func() {
+			var img sandbox.Image
+			img, errs[i] = s.Make(t.Context(), f.ref, MakeOptions{Again: true})
+			ids[i] = img.ID
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs[:]...); errors.Is(err, sandbox.Unavailable) {
+		t.Skipf("needs a Debian mirror: %v", err)
+	} else if err != nil {
+		t.Fatal(err)
 	}
 	if ids[0] != ids[1] {
 		t.Errorf("two assemblies differ: %v", ids)
@@ -154,6 +193,16 @@ func TestNewLanguage(t *testing.T) {
 	}
 	if out := f.run(t, ids[0], ruby.Argv(ruby.RunCode, "puts [6, 7].reduce(:*)", "", nil)); out != "42\n" {
 		t.Errorf("ruby says %q", out)
+	}
+	file := func(template []string, text string) string {
+		return f.run(t, ids[0], append([]string{"sh", "-c", `printf %s "$0" >/tmp/x.rb; exec "$@"`, text}, ruby.Argv(template, "", "/tmp/x.rb", nil)...))
+	}
+	if out := file(ruby.RunFile, "puts __FILE__"); out != "/tmp/x.rb\n" {
+		t.Errorf("a file says %q", out)
+	}
+	const tests = "class T < Minitest::Test\n def test_good; assert true; end\n def test_bad; assert_equal 1, 2; end\nend\n"
+	if out := file(ruby.RunTests, tests); !strings.Contains(out, "2 runs, 2 assertions, 1 failures, 0 errors") {
+		t.Errorf("the test runner says %q", out)
 	}
 }
 
