@@ -60,10 +60,41 @@ func TestRealRegistry(t *testing.T) {
 			if err != nil || img.ID != made.ID {
 				t.Errorf("pulled %+v, %v; want the ID %s that was pushed", img, err, made.ID)
 			}
-			if pin, err := s.pinOf(t.Context(), ref); err != nil || !strings.HasPrefix(pin.Digest, addr+"/ann/thing@sha256:") {
+			pin, err := s.pinOf(t.Context(), ref)
+			if err != nil || !strings.HasPrefix(pin.Digest, addr+"/ann/thing@sha256:") {
 				t.Errorf("pin %+v, %v", pin, err)
 			}
+			secondClient(t, s, addr, pin, made.ID)
 		})
+	}
+}
+
+// secondClient has skopeo say what the registry has, and put it there under
+// another name, which is pulled then.
+func secondClient(t *testing.T, s *Store, addr string, pin Pin, id string) {
+	t.Helper()
+	if _, err := exec.LookPath("skopeo"); err != nil {
+		t.Log("skopeo, the second client, is not there: apt-get install skopeo")
+		return
+	}
+	skopeo := func(args ...string) string {
+		t.Helper()
+		out, err := exec.CommandContext(t.Context(), "skopeo", args...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("skopeo %v: %v: %s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	const who = "ann:secret"
+	was, now := "docker://"+addr+"/ann/thing:1", "docker://"+addr+"/ann/copy:2"
+	if got := skopeo("inspect", "--tls-verify=false", "--creds", who, "--format", "{{.Digest}}", was); !strings.HasSuffix(pin.Digest, "@"+got) {
+		t.Errorf("skopeo says %s, the pin %s", got, pin.Digest)
+	}
+	skopeo("copy", "--quiet", "--insecure-policy", "--src-tls-verify=false", "--dest-tls-verify=false", "--src-creds", who, "--dest-creds", who, was, now)
+	ref := strings.TrimPrefix(now, "docker://")
+	t.Cleanup(func() { (&fixture{engine: s.cfg.Engine, ref: ref}).remove(t) })
+	if img, err := s.Pull(t.Context(), ref, PullOptions{}); err != nil || img.ID != id {
+		t.Errorf("pulled what skopeo pushed: %+v, %v; want %s", img, err, id)
 	}
 }
 

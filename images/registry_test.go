@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +26,9 @@ type fakeRegistry struct {
 	lie            bool          // the layer's bytes are not what its digest says
 	hold           chan struct{} // the layer waits for this
 	failManifests  int           // so many answers are 503
+	drip           time.Duration // the layer comes in sixteen pieces, so far apart
+	other          []byte        // is given for the manifest, where set
+	moved          *fakeRegistry // has what the tag names, where set
 
 	manifest, config, layer []byte
 
@@ -108,6 +113,8 @@ func (r *fakeRegistry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		_, _ = w.Write(r.config)
 	case strings.HasSuffix(path, digest.FromBytes(r.layer).String()):
 		r.serveLayer(w, req)
+	case r.moved != nil:
+		r.moved.ServeHTTP(w, req)
 	default:
 		http.Error(w, `{"errors":[{"code":"NAME_UNKNOWN","message":"name unknown"}]}`, http.StatusNotFound)
 	}
@@ -119,6 +126,8 @@ func (r *fakeRegistry) serveManifest(w http.ResponseWriter, tag string) {
 	r.failManifests--
 	r.mu.Unlock()
 	switch {
+	case r.moved != nil && tag != digest.FromBytes(r.manifest).String():
+		r.moved.serveManifest(w, tag)
 	case fail:
 		w.WriteHeader(http.StatusServiceUnavailable)
 	case tag != "1" && tag != digest.FromBytes(r.manifest).String():
@@ -128,6 +137,10 @@ func (r *fakeRegistry) serveManifest(w http.ResponseWriter, tag string) {
 	default:
 		w.Header().Set("Content-Type", typeManifest)
 		w.Header().Set("Docker-Content-Digest", digest.FromBytes(r.manifest).String())
+		if r.other != nil {
+			_, _ = w.Write(r.other)
+			return
+		}
 		_, _ = w.Write(r.manifest)
 	}
 }
@@ -148,6 +161,15 @@ func (r *fakeRegistry) serveLayer(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Content-Length", "1000000")
 		_, _ = w.Write(data[:len(data)/2])
 		panic(http.ErrAbortHandler)
+	}
+	if r.drip > 0 {
+		w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+		for piece := range slices.Chunk(data, len(data)/16+1) {
+			_, _ = w.Write(piece)
+			w.(http.Flusher).Flush()
+			time.Sleep(r.drip)
+		}
+		return
 	}
 	if r.hold != nil {
 		_, _ = w.Write(data[:1000])
