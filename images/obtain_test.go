@@ -338,6 +338,7 @@ func TestMirror(t *testing.T) {
 				l := newLanguage("t", "    from: "+ref+"\n    dockerfile: "+dockerfile(t, plainDockerfile)+"\n")
 				s2, _ := storeWith(t, "/bin/false", l)
 				s2.cfg.Mirrors = s.cfg.Mirrors
+				t.Cleanup(func() { (&fixture{engine: s.cfg.Engine, ref: mirror + "/test/image@" + r.digest()}).remove(t) })
 				if _, err := s2.Ensure(t.Context(), l.ref); err != nil {
 					t.Error(err)
 				}

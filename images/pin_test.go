@@ -1,6 +1,7 @@
 package images
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -78,6 +79,61 @@ func TestPulledTagMoved(t *testing.T) {
 	_, err = s.Pull(t.Context(), ref, PullOptions{})
 	if !errors.Is(err, sandbox.Conflict) || !strings.Contains(sandbox.HintOf(err), "@sha256:") {
 		t.Errorf("error %v, hint %q", err, sandbox.HintOf(err))
+	}
+}
+
+// TestVerifyRunning starts a sandbox of an image, and pins the language to
+// another one and to this one.
+func TestVerifyRunning(t *testing.T) {
+	t.Parallel()
+	ref := shellImage(t)
+	s, _ := puller(t, "caisson-test/none:1")
+	s.cfg.LockFile = filepath.Join(t.TempDir(), "images.lock")
+	api := mustAPI(t, &fixture{engine: s.cfg.Engine})
+	made, err := api.ContainerCreate(t.Context(), &container.Config{Image: ref, Cmd: []string{"sleep", "300"}, Labels: map[string]string{labelSandboxLanguage: "shell"}},
+		&container.HostConfig{NetworkMode: "none"}, nil, nil, "images-test-"+string(sandbox.NewID()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = api.ContainerRemove(context.Background(), made.ID, container.RemoveOptions{Force: true})
+	})
+	if err := api.ContainerStart(t.Context(), made.ID, container.StartOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	running, err := api.ContainerInspect(t.Context(), made.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := func() (found []Check) {
+		t.Helper()
+		checks, err := s.Verify(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range checks { // other tests have sandboxes too
+			if c.Sandbox == strings.TrimPrefix(running.Name, "/") || c.Sandbox == "" {
+				found = append(found, c)
+			}
+		}
+		return found
+	}
+	other := "sha256:" + strings.Repeat("0", 64)
+	if err := (Pins{ref: {ID: other}}).write(s.cfg.LockFile); err != nil {
+		t.Fatal(err)
+	}
+	want := []Check{
+		{Ref: ref, State: Differs, Pinned: other, Found: running.Image},
+		{Ref: ref, State: Differs, Pinned: other, Found: running.Image, Sandbox: strings.TrimPrefix(running.Name, "/")},
+	}
+	if diff := cmp.Diff(want, ours()); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := s.Pin(t.Context(), ref); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]Check{{Ref: ref, State: Matches, Pinned: running.Image, Found: running.Image}}, ours()); diff != "" {
+		t.Error(diff)
 	}
 }
 
