@@ -107,8 +107,8 @@ func strict(data []byte, into any) error {
 
 // overlay returns e with the keys of a YAML node in place of its own.
 func (e entry) overlay(node yaml.Node, dir string) (entry, error) {
-	e.Env, e.Versions = maps.Clone(e.Env), maps.Clone(e.Versions)
 	was := e
+	e.Env, e.Versions = maps.Clone(e.Env), maps.Clone(e.Versions) // which decoding adds to
 	if err := node.Decode(&e); err != nil {
 		return e, err
 	}

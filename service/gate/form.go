@@ -46,8 +46,10 @@ func formOf(q *manager.ExecQuestion) form {
 	return commandForm(q)
 }
 
-// policyLanguage is the policy's name of a language of the catalogue.
+// policyLanguage is the policy's name of a language of the catalogue, whichever
+// version of it.
 func policyLanguage(name string) string {
+	name, _, _ = strings.Cut(name, "@")
 	switch name {
 	case "shell":
 		return "bash"
