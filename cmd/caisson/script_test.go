@@ -62,7 +62,7 @@ func TestScript(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"caisson": func(ts *testscript.TestScript, _ bool, args []string) { exits(ts, "0", "caisson", args) },
 			"exits":   func(ts *testscript.TestScript, _ bool, args []string) { exits(ts, args[0], args[1], args[2:]) },
-			"readid":  readID, "waitlog": waitLog, "waitquestion": waitQuestion, "waitfile": waitFile,
+			"readid":  readID, "waitlog": waitLog, "registry": registry, "waitquestion": waitQuestion, "waitfile": waitFile,
 			"nobody": nobody, "oneline": oneline, "jsonhas": jsonHas, "jsonkeys": jsonKeys,
 			"kept": func(ts *testscript.TestScript, _ bool, args []string) { ts.Check(findKept(kit, ts, args[0], true)) },
 			"gone": func(ts *testscript.TestScript, _ bool, args []string) { ts.Check(findKept(kit, ts, args[0], false)) },
