@@ -65,6 +65,7 @@ var Table = map[string][]string{
 	"internal/dockerclient": {"sandbox"},
 	"internal/filelock":     {"sandbox"},
 	"internal/enginetest":   {"..."},
+	"internal/stopwatch":    {},
 
 	"cmd/caisson":       {"..."},
 	"cmd/caisson-agent": {"agent/pid1", "agent/wire"},
@@ -80,7 +81,7 @@ var Table = map[string][]string{
 const extractors, extractorHome = "policy/facts/", "cmd/caisson-scan"
 
 // testHelpers may be imported by tests alone.
-var testHelpers = []string{"internal/enginetest", "internal/dockerclient/dockertest", "runtimes/runtimetest", "store/storetest"}
+var testHelpers = []string{"internal/enginetest", "internal/stopwatch", "internal/dockerclient/dockertest", "runtimes/runtimetest", "store/storetest"}
 
 // home is where a library may be imported.
 type home struct {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caisson-dev/caisson/internal/stopwatch"
 	"github.com/caisson-dev/caisson/policy/facts"
 )
 
@@ -63,9 +64,9 @@ func TestHostile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, lang := range []facts.Lang{facts.JavaScript, facts.TypeScript} {
-				start := time.Now()
+				took := stopwatch.Start()
 				d := scan(t, lang, c.code)
-				if took := time.Since(start); took > patience {
+				if took := took(); took > patience {
 					t.Errorf("%s took %v", lang, took)
 				}
 				if c.want == "" {
@@ -163,9 +164,9 @@ func FuzzExtract(f *testing.F) {
 			return
 		}
 		for _, lang := range []facts.Lang{facts.JavaScript, facts.TypeScript} {
-			start := time.Now()
+			took := stopwatch.Start()
 			d := scan(t, lang, code)
-			if took := time.Since(start); took > 10*patience {
+			if took := took(); took > 10*patience {
 				t.Errorf("took %v", took)
 			}
 			for _, dyn := range d.Dynamic {
