@@ -28,6 +28,18 @@ type Sessions interface {
 	// as it is, 0 is never.
 	RenewSession(ctx context.Context, name string, idle, ttl *time.Duration) error
 
+	// Snapshot keeps a session's workspace as it is; its sandboxes end for it.
+	// name may be "". Errors: Conflict while execs run, Unsupported for a
+	// workspace in memory or of the host.
+	Snapshot(ctx context.Context, session, name string) (sandbox.Snapshot, error)
+	// RestoreSession makes a workspace what a snapshot kept: by its name, its id,
+	// or the beginning of that. What it held is gone.
+	RestoreSession(ctx context.Context, session, snapshot string) (sandbox.Snapshot, error)
+	// RemoveSnapshot forgets a snapshot.
+	RemoveSnapshot(ctx context.Context, session, snapshot string) error
+	// ForkSession makes a session with a copy of another's workspace.
+	ForkSession(ctx context.Context, session string, opts ForkOptions) (Forked, error)
+
 	// Exec runs one exec in a session.
 	Exec(ctx context.Context, session string, run sandbox.Run, streams sandbox.Streams) (sandbox.Result, error)
 	// StartExec starts one in the background and returns once it runs.
@@ -56,6 +68,19 @@ type SessionOptions struct {
 	Workspace sandbox.Workspace `json:"workspace,omitzero"`
 	// OCIRuntime names the engine's runtime, such as "runsc". "" is its default.
 	OCIRuntime string `json:"oci_runtime,omitempty"`
+}
+
+// ForkOptions say what a fork is. The zero value makes up a name and forks the
+// workspace as it is, for which the origin's sandboxes end.
+type ForkOptions struct {
+	Name     string `json:"name,omitempty"`
+	Snapshot string `json:"snapshot,omitempty"` // of the origin
+}
+
+// Forked is what came of a fork.
+type Forked struct {
+	Session sandbox.Session  `json:"session"`
+	Copied  sandbox.CopiedBy `json:"copied"`
 }
 
 // Process is an exec of a session as its sandbox knows it.

@@ -89,6 +89,33 @@ func (b *Bridge) Record(ctx context.Context, session sandbox.ID, tree sandbox.Tr
 	return made, Shown(Merge(OwnShare(records, opts.Exec))), err
 }
 
+// Fork lets a new session know all that is known of another: what was recorded
+// there can be shown and undone here. Contents are shared until either drops
+// them.
+func (b *Bridge) Fork(ctx context.Context, from, to sandbox.ID) (err error) {
+	book, err := b.Book(ctx, from, false)
+	if err != nil {
+		return err
+	}
+	if !to.Valid() {
+		return sandbox.Errorf(sandbox.Internal, "bridge: session %q", to)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(b.dir(to)))
+		}
+	}()
+	book.mu.Lock()
+	defer book.mu.Unlock()
+	if err := os.MkdirAll(b.dir(to), 0o700); err != nil {
+		return sandbox.Errorf(sandbox.Denied, "make the folder of a fork's changes: %w", err).WithHint("make room on the disk of %s", b.cfg.Dir)
+	}
+	if err := book.Ledger.Copy(ctx, filepath.Join(b.dir(to), "ledger.db")); err != nil {
+		return err
+	}
+	return book.Packs.shareTo(filepath.Join(b.dir(to), "packs"))
+}
+
 // Forget removes all that is known of a session. It is idempotent.
 func (b *Bridge) Forget(session sandbox.ID) error {
 	if !session.Valid() {

@@ -23,6 +23,9 @@ type Ledger interface {
 	Commit(ctx context.Context, e *Entry) error
 	// Records returns records in their order.
 	Records(ctx context.Context, f RecordFilter) ([]sandbox.ChangeRecord, error)
+	// Copy writes all of it to a new file, which can be opened as a ledger.
+	// Errors: Unsupported for one in memory.
+	Copy(ctx context.Context, path string) error
 	// Kept returns the packs, the oldest first.
 	Kept(ctx context.Context) ([]Pack, error)
 	Close() error

@@ -138,5 +138,10 @@ func (m *Memory) Kept(context.Context) ([]Pack, error) {
 	return slices.Clone(m.packs), nil
 }
 
+// Copy is not supported.
+func (m *Memory) Copy(context.Context, string) error {
+	return sandbox.Errorf(sandbox.Unsupported, "what is known in memory goes with it")
+}
+
 // Close does nothing.
 func (m *Memory) Close() error { return nil }

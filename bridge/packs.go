@@ -178,6 +178,33 @@ func (p *Packs) remove(names []string) {
 	}
 }
 
+// shareTo gives another folder all packs. They are never changed, so a second
+// name is as good as a copy.
+func (p *Packs) shareTo(dir string) error {
+	if p == nil {
+		return nil
+	}
+	entries, err := os.ReadDir(p.Dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !sandbox.ID(e.Name()).Valid() {
+			continue // one that is being written
+		}
+		if err := os.Link(filepath.Join(p.Dir, e.Name()), filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
 // open is a content as a reader.
 func opener(b []byte) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }

@@ -67,7 +67,7 @@ func newSession(cfg Config) *cobra.Command {
 	cmd.AddCommand(newSessionCreate(cfg), newSessionList(cfg), newSessionShow(cfg), newSessionRemove(cfg),
 		sessionVerb(cfg, "pause", "Freeze a session's sandboxes", api.Service.PauseSession),
 		sessionVerb(cfg, "resume", "Let a paused session go on", api.Service.ResumeSession),
-		newSessionRenew(cfg))
+		newSessionRenew(cfg), newSessionSnapshot(cfg), newSessionRestore(cfg), newSessionFork(cfg))
 	return cmd
 }
 
@@ -221,6 +221,9 @@ func printSession(w io.Writer, v sandbox.SessionView) error {
 		t.row("oci runtime", oneLine(v.OCIRuntime, 60))
 	}
 	t.row("ends", fmt.Sprintf("idle %s, ttl %s", never(v.Idle), never(v.TTL)))
+	for _, s := range v.Snapshots {
+		t.row("snapshot", strings.TrimSpace(s.Name+" "+s.ID.Short())+" "+s.Created.Format(time.RFC3339))
+	}
 	for _, b := range v.Sandboxes {
 		t.row("sandbox", fmt.Sprintf("%s %s %s", b.ID.Short(), b.Language, b.State))
 	}

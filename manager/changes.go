@@ -16,6 +16,8 @@ type Recorder interface {
 	// known of it. It returns the records that it made, and what the exec of
 	// opts changed.
 	Record(ctx context.Context, session sandbox.ID, tree sandbox.Tree, opts sandbox.RecordOptions) ([]sandbox.ChangeRecord, []sandbox.FileChange, error)
+	// Fork lets a new session know all that is known of another.
+	Fork(ctx context.Context, from, to sandbox.ID) error
 	// Forget removes all that is known of a session.
 	Forget(session sandbox.ID) error
 }

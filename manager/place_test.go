@@ -35,7 +35,11 @@ type place struct {
 
 func newPlace(t testing.TB, languages ...string) *place {
 	t.Helper()
-	kit := enginetest.New(t)
+	return newPlaceOn(t, enginetest.New(t), languages...)
+}
+
+func newPlaceOn(t testing.TB, kit *enginetest.Kit, languages ...string) *place {
+	t.Helper()
 	for _, l := range append(languages, "shell") {
 		kit.Image(t, l)
 	}

@@ -102,8 +102,11 @@ func (m *Manager) settleWorkspace(ctx context.Context, s *sandbox.Session) error
 		if who != nil {
 			s.Identity = *who
 		}
+	case sandbox.WorkspaceOverlay:
+		return sandbox.Errorf(sandbox.Unsupported, "an overlay is made by a fork").WithHint("see: caisson session fork --help")
 	default: // as it was asked for
 	}
+	w.Layers = nil
 	if w.Kind == sandbox.WorkspaceVolume && w.Source == "" {
 		w.Source = VolumeName(s.ID)
 	}
@@ -127,7 +130,7 @@ func (m *Manager) settleWorkspace(ctx context.Context, s *sandbox.Session) error
 }
 
 // VolumeName names the volume of a session's workspace.
-func VolumeName(session sandbox.ID) string { return "caisson-ws-" + string(session) }
+func VolumeName(session sandbox.ID) string { return runtimes.VolumePrefix + string(session) }
 
 // Session returns a session. Errors: NotFound.
 func (m *Manager) Session(ctx context.Context, name string) (sandbox.SessionView, error) {
@@ -183,15 +186,18 @@ func (m *Manager) RemoveSession(ctx context.Context, name string, force bool) er
 	if err := m.removeLeft(ctx, v); err != nil {
 		return err
 	}
-	if v.Workspace.Kind == sandbox.WorkspaceVolume && v.Workspace.Source == VolumeName(v.ID) {
-		err := m.remove(ctx, runtimes.Handle{
-			Version: runtimes.HandleVersion, Runtime: m.runtimeName(ctx), Kind: runtimes.KindVolume, ID: v.ID, Name: v.Workspace.Source,
-		})
-		if err != nil {
-			return err
-		}
-	}
 	if err := m.forget(ctx, v); err != nil {
+		return err
+	}
+	done, err := m.lock(ctx, layersLock)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := m.dropVolumes(context.WithoutCancel(ctx), workspacesOf(v.Session)...); err != nil {
+		return err
+	}
+	if err := filelock.Remove(m.lockPath(layersLock)); err != nil {
 		return err
 	}
 	if m.cfg.Recorder != nil {

@@ -83,6 +83,10 @@ func (m *Manager) journal(ctx context.Context) (map[sandbox.ID]bool, error) {
 	views, err := m.cfg.Store.Sessions(ctx)
 	for _, v := range views {
 		known[v.ID] = true
+		for _, name := range volumesOf(workspacesOf(v.Session)...) {
+			id, _ := volumeID(name)
+			known[id] = true
+		}
 		for _, b := range v.Sandboxes {
 			known[b.ID] = b.State != sandbox.StateGone
 		}

@@ -66,6 +66,33 @@ type Claimer interface {
 	Claim(ctx context.Context, session, owner string) error
 }
 
+// Brancher is a [Runtime] that can make two workspaces of one. It agrees with
+// [Capabilities].Branch.
+type Brancher interface {
+	// Branch makes, of a workspace that nobody uses, two that are independent of
+	// each other from then on: what takes its place, and a copy. Where how is
+	// bytes, kept is the workspace itself. Names are made of the ids. Errors:
+	// Unsupported for a kind of workspace that cannot be copied.
+	Branch(ctx context.Context, of BranchOf) (kept, made sandbox.Workspace, how sandbox.CopiedBy, err error)
+}
+
+// BranchOf says what is branched.
+type BranchOf struct {
+	Workspace  sandbox.Workspace
+	Kept, Made sandbox.ID    // never used before
+	Image      sandbox.Image // any that is there: copying needs a container, which does not run
+	Identity   sandbox.Identity
+	Owner      string
+	Session    string // that the copy is for
+}
+
+// Names of the volumes of workspaces that outlive their sandboxes, before an id:
+// the workspace itself, and what is written on top of an overlay's layers.
+const (
+	VolumePrefix = "caisson-ws-"
+	UpperPrefix  = "caisson-up-"
+)
+
 // Plan is a request that a runtime has resolved.
 type Plan struct {
 	// Runtime names who resolved it, and alone can create it.
@@ -130,8 +157,9 @@ type Capabilities struct {
 	AppArmor  Level  `json:"apparmor"`
 	Users     Level  `json:"users"` // uids of their own, which agent and roles are kept apart by
 
-	Pause bool `json:"pause"`
-	Claim bool `json:"claim"`
+	Pause  bool `json:"pause"`
+	Claim  bool `json:"claim"`
+	Branch bool `json:"branch"`
 	// LocalStreams says that Dial is a socket of this host; otherwise a relay.
 	LocalStreams bool     `json:"local_streams"`
 	OCIRuntimes  []string `json:"oci_runtimes,omitempty"`

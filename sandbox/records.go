@@ -22,7 +22,27 @@ type Session struct {
 	Identity  Identity      `json:"identity"`
 	// OCIRuntime names the engine's runtime. "" is its default.
 	OCIRuntime string `json:"oci_runtime,omitempty"`
+	// Snapshots are kept workspaces, the oldest first. They go with the session.
+	Snapshots []Snapshot `json:"snapshots,omitempty"`
 }
+
+// Snapshot is a session's workspace as it was at one moment.
+type Snapshot struct {
+	ID        ID        `json:"id"`
+	Name      string    `json:"name,omitempty"` // a person's; unique in the session
+	Created   time.Time `json:"created"`
+	Copied    CopiedBy  `json:"copied"`
+	Workspace Workspace `json:"workspace"`
+}
+
+// CopiedBy says how a workspace was copied.
+type CopiedBy string
+
+// How.
+const (
+	CopiedByOverlay CopiedBy = "overlay" // both go on upon the same layers: nothing was copied
+	CopiedByBytes   CopiedBy = "bytes"   // all of it was copied
+)
 
 // SandboxRecord is a sandbox of a session, as it is kept: what it takes to find
 // it again and to speak with its agent.
@@ -59,6 +79,9 @@ const (
 	EventSessionCreated   = "session.created"
 	EventSessionChanged   = "session.changed"
 	EventSessionRemoved   = "session.removed"
+	EventSessionSnapshot  = "session.snapshot"
+	EventSessionRestored  = "session.restored"
+	EventSessionForked    = "session.forked"
 	EventSandboxCreating  = "sandbox.creating"
 	EventSandboxReady     = "sandbox.ready"
 	EventSandboxPaused    = "sandbox.paused"

@@ -75,6 +75,9 @@ type Workspace struct {
 	// Source is a volume's name or a host folder's absolute path. A volume
 	// without a name is made for the sandbox and removed with it.
 	Source string `json:"source,omitempty"`
+	// Layers are volumes that an overlay lies on, the topmost first. Nobody
+	// writes into them any more.
+	Layers []string `json:"layers,omitempty"`
 	// Size bounds a tmpfs. 0 is [DefaultLimits].Workspace.
 	Size Bytes `json:"size_bytes,omitempty"`
 }

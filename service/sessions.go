@@ -52,6 +52,27 @@ func (s *Service) RenewSession(ctx context.Context, name string, idle, ttl *time
 	return s.cfg.Manager.RenewSession(ctx, name, idle, ttl)
 }
 
+// Snapshot keeps a session's workspace.
+func (s *Service) Snapshot(ctx context.Context, session, name string) (sandbox.Snapshot, error) {
+	return s.cfg.Manager.Snapshot(ctx, session, name)
+}
+
+// RestoreSession makes a workspace what a snapshot kept.
+func (s *Service) RestoreSession(ctx context.Context, session, snapshot string) (sandbox.Snapshot, error) {
+	return s.cfg.Manager.Restore(ctx, session, snapshot)
+}
+
+// RemoveSnapshot forgets a snapshot.
+func (s *Service) RemoveSnapshot(ctx context.Context, session, snapshot string) error {
+	return s.cfg.Manager.RemoveSnapshot(ctx, session, snapshot)
+}
+
+// ForkSession makes a session with a copy of another's workspace.
+func (s *Service) ForkSession(ctx context.Context, session string, o api.ForkOptions) (api.Forked, error) {
+	f, how, err := s.cfg.Manager.Fork(ctx, session, manager.ForkOptions(o))
+	return api.Forked{Session: f, Copied: how}, err
+}
+
 // Exec runs one exec in a session.
 func (s *Service) Exec(ctx context.Context, session string, run sandbox.Run, streams sandbox.Streams) (sandbox.Result, error) {
 	s.tidy(ctx, false)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -64,8 +65,9 @@ func TestScript(t *testing.T) {
 			"exits":   func(ts *testscript.TestScript, _ bool, args []string) { exits(ts, args[0], args[1], args[2:]) },
 			"readid":  readID, "waitlog": waitLog, "registry": registry, "waitquestion": waitQuestion, "waitfile": waitFile,
 			"nobody": nobody, "oneline": oneline, "jsonhas": jsonHas, "jsonkeys": jsonKeys,
-			"kept": func(ts *testscript.TestScript, _ bool, args []string) { ts.Check(findKept(kit, ts, args[0], true)) },
-			"gone": func(ts *testscript.TestScript, _ bool, args []string) { ts.Check(findKept(kit, ts, args[0], false)) },
+			"execid": execID,
+			"kept":   func(ts *testscript.TestScript, _ bool, args []string) { ts.Check(findKept(kit, ts, args[0], true)) },
+			"gone":   func(ts *testscript.TestScript, _ bool, args []string) { ts.Check(findKept(kit, ts, args[0], false)) },
 		},
 	})
 }
@@ -244,6 +246,13 @@ func jsonHas(ts *testscript.TestScript, _ bool, args []string) {
 		path, want, _ := strings.Cut(arg, "=")
 		var at any = object
 		for key := range strings.SplitSeq(path, ".") {
+			if list, is := at.([]any); is {
+				at = nil
+				if i, err := strconv.Atoi(key); err == nil && i < len(list) {
+					at = list[i]
+				}
+				continue
+			}
 			inner, _ := at.(map[string]any)
 			at = inner[key]
 		}
@@ -251,6 +260,12 @@ func jsonHas(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Fatalf("%s is %q, not %q", path, got, want)
 		}
 	}
+}
+
+// execID puts the id of a result into a variable: execid NAME FILE.
+func execID(ts *testscript.TestScript, _ bool, args []string) {
+	id, _ := readObject(ts, args[1])["exec_id"].(string)
+	ts.Setenv(args[0], id)
 }
 
 // jsonKeys checks that fields are there.

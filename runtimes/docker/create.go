@@ -143,7 +143,14 @@ func (r *Runtime) createContainer(ctx context.Context, api *client.Client, h run
 		if m.Target != sandbox.WorkspaceDir {
 			continue // the agent's, which is there
 		}
-		if err := r.makeVolume(ctx, api, mounts[i].Source, volumeLabels(mounts[i].Source, h, plan.Spec), plan.Spec); err != nil {
+		marks := volumeLabels(mounts[i].Source, h, plan.Spec)
+		if plan.Spec.Workspace.Kind == sandbox.WorkspaceOverlay {
+			if err := r.makeOverlay(ctx, api, plan.Spec.Workspace, marks); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := r.makeVolume(ctx, api, mounts[i].Source, marks, plan.Spec); err != nil {
 			return err
 		}
 	}

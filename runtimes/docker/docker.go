@@ -106,7 +106,7 @@ func (r *Runtime) Capabilities(ctx context.Context) (runtimes.Capabilities, erro
 		Memory: level(info.MemoryLimit), CPU: level(info.CPUCfsQuota), PIDs: level(info.PidsLimit),
 		Tmpfs: runtimes.Enforced, NoNetwork: runtimes.Enforced, ReadOnly: runtimes.Enforced,
 		Seccomp: level(has("seccomp")), AppArmor: level(has("apparmor")), Users: runtimes.Enforced,
-		Pause: true, LocalStreams: !r.remote, OCIRuntimes: slices.Sorted(maps.Keys(info.Runtimes)),
+		Pause: true, Branch: true, LocalStreams: !r.remote, OCIRuntimes: slices.Sorted(maps.Keys(info.Runtimes)),
 		Workspaces: workspaces,
 	}, nil
 }

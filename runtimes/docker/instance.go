@@ -118,21 +118,23 @@ func (i *Instance) Destroy(ctx context.Context) error {
 		return err
 	}
 	i.dropSpare()
-	vol := containerName(i.handle.ID)
+	vols := []string{containerName(i.handle.ID)}
 	switch i.handle.Kind {
 	case runtimes.KindVolume:
-		vol = i.handle.Name
+		vols = []string{i.handle.Name}
+		if ws := runtimes.VolumePrefix + string(i.handle.ID); i.handle.Name == ws || i.handle.Name == upperOf(ws) {
+			vols = []string{ws, upperOf(ws)} // an overlay, or what is left of one
+		}
 	case runtimes.KindSandbox:
 		if err := i.removeContainer(ctx, api); err != nil {
 			return err
 		}
 	}
-	err = api.VolumeRemove(ctx, vol, true)
-	err = dockerclient.Wrap(err, "remove the volume")
-	if errors.Is(err, sandbox.NotFound) {
-		err = nil
+	var errs []error
+	for _, vol := range vols {
+		errs = append(errs, removeVolume(ctx, api, vol))
 	}
-	return errors.Join(err, os.RemoveAll(i.r.folder(i.handle.ID)))
+	return errors.Join(append(errs, os.RemoveAll(i.r.folder(i.handle.ID)))...)
 }
 
 func (i *Instance) removeContainer(ctx context.Context, api *client.Client) error {

@@ -147,7 +147,7 @@ func (r *Runtime) hostConfig(spec sandbox.Spec) (*container.HostConfig, error) {
 	switch w := spec.Workspace; w.Kind {
 	case sandbox.WorkspaceTmpfs:
 		h.Tmpfs[sandbox.WorkspaceDir] = ownedTmpfs(w.Size, spec.Identity.UID)
-	case sandbox.WorkspaceVolume:
+	case sandbox.WorkspaceVolume, sandbox.WorkspaceOverlay:
 		if strings.ContainsAny(w.Source, "/:") {
 			return nil, sandbox.Errorf(sandbox.Invalid, "%q is not a volume's name", w.Source)
 		}

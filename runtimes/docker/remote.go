@@ -176,7 +176,21 @@ func (r *Runtime) fillAgent(ctx context.Context, api *client.Client, image sandb
 // machine that is not ours.
 func (r *Runtime) giveVolume(ctx context.Context, api *client.Client, name string, image sandbox.Image, uid int) error {
 	return r.withVolume(ctx, api, name, image, func(helper string) error {
-		entry := tar.Header{Typeflag: tar.TypeDir, Name: path.Base(fillDir) + "/", Mode: 0o755, Uid: uid, Gid: uid, ModTime: time.Unix(0, 0)}
+		// One that was used before keeps its mode and time.
+		is, err := api.ContainerStatPath(ctx, helper, fillDir)
+		if err != nil {
+			return dockerclient.Wrap(err, "look at volume %s", name)
+		}
+		mode := int64(is.Mode.Perm())
+		for _, bit := range []struct {
+			has os.FileMode
+			tar int64
+		}{{os.ModeSetuid, 0o4000}, {os.ModeSetgid, 0o2000}, {os.ModeSticky, 0o1000}} {
+			if is.Mode&bit.has != 0 {
+				mode |= bit.tar
+			}
+		}
+		entry := tar.Header{Typeflag: tar.TypeDir, Name: path.Base(fillDir) + "/", Mode: mode, Uid: uid, Gid: uid, ModTime: is.Mtime, Format: tar.FormatPAX}
 		return send(ctx, api, helper, path.Dir(fillDir), entry, nil)
 	})
 }

@@ -122,6 +122,9 @@ func testCapabilities(t *testing.T, s Subject) {
 	if pauses != caps.Pause || claims != caps.Claim {
 		t.Errorf("the instance pauses: %v, claims: %v; the capabilities say %v and %v", pauses, claims, caps.Pause, caps.Claim)
 	}
+	if _, branches := rt.(runtimes.Brancher); branches != caps.Branch {
+		t.Errorf("the runtime branches: %v; the capabilities say %v", branches, caps.Branch)
+	}
 }
 
 func testPlan(t *testing.T, s Subject) {

@@ -282,5 +282,11 @@ func (l *Ledger) Kept(ctx context.Context) ([]bridge.Pack, error) {
 	return out, l.class(rows.Err(), "read the ledger")
 }
 
+// Copy writes all of it to a new file.
+func (l *Ledger) Copy(ctx context.Context, path string) error {
+	_, err := l.db.ExecContext(ctx, "VACUUM INTO ?", path)
+	return l.class(err, "copy the ledger")
+}
+
 // Close closes the file.
 func (l *Ledger) Close() error { return l.db.Close() }

@@ -1,0 +1,332 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/caisson-dev/caisson/runtimes"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// Copies of workspaces. A session's sandboxes end before its workspace is
+// copied: what runs in the background with them; while an exec runs, it is
+// refused. So a copy is what stood on the disk at one moment, and the next exec
+// of the session gets a new sandbox, which it is told.
+
+// Snapshot keeps a session's workspace as it is. name may be "". Errors:
+// Conflict while execs run and where the name is taken, Unsupported for a
+// workspace that cannot be copied.
+func (m *Manager) Snapshot(ctx context.Context, session, name string) (sandbox.Snapshot, error) {
+	var snap sandbox.Snapshot
+	if name != "" && !sessionName.MatchString(name) {
+		return snap, sandbox.Errorf(sandbox.Invalid, "%q is not a snapshot's name", name).
+			WithHint("use lower case letters, digits, and . _ - behind the first, at most 63")
+	}
+	err := m.atRest(ctx, session, func(v sandbox.SessionView) error {
+		if _, err := findSnapshot(v.Session, name); err == nil && name != "" {
+			return sandbox.Errorf(sandbox.Conflict, "session %s has a snapshot %s", session, name).WithHint("choose another name")
+		}
+		snap = sandbox.Snapshot{ID: sandbox.NewID(), Name: name, Created: m.cfg.Now().UTC()}
+		var err error
+		if v.Workspace, snap.Workspace, snap.Copied, err = m.branch(ctx, v.Session, v.Workspace, snap.ID); err != nil {
+			return err
+		}
+		v.Snapshots = append(v.Snapshots[:len(v.Snapshots):len(v.Snapshots)], snap)
+		return m.recordLate(ctx, sandbox.Change{PutSession: &v.Session, Events: []sandbox.Event{{
+			Kind: sandbox.EventSessionSnapshot, Session: session, Data: data(snap),
+		}}})
+	})
+	return snap, err
+}
+
+// Restore makes a session's workspace what a snapshot kept. What it held is gone
+// unless another snapshot has it; the snapshot stays. Errors: those of
+// [Manager.Snapshot], and NotFound.
+func (m *Manager) Restore(ctx context.Context, session, snapshot string) (sandbox.Snapshot, error) {
+	var snap sandbox.Snapshot
+	err := m.atRest(ctx, session, func(v sandbox.SessionView) (err error) {
+		at, err := findSnapshot(v.Session, snapshot)
+		if err != nil {
+			return err
+		}
+		old := v.Workspace
+		snaps := append([]sandbox.Snapshot(nil), v.Snapshots...)
+		if snaps[at].Workspace, v.Workspace, snap.Copied, err = m.branch(ctx, v.Session, snaps[at].Workspace, sandbox.NewID()); err != nil {
+			return err
+		}
+		copied := snap.Copied
+		snap, v.Snapshots = snaps[at], snaps
+		snap.Copied = copied
+		if err := m.recordLate(ctx, sandbox.Change{PutSession: &v.Session, Events: []sandbox.Event{{
+			Kind: sandbox.EventSessionRestored, Session: session, Data: data(snap),
+		}}}); err != nil {
+			return err
+		}
+		return m.dropVolumes(ctx, old)
+	})
+	return snap, err
+}
+
+// RemoveSnapshot forgets a snapshot. What nothing else lies on is removed.
+func (m *Manager) RemoveSnapshot(ctx context.Context, session, snapshot string) error {
+	unlock, err := m.lock(ctx, "session-"+session)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	done, err := m.lock(ctx, layersLock)
+	if err != nil {
+		return err
+	}
+	defer done()
+	v, err := m.Session(ctx, session)
+	if err != nil {
+		return err
+	}
+	at, err := findSnapshot(v.Session, snapshot)
+	if err != nil {
+		return err
+	}
+	gone := v.Snapshots[at]
+	v.Snapshots = append(append([]sandbox.Snapshot(nil), v.Snapshots[:at]...), v.Snapshots[at+1:]...)
+	if err := m.recordLate(ctx, sandbox.Change{PutSession: &v.Session, Events: []sandbox.Event{{
+		Kind: sandbox.EventSessionChanged, Session: session, Data: data(map[string]any{"removed_snapshot": gone.ID}),
+	}}}); err != nil {
+		return err
+	}
+	return m.dropVolumes(ctx, gone.Workspace)
+}
+
+// ForkOptions say what a fork is. The zero value makes up a name and forks the
+// workspace as it is.
+type ForkOptions struct {
+	Name     string
+	Snapshot string // of the origin: its id, the beginning of it, or its name
+}
+
+// Fork makes a session whose workspace is a copy of another's, or of a snapshot
+// of it, with its settings and its user. What was recorded of the origin is known
+// in the fork. Errors: those of [Manager.Snapshot] and [Manager.CreateSession].
+func (m *Manager) Fork(ctx context.Context, session string, opts ForkOptions) (fork sandbox.Session, how sandbox.CopiedBy, err error) {
+	id := sandbox.NewID()
+	if opts.Name == "" {
+		opts.Name = "s-" + string(id[:8])
+	}
+	if !sessionName.MatchString(opts.Name) {
+		return fork, "", sandbox.Errorf(sandbox.Invalid, "%q is not a session's name", opts.Name).
+			WithHint("use lower case letters, digits, and . _ - behind the first, at most 63")
+	}
+	if _, err := m.Session(ctx, opts.Name); err == nil {
+		return fork, "", sandbox.Errorf(sandbox.Conflict, "a session %s exists", opts.Name).WithHint("choose another name")
+	}
+	do := func(v sandbox.SessionView) (err error) {
+		fork = v.Session
+		fork.ID, fork.Name, fork.Created, fork.Snapshots = id, opts.Name, m.cfg.Now().UTC(), nil
+		if opts.Snapshot == "" {
+			v.Workspace, fork.Workspace, how, err = m.branch(ctx, v.Session, v.Workspace, id)
+		} else {
+			var at int
+			if at, err = findSnapshot(v.Session, opts.Snapshot); err != nil {
+				return err
+			}
+			v.Snapshots = append([]sandbox.Snapshot(nil), v.Snapshots...)
+			v.Snapshots[at].Workspace, fork.Workspace, how, err = m.branch(ctx, v.Session, v.Snapshots[at].Workspace, id)
+		}
+		if err != nil {
+			return err
+		}
+		if m.cfg.Recorder != nil {
+			if err := m.cfg.Recorder.Fork(ctx, v.ID, id); err != nil {
+				return errors.Join(err, m.dropVolumes(ctx, fork.Workspace))
+			}
+		}
+		what := data(map[string]any{"from": v.Name, "snapshot": opts.Snapshot, "copied": how})
+		return m.recordLate(ctx, sandbox.Change{PutSession: &v.Session, CreateSession: &fork, Events: []sandbox.Event{
+			{Kind: sandbox.EventSessionCreated, Session: fork.Name, Data: data(fork)},
+			{Kind: sandbox.EventSessionForked, Session: fork.Name, Data: what},
+		}})
+	}
+	if opts.Snapshot != "" {
+		err = m.withLayers(ctx, session, do) // what the session does meanwhile is of no matter
+	} else {
+		err = m.atRest(ctx, session, do)
+	}
+	return fork, how, err
+}
+
+// layersLock is held while it is decided which layers are needed. It is taken
+// after a session's own.
+const layersLock = "layers"
+
+func (m *Manager) withLayers(ctx context.Context, session string, do func(sandbox.SessionView) error) error {
+	unlock, err := m.lock(ctx, "session-"+session)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	done, err := m.lock(ctx, layersLock)
+	if err != nil {
+		return err
+	}
+	defer done()
+	v, err := m.Session(ctx, session)
+	if err != nil {
+		return err
+	}
+	return do(v)
+}
+
+// atRest ends a session's sandboxes and calls do while none can be made.
+func (m *Manager) atRest(ctx context.Context, session string, do func(sandbox.SessionView) error) error {
+	return m.withLayers(ctx, session, func(v sandbox.SessionView) error {
+		if n := running(v); n > 0 {
+			return sandbox.Errorf(sandbox.Conflict, "%d execs run in session %s", n, session).
+				WithHint("wait for them, or end them with: caisson kill %s EXEC", session)
+		}
+		if err := m.canBranch(v.Workspace); err != nil {
+			return err
+		}
+		for _, b := range v.Sandboxes {
+			if b.State == sandbox.StateGone {
+				continue
+			}
+			if b.State == sandbox.StateReady && m.cfg.Recorder != nil {
+				// What it has touched is its own doing, and not a difference that
+				// its successor finds. One that does not answer cannot tell.
+				if l, err := m.connect(ctx, v, b); err == nil {
+					if _, err := m.observe(ctx, l.live, sandbox.RecordOptions{Session: session}); err != nil {
+						m.cfg.Log.Info("record before a copy", "session", session, "error", err)
+					}
+				}
+			}
+			if err := m.giveUp(ctx, v, b, "its workspace is copied"); err != nil {
+				return err
+			}
+		}
+		v, err := m.Session(ctx, session)
+		if err != nil {
+			return err
+		}
+		return do(v)
+	})
+}
+
+// canBranch refuses what cannot be copied before anything is ended for it.
+func (m *Manager) canBranch(w sandbox.Workspace) error {
+	if _, ok := m.cfg.Runtime.(runtimes.Brancher); !ok {
+		return sandbox.Errorf(sandbox.Unsupported, "this runtime cannot copy a workspace")
+	}
+	if w.Kind != sandbox.WorkspaceVolume && w.Kind != sandbox.WorkspaceOverlay {
+		return sandbox.Errorf(sandbox.Unsupported, "a workspace of kind %q cannot be copied", w.Kind).
+			WithHint("create the session with --workspace volume, and bring files in with: caisson files push")
+	}
+	return nil
+}
+
+func (m *Manager) branch(ctx context.Context, s sandbox.Session, w sandbox.Workspace, made sandbox.ID) (kept, copied sandbox.Workspace, how sandbox.CopiedBy, err error) {
+	b, ok := m.cfg.Runtime.(runtimes.Brancher)
+	if !ok {
+		return w, copied, "", m.canBranch(w)
+	}
+	ref := s.Image
+	if ref == "" {
+		lang, err := m.cfg.Images.Language(s.Language)
+		if err != nil {
+			return w, copied, "", err
+		}
+		ref = lang.Image
+	}
+	image, err := m.cfg.Images.Ensure(ctx, ref)
+	if err != nil {
+		return w, copied, "", err
+	}
+	return b.Branch(ctx, runtimes.BranchOf{
+		Workspace: w, Kept: sandbox.NewID(), Made: made, Image: image, Identity: s.Identity, Owner: m.sessionOwner(), Session: s.Name,
+	})
+}
+
+// findSnapshot finds a snapshot by its name, its id, or the beginning of that.
+// Errors: NotFound.
+func findSnapshot(s sandbox.Session, which string) (int, error) {
+	found := -1
+	for i, snap := range s.Snapshots {
+		if which != "" && (snap.Name == which || string(snap.ID) == which) {
+			return i, nil
+		}
+		if which != "" && strings.HasPrefix(string(snap.ID), which) {
+			if found >= 0 {
+				return -1, sandbox.Errorf(sandbox.NotFound, "several snapshots of session %s begin with %q", s.Name, which).WithHint("give more of the id")
+			}
+			found = i
+		}
+	}
+	if found < 0 {
+		return -1, sandbox.Errorf(sandbox.NotFound, "session %s has no snapshot %q", s.Name, which).
+			WithHint("see those there are with: caisson session show %s", s.Name)
+	}
+	return found, nil
+}
+
+// volumesOf names the volumes that caisson made for workspaces.
+func volumesOf(workspaces ...sandbox.Workspace) []string {
+	var names []string
+	for _, w := range workspaces {
+		if w.Kind != sandbox.WorkspaceVolume && w.Kind != sandbox.WorkspaceOverlay {
+			continue
+		}
+		for _, name := range append([]string{w.Source}, w.Layers...) {
+			if _, ours := volumeID(name); ours {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// volumeID is the id that a volume's name ends in.
+func volumeID(name string) (sandbox.ID, bool) {
+	for _, prefix := range []string{runtimes.VolumePrefix, runtimes.UpperPrefix} {
+		if id, ok := strings.CutPrefix(name, prefix); ok && sandbox.ID(id).Valid() {
+			return sandbox.ID(id), true
+		}
+	}
+	return "", false
+}
+
+func workspacesOf(s sandbox.Session) []sandbox.Workspace {
+	all := []sandbox.Workspace{s.Workspace}
+	for _, snap := range s.Snapshots {
+		all = append(all, snap.Workspace)
+	}
+	return all
+}
+
+// dropVolumes removes those volumes of workspaces that no session and no
+// snapshot needs. The caller holds [layersLock], and has written down that the
+// workspaces are not used any more.
+func (m *Manager) dropVolumes(ctx context.Context, workspaces ...sandbox.Workspace) error {
+	views, err := m.cfg.Store.Sessions(ctx)
+	if err != nil {
+		return err
+	}
+	needed := map[sandbox.ID]bool{}
+	for _, v := range views {
+		for _, name := range volumesOf(workspacesOf(v.Session)...) {
+			id, _ := volumeID(name)
+			needed[id] = true
+		}
+	}
+	var errs []error
+	for _, name := range volumesOf(workspaces...) {
+		id, _ := volumeID(name)
+		if needed[id] {
+			continue
+		}
+		needed[id] = true // once is enough
+		errs = append(errs, m.remove(ctx, runtimes.Handle{
+			Version: runtimes.HandleVersion, Runtime: m.runtimeName(ctx), Kind: runtimes.KindVolume, ID: id, Name: name,
+		}))
+	}
+	return errors.Join(errs...)
+}
