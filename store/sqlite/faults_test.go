@@ -315,8 +315,8 @@ func TestPrivate(t *testing.T) {
 	}
 }
 
-// TestOpenLarge opens a state with 100,000 events, several times; the bar is
-// for the median.
+// TestOpenLarge opens a state with many events, several times; the bar is for
+// the median. bench/session holds it to 100,000.
 func TestOpenLarge(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
