@@ -42,14 +42,16 @@ test: setup-tests build images ## do all set-up, then run every test
 lint: ## gofmt, go vet, golangci-lint, go mod tidy
 	@scripts/lint.sh
 
-bench: setup build images ## run the benchmarks; results go to bench/results
+bench: setup-tests build images ## run the benchmarks; results go to bench/results
 	@$(GO) run ./bench/exec $(ARGS)
 	@$(GO) run ./bench/session $(ARGS)
+	@$(GO) run ./bench/images $(ARGS)
 	@CAISSON_SCAN=$(CURDIR)/bin/caisson-scan $(GO) run ./bench/policy $(ARGS)
 
 bench-smoke: build ## run the benchmarks with a few rounds, to see that they work
 	@$(GO) run ./bench/exec --smoke $(ARGS)
 	@$(GO) run ./bench/session --smoke $(ARGS)
+	@$(GO) run ./bench/images --smoke $(ARGS)
 
 eval: build ## judge the policy by the evaluation sets in CORPUS
 	@CAISSON_SCAN=$(CURDIR)/bin/caisson-scan CORPUS=$(CORPUS) $(GO) run ./bench/eval $(ARGS)
