@@ -419,5 +419,17 @@ findings contains {"id": "SBX-BOX-0020", "msg": sprintf("the image %s is named b
 #   remediation: "Leave entrypoint and user as caisson plans them: what runs is started, and given up its rights, by the agent."
 findings contains {"id": "SBX-BOX-0021", "msg": sprintf("the entrypoint is %v", [object.get(config, "Entrypoint", null)])} if {
 	config
-	object.get(config, "Entrypoint", null) != ["/run/caisson/agent"]
+	not agent_first
+}
+
+agent_first if config.Entrypoint == ["/run/caisson/agent"]
+
+# On an engine of another host the agent comes in a volume of caisson's.
+agent_first if {
+	config.Entrypoint == ["/run/caisson/bin/caisson-agent"]
+	some m in host.Mounts
+	m.Target == "/run/caisson/bin"
+	m.Type == "volume"
+	m.ReadOnly
+	startswith(m.Source, "caisson-agent-")
 }

@@ -86,4 +86,16 @@ test_configuration if {
 	e.id == "SBX-BOX-0021"
 }
 
+# An engine of another host has the agent in a volume.
+test_agent_in_a_volume if {
+	volume := {"Type": "volume", "Source": "caisson-agent-0123456789abcdef", "Target": "/run/caisson/bin", "ReadOnly": true}
+	remote := object.union(config, {"Entrypoint": ["/run/caisson/bin/caisson-agent"]})
+	fine := {"ctx": {"container": {"Config": remote, "HostConfig": object.union(host, {"Mounts": [volume]})}}}
+	count(container.findings) == 0 with input as fine
+	every change in [{"ReadOnly": false}, {"Source": "somebodys"}, {"Target": "/x"}] {
+		some f in container.findings with input as {"ctx": {"container": {"Config": remote, "HostConfig": object.union(host, {"Mounts": [object.union(volume, change)]})}}}
+		f.id == "SBX-BOX-0021"
+	}
+}
+
 test_nothing if count(container.findings) == 0 with input as {}
