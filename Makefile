@@ -11,7 +11,7 @@ TIMED := /(manager|runtimes/docker|cmd/caisson)$$
 # How the one static, cgo-free binary and its helper are built.
 STATIC := CGO_ENABLED=0 $(GO) build -trimpath
 
-.PHONY: help setup setup-tests build images demo test lint bench bench-smoke eval soak ci clean
+.PHONY: help setup setup-tests build images image demo test lint bench bench-smoke eval soak ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,7 +19,7 @@ help: ## list the targets
 setup: ## install and start what is missing: Docker Engine, mmdebstrap, a C compiler
 	@scripts/setup.sh
 
-setup-tests: ## as setup, and what the tests alone need: a registry, skopeo, musl
+setup-tests: ## as setup, and what the tests alone need: a registry, skopeo, musl, docker compose
 	@scripts/setup.sh --tests
 
 build: ## build bin/caisson and its helpers
@@ -31,6 +31,9 @@ build: ## build bin/caisson and its helpers
 
 images: build ## make the images of the languages present (the first time: assembled, a minute)
 	@bin/caisson images build
+
+image: build ## build the image of caisson itself, caisson/caisson:dev
+	docker build -t caisson/caisson:dev -f docker/caisson/Dockerfile .
 
 demo: setup build images ## run three real programs, each in a hardened container of its own
 	@scripts/demo.sh

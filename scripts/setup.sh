@@ -5,7 +5,7 @@
 # is installed from Debian's packages, which needs root.
 #
 # With --tests it also installs what the tests alone need: a registry, a
-# second client of registries, and Alpine's C library.
+# second client of registries, Alpine's C library, and docker compose.
 #
 # It may be run again at any time; where all is there it takes a second.
 set -euo pipefail
@@ -47,6 +47,7 @@ missing_packages() {
 		have skopeo || echo skopeo
 		have ip || echo iproute2
 		have musl-gcc || echo musl-tools
+		have docker-compose || docker compose version >/dev/null 2>&1 || echo docker-compose
 	fi
 	[ "$engine" = none ] || return 0
 	have dockerd || echo docker.io

@@ -122,7 +122,7 @@ func (a *app) service(ctx context.Context) (api.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	rt, err := docker.New(docker.Config{Engine: engine, Agent: agent, Base: a.runtimeDir(state)})
+	rt, err := docker.New(docker.Config{Engine: engine, Agent: agent, Base: a.runtimeDir(state), Remote: a.getenv("CAISSON_REMOTE") != ""})
 	if err != nil {
 		return nil, err
 	}
