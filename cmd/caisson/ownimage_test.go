@@ -66,7 +66,7 @@ func ownFolder(t *testing.T) string {
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(to, data, 0o755); err != nil { //nolint:gosec // programs are among them
+		if err := os.WriteFile(to, data, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
