@@ -18,7 +18,7 @@ type Example = sandbox.RuleExample
 
 // catalogue reads the annotations of all rules named findings, and the
 // blacklist's entries.
-func catalogue(comp *ast.Compiler, data map[string]any) (map[string]Rule, error) {
+func catalogue(annotations *ast.AnnotationSet, data map[string]any) (map[string]Rule, error) {
 	rules := map[string]Rule{}
 	add := func(r Rule, where string) error {
 		switch {
@@ -30,7 +30,7 @@ func catalogue(comp *ast.Compiler, data map[string]any) (map[string]Rule, error)
 		rules[r.ID] = r
 		return nil
 	}
-	for _, a := range comp.GetAnnotationSet().Flatten() {
+	for _, a := range annotations.Flatten() {
 		rule := a.GetRule()
 		if rule == nil || a.Annotations == nil || rule.Head.Name.String() != "findings" && !strings.HasSuffix(rule.Head.Ref().String(), "findings") {
 			continue
@@ -85,9 +85,36 @@ func convert(from, into any) error {
 	return json.Unmarshal(j, into)
 }
 
-func (s *snapshot) overrideSeverities() error {
+// catalogued gives the catalogue, which is read when it is first needed: a
+// program that nothing is found in needs none.
+func (s *snapshot) catalogued() (map[string]Rule, error) {
+	s.once.Do(func() { s.rules, s.rulesErr = s.readCatalogue() })
+	return s.rules, s.rulesErr
+}
+
+func (s *snapshot) readCatalogue() (map[string]Rule, error) {
+	modules, err := parse(s.shipped, s.caps, true)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]*ast.Module, 0, len(modules))
+	for _, key := range sortedKeys(modules) {
+		list = append(list, modules[key])
+	}
+	annotations, errs := ast.BuildAnnotationSet(list)
+	if len(errs) > 0 {
+		return nil, sandbox.Errorf(sandbox.Invalid, "read the rules' annotations: %w", errs)
+	}
+	rules, err := catalogue(annotations, s.data)
+	if err != nil {
+		return nil, err
+	}
+	return rules, s.overrideSeverities(rules)
+}
+
+func (s *snapshot) overrideSeverities(rules map[string]Rule) error {
 	for id, name := range s.settings.Severity {
-		r, ok := s.rules[id]
+		r, ok := rules[id]
 		if !ok {
 			return sandbox.Errorf(sandbox.Invalid, "settings: severity of unknown rule %s", id)
 		}
@@ -97,7 +124,7 @@ func (s *snapshot) overrideSeverities() error {
 		}
 		if !r.Deny {
 			r.Severity = l
-			s.rules[id] = r
+			rules[id] = r
 		}
 	}
 	return nil

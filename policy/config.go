@@ -38,6 +38,10 @@ type Config struct {
 	Data fs.FS
 	// User are the users' own rules, by bundle name.
 	User map[string]fs.FS
+	// Lazy leaves the rules' annotations unread until something is found, which
+	// saves a process that judges once a third of its start. Where they cannot be
+	// read then, it is refused. [Policy.Rules] lists nothing then.
+	Lazy bool
 	// Scanner gives the facts. nil makes every decision a refusal.
 	Scanner Scanner
 	// Timeout bounds one evaluation; 1 s where 0, which leaves room for a busy

@@ -18,7 +18,7 @@ const maxFindings = 200
 // number of a place, and severity where it
 // is more than the rule's own. A user's rule says title, category and
 // remediation too, since no catalogue has them.
-func (s *snapshot) finding(e any, places []*facts.At) (sandbox.Finding, error) {
+func (s *snapshot) finding(e any, places []*facts.At, rules map[string]Rule) (sandbox.Finding, error) {
 	m, ok := e.(map[string]any)
 	if !ok {
 		return sandbox.Finding{}, fmt.Errorf("a finding is not an object: %T", e)
@@ -45,7 +45,7 @@ func (s *snapshot) finding(e any, places []*facts.At) (sandbox.Finding, error) {
 	if bundle, ok := m["user"].(string); ok {
 		return userFinding(f, bundle, m)
 	}
-	r, ok := s.rules[id]
+	r, ok := rules[id]
 	if !ok {
 		return f, fmt.Errorf("a rule gave the id %q, which no annotation has", id)
 	}

@@ -11,7 +11,7 @@ import (
 
 func BenchmarkLoad(b *testing.B) {
 	for b.Loop() {
-		if _, err := policy.Load(context.Background(), policy.Config{Rules: policies.FS}); err != nil {
+		if _, err := policy.Load(context.Background(), policy.Config{Rules: policies.FS, Lazy: true}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -58,9 +58,13 @@ func (p *Policy) Revision() string {
 // Rules lists the shipped rules and the blacklist, by id.
 func (p *Policy) Rules() []Rule {
 	s := p.snap.Load()
-	out := make([]Rule, 0, len(s.rules))
-	for _, id := range sortedKeys(s.rules) {
-		out = append(out, s.rules[id])
+	rules, err := s.catalogued()
+	if err != nil {
+		return nil // with Lazy alone: see there
+	}
+	out := make([]Rule, 0, len(rules))
+	for _, id := range sortedKeys(rules) {
+		out = append(out, rules[id])
 	}
 	return out
 }
@@ -160,12 +164,19 @@ func (s *snapshot) decide(ctx context.Context, c Config, doc *facts.Document, r 
 		return refusal(s.revision, "the rules gave an answer that is not a set of findings"), false
 	}
 	found := make([]sandbox.Finding, 0, len(raw))
+	if len(raw) == 0 {
+		return s.sum(found), true
+	}
+	rules, err := s.catalogued()
+	if err != nil {
+		return refusal(s.revision, err.Error()), false
+	}
 	for _, e := range raw {
-		f, err := s.finding(e, in.places)
+		f, err := s.finding(e, in.places, rules)
 		if err != nil {
 			return refusal(s.revision, err.Error()), false
 		}
-		if !s.rules[f.ID].Deny && s.waived(f.ID, doc.Meta.SHA256, now) {
+		if !rules[f.ID].Deny && s.waived(f.ID, doc.Meta.SHA256, now) {
 			continue
 		}
 		f.File = r.File

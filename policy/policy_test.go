@@ -3,6 +3,7 @@ package policy_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -184,6 +185,27 @@ func TestReload(t *testing.T) {
 	}
 	if d := p.Decide(t.Context(), netDoc(), policy.Request{}); d.Verdict != sandbox.Allow || d.Level != sandbox.Medium {
 		t.Fatalf("severity from data: %+v", d)
+	}
+}
+
+// A lazy policy says the same, and one whose catalogue turns out to be broken
+// refuses what it finds something in.
+func TestLazy(t *testing.T) {
+	lazy, eager := load(t, policy.Config{Lazy: true}), load(t, policy.Config{})
+	if got, want := lazy.Decide(t.Context(), rmRoot(), policy.Request{}), eager.Decide(t.Context(), rmRoot(), policy.Request{}); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, not %+v", got, want)
+	}
+	if got, want := lazy.Rules(), eager.Rules(); !reflect.DeepEqual(got, want) {
+		t.Errorf("%d rules, not %d", len(got), len(want))
+	}
+	broken := policy.Config{Rules: policies.FS, Data: fstest.MapFS{"blacklist.yaml": {Data: []byte("blacklist: [{id: X}]")}}}
+	if _, err := policy.Load(t.Context(), broken); !errors.Is(err, sandbox.Invalid) {
+		t.Errorf("a rule without a title: %v", err)
+	}
+	broken.Lazy = true
+	p := load(t, broken)
+	if d := p.Decide(t.Context(), rmRoot(), policy.Request{}); d.Verdict != sandbox.Deny || d.Findings[0].ID != "SBX-POLICY" {
+		t.Errorf("a broken catalogue: %+v", d)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -29,9 +30,15 @@ const (
 type snapshot struct {
 	revision string
 	query    rego.PreparedEvalQuery
-	rules    map[string]Rule
 	settings settings
 	waivers  []Waiver
+	// What the catalogue is read from, and that itself once it was.
+	shipped  []source
+	caps     *ast.Capabilities
+	data     map[string]any
+	once     sync.Once
+	rules    map[string]Rule
+	rulesErr error
 	// parts of the input that some rule looks at; "" is all of them.
 	parts map[string]bool
 }
@@ -89,39 +96,42 @@ func capabilities() *ast.Capabilities {
 
 // loadSnapshot reads, compiles and prepares all of a configuration.
 func loadSnapshot(ctx context.Context, c Config) (*snapshot, error) {
-	s := &snapshot{}
 	sum := sha256.New()
-	modules := map[string]*ast.Module{}
-	caps := capabilities()
 	data, err := loadData(c, sum.Write)
 	if err != nil {
 		return nil, err
 	}
+	s := &snapshot{caps: capabilities(), data: data}
 	if err := s.readSettings(data); err != nil {
 		return nil, err
 	}
-	if err := parseModules(c.Rules, "", caps, modules, sum.Write); err != nil {
+	if s.shipped, err = sources(c.Rules, "", sum.Write); err != nil {
 		return nil, err
 	}
+	all := slices.Clone(s.shipped)
 	for _, name := range sortedKeys(c.User) {
-		before := len(modules)
-		if err := parseModules(c.User[name], name, caps, modules, sum.Write); err != nil {
+		user, err := sources(c.User[name], name, sum.Write)
+		if err != nil {
 			return nil, err
 		}
-		if len(modules)-before > maxUserFiles {
+		if len(user) > maxUserFiles {
 			return nil, sandbox.Errorf(sandbox.Invalid, "user rules %s: more than %d files", name, maxUserFiles)
 		}
+		all = append(all, user...)
+	}
+	modules, err := parse(all, s.caps, false)
+	if err != nil {
+		return nil, err
 	}
 	s.parts = partsOf(modules)
-	comp := ast.NewCompiler().WithCapabilities(caps).WithStrict(true)
+	comp := ast.NewCompiler().WithCapabilities(s.caps).WithStrict(true)
 	if comp.Compile(modules); comp.Failed() {
 		return nil, sandbox.Errorf(sandbox.Invalid, "compile rules: %w", comp.Errors)
 	}
-	if s.rules, err = catalogue(comp, data); err != nil {
-		return nil, err
-	}
-	if err := s.overrideSeverities(); err != nil {
-		return nil, err
+	if !c.Lazy || len(s.settings.Severity) > 0 {
+		if _, err := s.catalogued(); err != nil {
+			return nil, err
+		}
 	}
 	s.query, err = rego.New(rego.Query(query), rego.Compiler(comp), rego.Store(inmem.NewFromObject(data)), rego.StrictBuiltinErrors(true)).PrepareForEval(ctx)
 	if err != nil {
@@ -186,7 +196,13 @@ type hashWriter func([]byte) (int, error)
 func (w hashWriter) Write(b []byte) (int, error) { return w(b) }
 
 func (s *snapshot) readSettings(data map[string]any) error {
-	text, err := yaml.Marshal(data)
+	mine := map[string]any{}
+	for _, key := range []string{"thresholds", "severity", "waivers"} {
+		if v, ok := data[key]; ok {
+			mine[key] = v
+		}
+	}
+	text, err := yaml.Marshal(mine)
 	if err != nil {
 		return sandbox.Errorf(sandbox.Internal, "settings: %w", err)
 	}
@@ -216,9 +232,12 @@ func (s *snapshot) readSettings(data map[string]any) error {
 	return nil
 }
 
-// parseModules parses all .rego files of a folder but the tests. Files of a
-// user bundle must be in the package caisson.user.BUNDLE.
-func parseModules(fsys fs.FS, bundle string, caps *ast.Capabilities, into map[string]*ast.Module, digest func([]byte) (int, error)) error {
+// source is one file of rules.
+type source struct{ bundle, name, text string }
+
+// sources reads all .rego files of a folder but the tests.
+func sources(fsys fs.FS, bundle string, digest func([]byte) (int, error)) ([]source, error) {
+	var list []source
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || path.Ext(name) != ".rego" || strings.HasSuffix(name, "_test.rego") {
 			return err
@@ -232,24 +251,52 @@ func parseModules(fsys fs.FS, bundle string, caps *ast.Capabilities, into map[st
 		}
 		fmt.Fprintf(hashWriter(digest), "%s/%s %d\n", bundle, name, len(text))
 		digest(text) //nolint:errcheck // a hash never fails
-		m, err := ast.ParseModuleWithOpts(name, string(text), ast.ParserOptions{ProcessAnnotation: true, Capabilities: caps, RegoVersion: ast.RegoV1})
-		if err != nil {
-			return err
-		}
-		key := path.Join("rules", name)
-		if bundle != "" {
-			key = path.Join("user", bundle, name)
-			if want := "data.caisson.user." + bundle; m.Package.Path.String() != want {
-				return fmt.Errorf("%s: package is %s, must be %s", name, m.Package.Path, want)
-			}
-		}
-		into[key] = m
+		list = append(list, source{bundle, name, string(text)})
 		return nil
 	})
 	if err != nil {
-		return sandbox.Errorf(sandbox.Invalid, "read rules: %w", err)
+		return nil, sandbox.Errorf(sandbox.Invalid, "read rules: %w", err)
 	}
-	return nil
+	return list, nil
+}
+
+// parse parses modules, on all cores.
+func parse(list []source, caps *ast.Capabilities, annotations bool) (map[string]*ast.Module, error) {
+	parsed := make([]*ast.Module, len(list))
+	errs := make([]error, len(list))
+	var tasks sync.WaitGroup
+	for i, src := range list {
+		tasks.Go(func() { parsed[i], errs[i] = src.parse(caps, annotations) })
+	}
+	tasks.Wait()
+	modules := make(map[string]*ast.Module, len(list))
+	for i, src := range list {
+		if errs[i] != nil {
+			return nil, sandbox.Errorf(sandbox.Invalid, "read rules: %w", errs[i])
+		}
+		modules[src.key()] = parsed[i]
+	}
+	return modules, nil
+}
+
+func (f source) key() string {
+	if f.bundle == "" {
+		return path.Join("rules", f.name)
+	}
+	return path.Join("user", f.bundle, f.name)
+}
+
+// parse reads one module. Files of a user bundle must be in the package
+// caisson.user.BUNDLE.
+func (f source) parse(caps *ast.Capabilities, annotations bool) (*ast.Module, error) {
+	m, err := ast.ParseModuleWithOpts(f.name, f.text, ast.ParserOptions{ProcessAnnotation: annotations, Capabilities: caps, RegoVersion: ast.RegoV1})
+	if err != nil {
+		return nil, err
+	}
+	if want := "data.caisson.user." + f.bundle; f.bundle != "" && m.Package.Path.String() != want {
+		return nil, fmt.Errorf("%s: package is %s, must be %s", f.name, m.Package.Path, want)
+	}
+	return m, nil
 }
 
 // Waiver lets one rule pass for one source until it expires.

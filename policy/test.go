@@ -29,13 +29,18 @@ func (p *Policy) Test(ctx context.Context, dir string) (passed int, failures []s
 
 // RunTests runs the Rego tests of a folder of rules beside the shipped ones.
 func RunTests(ctx context.Context, shipped, folder fs.FS) (passed int, failures []string, err error) {
-	modules := map[string]*ast.Module{}
 	caps := capabilities()
-	data, err := loadData(Config{Rules: shipped}, func(b []byte) (int, error) { return len(b), nil })
+	uncounted := func(b []byte) (int, error) { return len(b), nil }
+	data, err := loadData(Config{Rules: shipped}, uncounted)
 	if err != nil {
 		return 0, nil, err
 	}
-	if err := parseModules(shipped, "", caps, modules, func(b []byte) (int, error) { return len(b), nil }); err != nil {
+	files, err := sources(shipped, "", uncounted)
+	if err != nil {
+		return 0, nil, err
+	}
+	modules, err := parse(files, caps, true)
+	if err != nil {
 		return 0, nil, err
 	}
 	tests := 0

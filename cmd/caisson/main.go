@@ -5,10 +5,16 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 )
 
 func main() {
+	// Most of what this process allocates, it does while it reads its rules, and
+	// then it ends: collecting that takes a third of the time and gains nothing.
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(800)
+	}
 	signals := make(chan os.Signal, 3)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	// Who reads our output may stop to. A write then fails, which ends the run in

@@ -78,12 +78,12 @@ func (r *rules) close() error {
 
 // policyConfig is what the rules are made of; from has the scanner's tables.
 func (a *app) policyConfig() (cfg policy.Config, from fs.FS, err error) {
-	cfg, from = policy.Config{Rules: policies.FS}, policies.FS
+	cfg, from = policy.Config{Rules: policies.FS, Lazy: true}, policies.FS
 	if dir := a.getenv("CAISSON_POLICY_DATA"); dir != "" {
 		if err := isFolder("CAISSON_POLICY_DATA", dir); err != nil {
 			return cfg, nil, err
 		}
-		cfg.Data = os.DirFS(dir)
+		cfg.Data, cfg.Lazy = os.DirFS(dir), false // all of it is checked
 		from = overlay{policies.FS, cfg.Data}
 	}
 	cfg.User, err = a.userRules()
