@@ -2,6 +2,7 @@ package scanner
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +24,10 @@ type Config struct {
 	Require Lockdown
 	// Size is how many scan at once; the number of CPUs where 0.
 	Size int
+	// Idle is how many processes wait for their owners to come back; 8, or Size
+	// where that is more, where 0. One takes about ten times as long to start as
+	// to scan a short text.
+	Idle int
 	// Requests and Bytes are after how much a process is replaced: 2000 and
 	// 64 MiB where 0.
 	Requests int
@@ -34,8 +39,9 @@ type Config struct {
 // Pool is a pool of scanner processes. It is safe for concurrent use. Close
 // ends all processes.
 type Pool struct {
-	c     Config
-	slots chan struct{}
+	c      Config
+	tables json.RawMessage // all processes get the same
+	slots  chan struct{}
 
 	mu     sync.Mutex
 	idle   []*process
@@ -81,6 +87,9 @@ func New(c Config) (*Pool, error) {
 	if c.Size <= 0 {
 		c.Size = runtime.NumCPU()
 	}
+	if c.Idle <= 0 {
+		c.Idle = max(c.Size, 8)
+	}
 	if c.Requests <= 0 {
 		c.Requests = 2000
 	}
@@ -90,13 +99,17 @@ func New(c Config) (*Pool, error) {
 	if c.Start <= 0 {
 		c.Start = 2 * time.Second
 	}
-	return &Pool{c: c, slots: make(chan struct{}, c.Size)}, nil
+	tables, err := json.Marshal(c.Tables)
+	if err != nil {
+		return nil, sandbox.Errorf(sandbox.Internal, "scanner: encode the tables: %w", err)
+	}
+	return &Pool{c: c, tables: tables, slots: make(chan struct{}, c.Size)}, nil
 }
 
 // Warm starts one process, so that the first request need not wait for it, and
 // reports what lockdown it reached.
 func (p *Pool) Warm(ctx context.Context) (Ready, error) {
-	pr, err := start(ctx, p.c)
+	pr, err := start(ctx, p.c, p.tables)
 	if err != nil {
 		return Ready{}, err
 	}
@@ -149,7 +162,7 @@ func (p *Pool) take(ctx context.Context, owner string) (*process, error) {
 			p.idle = append(p.idle[:i], p.idle[i+1:]...)
 		}
 	}
-	if found == nil && len(p.idle) >= p.c.Size {
+	if found == nil && len(p.idle) >= p.c.Idle {
 		stale, p.idle = p.idle[0], p.idle[1:]
 	}
 	p.mu.Unlock()
@@ -158,7 +171,7 @@ func (p *Pool) take(ctx context.Context, owner string) (*process, error) {
 	}
 	if found == nil {
 		var err error
-		if found, err = start(ctx, p.c); err != nil {
+		if found, err = start(ctx, p.c, p.tables); err != nil {
 			return nil, err
 		}
 	}
@@ -168,7 +181,7 @@ func (p *Pool) take(ctx context.Context, owner string) (*process, error) {
 
 func (p *Pool) put(pr *process) {
 	p.mu.Lock()
-	if !p.closed && len(p.idle) < p.c.Size {
+	if !p.closed && len(p.idle) < p.c.Idle {
 		p.idle = append(p.idle, pr)
 		pr = nil
 	}
