@@ -42,6 +42,9 @@ type ExecQuestion struct {
 	Stage []byte
 	// Stdin is the standard input, nil without one. Nobody has read of it.
 	Stdin io.Reader
+	// Making says that a sandbox is made for it meanwhile, which will be asked
+	// about too.
+	Making bool
 	// Background says that nobody waits for it: what it starts lives on.
 	Background bool
 	// Workspace is what it will find.

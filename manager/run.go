@@ -38,6 +38,7 @@ func (m *Manager) Run(ctx context.Context, run sandbox.Run, streams sandbox.Stre
 		return sandbox.Result{}, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	r.question.Making = true
 	decision, err := s.judgeAndStart(ctx, r)
 	if err != nil {
 		return m.refused(ctx, r, decision, err)

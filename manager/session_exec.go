@@ -66,6 +66,7 @@ func (m *Manager) judgeAndConnect(ctx context.Context, v sandbox.SessionView, la
 			return l, false, d, err
 		}
 	}
+	r.question.Making = findBox(v, lang.Name) == nil
 	box := m.beginBox(ctx, v, lang, asker{r.run.Approve, r.run.Ask})
 	r.space.connect = func(ctx context.Context) (*client.Client, error) {
 		l, err := box.wait(ctx)

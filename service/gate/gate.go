@@ -84,6 +84,12 @@ func New(c Config) (*Gate, error) {
 func (g *Gate) Judge(ctx context.Context, q manager.Question) (manager.Answer, error) {
 	switch {
 	case q.Exec != nil:
+		if q.Exec.Making {
+			// What is asked about the sandbox comes at once, and the engine waits
+			// for the answer: its few rules go before all the others. An error is
+			// told there.
+			_, _ = g.boxes.get(ctx)
+		}
 		p, err := g.texts.get(ctx)
 		if err != nil {
 			return manager.Answer{}, err

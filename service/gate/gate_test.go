@@ -338,3 +338,32 @@ func TestNoPolicyRefuses(t *testing.T) {
 		t.Errorf("a gate without a policy: %v", err)
 	}
 }
+
+// What is asked about a sandbox that is made meanwhile is not held up by the
+// rules about texts.
+func TestPlansAreLoadedFirst(t *testing.T) {
+	t.Parallel()
+	p := newPolicy(t)
+	for _, making := range []bool{true, false} {
+		var order []string
+		from := func(name string) func(context.Context) (gate.Policy, error) {
+			return func(context.Context) (gate.Policy, error) {
+				order = append(order, name)
+				return p, nil
+			}
+		}
+		g, err := gate.New(gate.Config{Policy: from("texts"), Plans: from("plans")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := question(command("true"), nil, "")
+		q.Making = making
+		want := []string{"texts"}
+		if making {
+			want = []string{"plans", "texts"}
+		}
+		if _, err := g.Judge(t.Context(), manager.Question{Exec: q}); err != nil || !slices.Equal(order, want) {
+			t.Errorf("making %v: loaded %v, %v", making, order, err)
+		}
+	}
+}
