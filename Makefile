@@ -52,12 +52,14 @@ bench: setup-tests build images ## run the benchmarks; results go to bench/resul
 	@$(GO) run ./bench/exec $(ARGS)
 	@$(GO) run ./bench/session $(ARGS)
 	@$(GO) run ./bench/images $(ARGS)
+	@$(GO) run ./bench/gate $(ARGS)
 	@CAISSON_SCAN=$(CURDIR)/bin/caisson-scan $(GO) run ./bench/policy $(ARGS)
 
 bench-smoke: build ## run the benchmarks with a few rounds, to see that they work
 	@$(GO) run ./bench/exec --smoke $(ARGS)
 	@$(GO) run ./bench/session --smoke $(ARGS)
 	@$(GO) run ./bench/images --smoke $(ARGS)
+	@$(GO) run ./bench/gate --smoke $(ARGS)
 
 eval: build ## judge the policy by the evaluation sets in CORPUS
 	@CAISSON_SCAN=$(CURDIR)/bin/caisson-scan CORPUS=$(CORPUS) $(GO) run ./bench/eval $(ARGS)
