@@ -224,7 +224,7 @@ func (b *inputBuilder) env(es []facts.Env) *ast.Term {
 		if class == "" {
 			class = "plain"
 		}
-		g.add(e.Op, class, ast.ObjectTerm(place, line, field("op", str(e.Op)), field("name", str(e.Name)), field("value", str(e.Value)), field("class", str(class))))
+		g.add(e.Op, class, ast.ObjectTerm(place, line, field("op", str(e.Op)), field("name", str(e.Name)), field("value", str(e.Value)), field("class", str(class)), field("idle", boolean(e.Idle))))
 	}
 	return g.term()
 }

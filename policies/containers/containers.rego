@@ -35,9 +35,53 @@ findings contains {"id": "SBX-CTR-0001", "at": a.at, "msg": sprintf("%s", [conca
 #   match:
 #     - {"language": "bash", "code": "docker run -v /:/host x"}
 #     - {"language": "bash", "code": "kubectl get pods"}
+#     - {"language": "bash", "code": "docker exec -it c sh"}
+#     - {"language": "bash", "code": "docker -H tcp://10.0.0.1:2375 ps"}
 #   not_match:
+#     - {"language": "bash", "code": "docker build -t app ."}
 #     - {"language": "bash", "code": "ls"}
 findings contains {"id": "SBX-CTR-0002", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
-	some op in ["container"]
-	some a in input.actions[op]
+	some a in input.actions.container
+	not looks(a)
+}
+
+# looks: it makes an image, or shows something, and starts nothing.
+looks(a) if {
+	some word in a.args
+	word in {"build", "version", "images", "ps", "logs", "info", "tag", "help", "inspect", "history", "search", "top", "port"}
+	a.by in {"docker", "podman", "nerdctl"}
+	a.args[1] == word
+	not elsewhere(a)
+}
+
+# elsewhere: the engine of another host is asked.
+elsewhere(a) if {
+	some c in input.commands[a.by]
+	c.line == a.line
+	some flag in {"-H", "--host", "--context"}
+	c.values[flag]
+}
+
+looks(a) if {
+	count(a.args) <= 1
+	a.by in {"docker", "podman", "nerdctl", "kubectl"}
+}
+
+# METADATA
+# title: Asks a container engine
+# custom:
+#   id: SBX-CTR-0003
+#   severity: medium
+#   category: container
+#   cwe: ["CWE-250"]
+#   attack: ["T1613"]
+#   remediation: "A sandbox has no use for the engine."
+#   match:
+#     - {"language": "bash", "code": "docker build -t app ."}
+#     - {"language": "bash", "code": "docker --version"}
+#   not_match:
+#     - {"language": "bash", "code": "docker run x"}
+findings contains {"id": "SBX-CTR-0003", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
+	some a in input.actions.container
+	looks(a)
 }

@@ -91,12 +91,68 @@ secret_origin(from) if startswith(from, "file:/proc/")
 #   match:
 #     - {"language": "bash", "code": "printenv"}
 #     - {"language": "python", "code": "import os\nprint(os.environ)"}
+#     - {"language": "python", "code": "import json, os\nprint(json.dumps(dict(os.environ)))"}
+#     - {"language": "python", "code": "import os\nfor k, v in os.environ.items():\n    print(k, v)"}
+#     - {"language": "javascript", "code": "for (const [k, v] of Object.entries(process.env)) console.log(k, v)"}
+#     - {"language": "bash", "code": "env | grep -i password"}
+#     - {"language": "bash", "code": "env | grep -v x"}
 #   not_match:
 #     - {"language": "python", "code": "import os\nos.environ.get('HOME')"}
 #     - {"language": "bash", "code": "env A=1 ls"}
 findings contains {"id": "SBX-CRED-0004", "at": e.at, "msg": "all environment variables are read"} if {
 	some class
 	some e in input.env.dump[class]
+	not e.idle
+	not sought(e)
+}
+
+# sought: of what is printed, grep keeps what is named, and no secret is.
+sought(e) if {
+	some printer in {"env", "printenv", "export", "set"}
+	some c in input.commands[printer]
+	c.line == e.line
+	some filter in {"grep", "egrep"}
+	filter in c.pipe_to
+	some g in input.commands[filter]
+	g.line == e.line
+	words := [w | some w in g.operands]
+	count(words) == 1
+	regex.match(`^\^?[A-Za-z_]{2,}[A-Za-z0-9_]*=?$`, words[0])
+	not regex.match(`(?i)(pass|secret|key|token|cred|auth|pwd)`, words[0])
+	not "v" in g.flags
+}
+
+# METADATA
+# title: Goes through the environment
+# custom:
+#   id: SBX-CRED-0008
+#   severity: medium
+#   category: credentials
+#   cwe: ["CWE-526"]
+#   attack: ["T1552.007"]
+#   remediation: "Read the variables that are needed, by name."
+#   match:
+#     - {"language": "python", "code": "import os\nprint({k: v for k, v in os.environ.items() if k.startswith('APP_')})"}
+#     - {"language": "python", "code": "import os\ndef f():\n    return dict(os.environ.items())"}
+#     - {"language": "javascript", "code": "for (const k of Object.keys(process.env)) if (k.startsWith('APP_')) console.log(k)"}
+#     - {"language": "bash", "code": "env | grep ^CI_"}
+#   not_match:
+#     - {"language": "python", "code": "import os\nos.environ.get('HOME')"}
+findings contains {"id": "SBX-CRED-0008", "at": e.at, "msg": "the environment is searched"} if {
+	some class
+	some e in input.env.filter[class]
+}
+
+findings contains {"id": "SBX-CRED-0008", "at": e.at, "msg": "the environment is searched"} if {
+	some class
+	some e in input.env.dump[class]
+	sought(e)
+}
+
+findings contains {"id": "SBX-CRED-0008", "at": e.at, "msg": "all environment variables would be read by a function that nothing calls"} if {
+	some class
+	some e in input.env.dump[class]
+	e.idle
 }
 
 # METADATA

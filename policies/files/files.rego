@@ -39,10 +39,26 @@ findings contains {"id": "SBX-FS-0001", "at": f.at, "msg": sprintf("%s is delete
 #     - {"language": "bash", "code": "rm -rf /data"}
 #   not_match:
 #     - {"language": "bash", "code": "rm -rf node_modules"}
+#     - {"language": "bash", "code": "echo x > ~/note; rm ~/note"}
 findings contains {"id": "SBX-FS-0002", "at": f.at, "msg": sprintf("%s is deleted by %s", [f.path, f.by])} if {
 	some op in {"delete"}
 	some class in {"home", "outside", "other_home", "block_device", "persistence"}
 	some f in input.files[op][class]
+	not own_file(f)
+}
+
+# own_file: a cache, or what the program itself made.
+own_file(f) if {
+	not f.recursive
+	regex.match(`^(~|/home/sandbox)/\.cache/.`, f.path)
+}
+
+own_file(f) if {
+	f.folded
+	not whole_home(f.path)
+	some op in {"write", "append", "copy_dst", "mkdir"}
+	some w in input.files[op].home
+	w.path == f.path
 }
 
 # METADATA
@@ -285,6 +301,10 @@ findings contains {"id": "SBX-FS-0013", "at": f.at, "msg": sprintf("%s is read b
 	some f in input.files[op][class]
 }
 
+findings contains {"id": "SBX-FS-0013", "at": f.at, "msg": sprintf("%s is listed by %s", [f.path, f.by])} if {
+	some f in input.files.list.outside
+}
+
 # METADATA
 # title: Touches the container engine's socket
 # custom:
@@ -378,3 +398,115 @@ findings contains {"id": "SBX-FS-0017", "at": f.at, "msg": sprintf("all that beg
 many(f) if not f.folded
 
 many(f) if contains(f.path, "*")
+
+# METADATA
+# title: Lets a file run with its owner's rights
+# custom:
+#   id: SBX-FS-0018
+#   severity: high
+#   category: privilege
+#   cwe: ["CWE-732", "CWE-250"]
+#   attack: ["T1548.001"]
+#   remediation: "Give only the permissions that are needed."
+#   match:
+#     - {"language": "bash", "code": "chmod 4755 run"}
+#     - {"language": "bash", "code": "chmod u+s run"}
+#     - {"language": "python", "code": "import os\nos.chmod('run', 0o4755)"}
+#     - {"language": "javascript", "code": "require('fs').chmodSync('run', 0o4755)"}
+#   not_match:
+#     - {"language": "bash", "code": "chmod 755 run"}
+#     - {"language": "bash", "code": "chmod g+s shared"}
+#     - {"language": "bash", "code": "chmod 1777 tmp"}
+findings contains {"id": "SBX-FS-0018", "at": a.at, "msg": sprintf("the mode %s is set", [concat(" ", a.args)])} if {
+	some a in input.actions.chmod_mode
+	some m in a.args
+	as_owner(a.by, m)
+}
+
+as_owner(_, m) if regex.match(`^[ua]*\+[rwx]*s`, m)
+
+as_owner(by, m) if {
+	octal_by(by)
+	regex.match(`^0*[4-7][0-7]{3}$`, m)
+}
+
+as_owner(by, m) if {
+	not octal_by(by)
+	regex.match(`^[0-9]{4}$`, m)
+	to_number(m) >= 2048
+}
+
+octal_by(by) if by in {"chmod", "install", "mkdir"}
+
+# METADATA
+# title: Packs or copies a whole home directory
+# custom:
+#   id: SBX-FS-0019
+#   severity: high
+#   category: credentials
+#   cwe: ["CWE-200"]
+#   attack: ["T1560", "T1005"]
+#   remediation: "Pack files of the workspace."
+#   match:
+#     - {"language": "bash", "code": "tar czf x.tgz ~"}
+#     - {"language": "bash", "code": "cp -r ~ backup"}
+#     - {"language": "python", "code": "import os, shutil\nshutil.make_archive('x', 'zip', os.path.expanduser('~'))"}
+#   not_match:
+#     - {"language": "bash", "code": "tar czf x.tgz ."}
+#     - {"language": "bash", "code": "find ~ -name x"}
+#     - {"language": "python", "code": "import os\nos.listdir(os.path.expanduser('~'))"}
+findings contains {"id": "SBX-FS-0019", "at": f.at, "msg": sprintf("all of %s is packed or copied by %s", [f.path, f.by])} if {
+	some f in input.files.list.home
+	whole_home(f.path)
+	f.by in {"tar", "zip", "cp", "rsync", "7z", "shutil.make_archive", "shutil.copytree", "tarfile.open.add"}
+}
+
+# METADATA
+# title: Overwrites everything in a home directory
+# custom:
+#   id: SBX-FS-0020
+#   severity: high
+#   category: destructive
+#   cwe: ["CWE-732"]
+#   attack: ["T1485", "T1486"]
+#   remediation: "Write files of the workspace only."
+#   match:
+#     - {"language": "python", "code": "import os\nfor d, _, fs in os.walk(os.path.expanduser('~')):\n    for f in fs:\n        open(os.path.join(d, f), 'wb').write(os.urandom(9))"}
+#   not_match:
+#     - {"language": "python", "code": "import os\nfor d, _, fs in os.walk('.'):\n    for f in fs:\n        open(os.path.join(d, f), 'a').write('x')"}
+findings contains {"id": "SBX-FS-0020", "at": f.at, "msg": sprintf("what is listed below %s is changed by %s", [l.path, f.by])} if {
+	some l in input.files.list.home
+	whole_home(l.path)
+	some op in {"write", "append", "delete", "chmod"}
+	some class in {"home", "unknown"}
+	some f in input.files[op][class]
+	not f.folded
+}
+
+# METADATA
+# title: Drops a database
+# custom:
+#   id: SBX-FS-0021
+#   severity: high
+#   category: destructive
+#   cwe: ["CWE-732"]
+#   attack: ["T1485"]
+#   remediation: "Work on a database file in the workspace."
+#   match:
+#     - {"language": "bash", "code": "mysql -e 'DROP DATABASE shop'"}
+#     - {"language": "bash", "code": "psql -c 'drop table users'"}
+#     - {"language": "bash", "code": "redis-cli flushall"}
+#     - {"language": "bash", "code": "dropdb shop"}
+#   not_match:
+#     - {"language": "bash", "code": "psql -c 'select 1'"}
+#     - {"language": "bash", "code": "sqlite3 app.db 'drop table t'"}
+findings contains {"id": "SBX-FS-0021", "at": a.at, "msg": sprintf("data of a server is dropped by %s", [a.by])} if {
+	some a in input.actions.drop_data
+}
+
+findings contains {"id": "SBX-FS-0021", "at": c.at, "msg": sprintf("data of a server is dropped by %s", [name])} if {
+	some name in {"mysql", "mariadb", "psql"}
+	some c in input.commands[name]
+	some flag, text in c.values
+	regex.match(`(?i)\b(drop\s+(database|schema|table)|truncate\s+table|delete\s+from\s+\w+\s*;?\s*$)`, text)
+}

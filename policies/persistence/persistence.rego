@@ -82,3 +82,97 @@ findings contains {"id": "SBX-PER-0004", "at": f.at, "msg": sprintf("%s is writt
 	some op in {"write", "append", "copy_dst", "move_dst"}
 	some f in input.files[op].credential
 }
+
+# METADATA
+# title: Makes the name of a common program mean another
+# custom:
+#   id: SBX-PER-0005
+#   severity: high
+#   category: persistence
+#   cwe: ["CWE-426"]
+#   attack: ["T1546.004", "T1036"]
+#   remediation: "Give the program a name of its own."
+#   match:
+#     - {"language": "bash", "code": "alias ls='rm -rf'"}
+#     - {"language": "bash", "code": "alias cd='echo no'"}
+#     - {"language": "python", "code": "import os\nos.system(\"alias cat='curl x.test'\")"}
+#   not_match:
+#     - {"language": "bash", "code": "alias ll='ls -la'"}
+#     - {"language": "bash", "code": "alias ls='ls --color=auto'"}
+#     - {"language": "bash", "code": "alias rm='rm -i'; alias cat=bat; alias vi=vim"}
+findings contains {"id": "SBX-PER-0005", "at": a.at, "msg": sprintf("%s", [a.detail])} if {
+	some a in input.actions.alias
+	parts := split(a.detail, "=")
+	parts[0] in common_programs
+	first := split(trim(concat("=", array.slice(parts, 1, count(parts))), " \\"), " ")[0]
+	not stands_for(parts[0], first)
+}
+
+common_programs := {
+	"ls", "cd", "pwd", "cat", "cp", "mv", "rm", "mkdir", "rmdir", "touch", "chmod", "chown", "sudo", "su", "ps", "kill", "ssh", "scp", "echo", "exit",
+	"date", "whoami", "id", "find", "df", "du", "ping", "clear", "grep", "sh", "bash", "git", "curl", "wget", "apt", "apt-get", "passwd", "history", "which",
+	"ifconfig", "top", "tar", "head", "tail", "less", "more", "man",
+}
+
+stands_for(name, first) if name == first
+
+stands_for(name, first) if sprintf("g%s", [name]) == first
+
+stands_for(name, first) if first in replacements[name]
+
+# replacements are programs that many use in place of another.
+replacements := {
+	"ls": {"exa", "eza", "lsd"},
+	"cat": {"bat", "batcat"},
+	"less": {"bat", "most"},
+	"more": {"less"},
+	"man": {"batman"},
+	"grep": {"rg", "egrep", "ag"},
+	"find": {"fd", "fdfind", "bfs"},
+	"rm": {"trash", "trash-put", "gio"},
+	"top": {"htop", "btop", "btm"},
+	"du": {"dust", "ncdu"},
+	"df": {"duf"},
+	"cd": {"z", "zoxide", "pushd"},
+	"sudo": {"doas"},
+}
+
+# METADATA
+# title: Has git run a program at every use
+# custom:
+#   id: SBX-PER-0006
+#   severity: high
+#   category: persistence
+#   cwe: ["CWE-506"]
+#   attack: ["T1546"]
+#   remediation: "Configure the repository in the workspace."
+#   match:
+#     - {"language": "bash", "code": "git config --global core.hooksPath /tmp/h"}
+#     - {"language": "bash", "code": "git config --global alias.st '!sh -c x'"}
+#     - {"language": "bash", "code": "git config core.sshCommand 'sh -c x'"}
+#   not_match:
+#     - {"language": "bash", "code": "git config core.hooksPath .githooks"}
+#     - {"language": "bash", "code": "git config --global user.name x"}
+#     - {"language": "bash", "code": "git config --global alias.st status"}
+findings contains {"id": "SBX-PER-0006", "at": c.at, "msg": sprintf("git is told to run %s", [c.argv[count(c.argv) - 1]])} if {
+	some c in input.commands.git
+	"config" in c.argv
+	count(c.argv) > 3
+	lower(c.argv[count(c.argv) - 2]) in {"core.sshcommand", "core.fsmonitor", "core.askpass", "core.gitproxy"}
+}
+
+findings contains {"id": "SBX-PER-0006", "at": c.at, "msg": sprintf("git is told to run %s", [c.argv[count(c.argv) - 1]])} if {
+	some c in input.commands.git
+	"config" in c.argv
+	count(c.argv) > 3
+	some scope in {"--global", "--system"}
+	scope in c.argv
+	runs(lower(c.argv[count(c.argv) - 2]), c.argv[count(c.argv) - 1])
+}
+
+runs("core.hookspath", _)
+
+runs(key, value) if {
+	regex.match(`^(alias\.|credential\.)`, key)
+	startswith(value, "!")
+}

@@ -26,6 +26,8 @@ package caisson.rules.processes
 #     - {"language": "bash", "code": "kill $(cat /run/sshd.pid)"}
 #   not_match:
 #     - {"language": "bash", "code": "kill -l"}
+#     - {"language": "bash", "code": "kill -0 $PID"}
+#     - {"language": "bash", "code": "serve & PID=$!\ntrap \"kill $PID\" EXIT\nwait"}
 #     - {"language": "bash", "code": "sleep 9 & kill %1"}
 #     - {"language": "bash", "code": "sleep 9 & pid=$!\nkill $pid"}
 #     - {"language": "bash", "code": "sleep 9 & pkill -P $$"}
@@ -43,6 +45,15 @@ findings contains {"id": "SBX-PROC-0001", "at": a.at, "msg": sprintf("%s", [conc
 	not jobs_only(a)
 	not passed_on(a)
 	not own(a)
+	not asks_only(a)
+}
+
+# asks_only: signal 0 asks whether there is such a process.
+asks_only(a) if {
+	a.by == "kill"
+	some c in input.commands.kill
+	c.line == a.line
+	c.argv[1] == "-0"
 }
 
 # own: the program itself, or what it started; nothing else stands there.

@@ -40,6 +40,7 @@ findings contains {"id": "SBX-REC-0001", "at": a.at, "msg": sprintf("%s", [conca
 findings contains {"id": "SBX-REC-0002", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
 	some op in ["users_all"]
 	some a in input.actions[op]
+	not a.idle
 }
 
 # METADATA
@@ -71,7 +72,7 @@ findings contains {"id": "SBX-REC-0003", "at": a.at, "msg": sprintf("%s", [conca
 #   remediation: "Do not depend on the machine, or on who runs the program."
 #   match:
 #     - {"language": "python", "code": "import os\nos.popen('id').read()"}
-#     - {"language": "python", "code": "import os\nos.system('netstat -an')"}
+#     - {"language": "python", "code": "import os\nos.system('ip addr')"}
 #     - {"language": "python", "code": "import os\nprint(os.getgroups())"}
 #     - {"language": "javascript", "code": "require('child_process').exec('whoami')"}
 #   not_match:
@@ -88,4 +89,23 @@ findings contains {"id": "SBX-REC-0004", "at": a.at, "msg": sprintf("%s is asked
 
 findings contains {"id": "SBX-REC-0004", "at": a.at, "msg": sprintf("%s by %s", [a.detail, a.by])} if {
 	some a in input.actions.rights
+}
+
+# METADATA
+# title: Lists connections and open ports
+# custom:
+#   id: SBX-REC-0005
+#   severity: high
+#   category: reconnaissance
+#   cwe: ["CWE-200"]
+#   attack: ["T1049", "T1046"]
+#   remediation: "Do not depend on the machine; ask the server that the program itself started."
+#   match:
+#     - {"language": "bash", "code": "netstat -tulpn"}
+#     - {"language": "bash", "code": "lsof -i"}
+#     - {"language": "python", "code": "import os\nos.system('ss -an')"}
+#   not_match:
+#     - {"language": "bash", "code": "ps aux"}
+findings contains {"id": "SBX-REC-0005", "at": a.at, "msg": sprintf("connections and open files are listed by %s", [a.by])} if {
+	some a in input.actions.connections
 }

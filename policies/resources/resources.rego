@@ -34,15 +34,31 @@ findings contains {"id": "SBX-RES-0001", "at": n.at, "msg": sprintf("datagrams g
 #   remediation: "Bound what the program allocates and starts."
 #   match:
 #     - {"language": "bash", "code": "stress --cpu 8"}
+#     - {"language": "bash", "code": "x=a; while :; do x=$x$x; done"}
+#     - {"language": "bash", "code": "while true; do mkdir x; cd x; done"}
+#     - {"language": "javascript", "code": "const a=[];while(true)a.push(new Array(1000))"}
+#     - {"language": "javascript", "code": "let s='x';while(true)s+=s"}
+#     - {"language": "python", "code": "s = 'a'\nwhile True:\n    s += s"}
+#     - {"language": "python", "code": "xs = []\nwhile True:\n    xs.append('leak')"}
+#     - {"language": "python", "code": "import os\ni = 0\nwhile True:\n    os.mkdir('d%d' % i)\n    i += 1"}
+#     - {"language": "python", "code": "import multiprocessing\ndef burn():\n    while True:\n        pass\nfor _ in range(8):\n    multiprocessing.Process(target=burn).start()"}
 #     - {"language": "bash", "code": "ping -f 10.0.0.1"}
 #     - {"language": "python", "code": "x = 'x' * 10**12"}
 #     - {"language": "python", "code": "f = open('x', 'w')\nwhile True:\n    f.write('a' * 1048576)"}
 #   not_match:
 #     - {"language": "python", "code": "x = '-' * 80"}
 #     - {"language": "python", "code": "x = [0] * 1000000"}
+#     - {"language": "bash", "code": "while true; do date >> log; sleep 60; done"}
+#     - {"language": "python", "code": "xs = []\nwhile True:\n    s = input()\n    if not s:\n        break\n    xs.append(s)"}
+#     - {"language": "python", "code": "import threading, queue\nq = queue.Queue()\ndef work():\n    while True:\n        q.get()\nthreading.Thread(target=work, daemon=True).start()"}
 findings contains {"id": "SBX-RES-0002", "at": s.at, "msg": sprintf("%s", [s.detail])} if {
 	some kind in ["flood", "resource_burn", "huge_alloc", "loop_write"]
 	some s in input.structs[kind]
+}
+
+findings contains {"id": "SBX-RES-0002", "at": s.at, "msg": sprintf("%s in a loop without end", [s.detail])} if {
+	some s in input.structs.infinite_loop
+	regex.match(`^(memory is taken|busy in)`, s.detail)
 }
 
 # METADATA
@@ -80,6 +96,8 @@ findings contains {"id": "SBX-RES-0003", "at": a.at, "msg": sprintf("%s", [conca
 #     - {"language": "bash", "code": "dd if=/dev/zero of=big"}
 #     - {"language": "bash", "code": "tail /dev/zero"}
 #     - {"language": "bash", "code": "cat /dev/urandom > big"}
+#     - {"language": "bash", "code": "yes > big"}
+#     - {"language": "bash", "code": "cat /dev/urandom | gzip > big"}
 #   not_match:
 #     - {"language": "bash", "code": "truncate -s 10M f"}
 #     - {"language": "bash", "code": "dd if=/dev/zero of=disk.img bs=1M count=64"}
@@ -106,6 +124,17 @@ findings contains {"id": "SBX-RES-0004", "at": f.at, "msg": sprintf("%s, which h
 	f.by in {"tail", "sort", "tac", "cp", "grep", "wc", "md5sum", "sha256sum", "gzip", "xz", "bzip2", "rev"}
 }
 
+# yes writes for as long as there is room.
+findings contains {"id": "SBX-RES-0004", "at": c.at, "msg": sprintf("what yes prints, which has no end, is written to %s", [f.path])} if {
+	some c in input.commands.yes
+	count(c.pipe_to) == 0
+	not "timeout" in c.wrappers
+	some class in ["workspace", "tmp", "home", "outside", "shm"]
+	some f in input.files.write[class]
+	f.line == c.line
+	f.by in {">", ">|", "&>"}
+}
+
 # What has no end is copied into a file.
 findings contains {"id": "SBX-RES-0004", "at": f.at, "msg": sprintf("%s, which has no end, is copied into %s", [f.path, w.path])} if {
 	some f in input.files.read.device_safe
@@ -113,10 +142,15 @@ findings contains {"id": "SBX-RES-0004", "at": f.at, "msg": sprintf("%s, which h
 	f.by == "cat"
 	some c in input.commands.cat
 	c.line == f.line
-	count(c.pipe_to) == 0
+	not bounded(c.pipe_to)
 	some class in ["workspace", "tmp", "home", "outside", "shm"]
 	some w in input.files.write[class]
 	w.line == f.line
+}
+
+bounded(names) if {
+	some name in names
+	name in {"head", "dd", "sed", "pv", "split", "timeout", "read"}
 }
 
 enormous(size) if regex.match(`^[+]?([0-9]+[TPEZYtpezy]i?B?|[0-9]{3,}[Gg]i?B?|[0-9]{6,}[Mm]i?B?|[0-9]{12,})$`, size)

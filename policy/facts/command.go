@@ -215,8 +215,9 @@ func (c *command) wrapped(prog Program, p *parsed, argv []Value, via []string) V
 func (c *command) fromStdin(p *parsed, words []Value) []Value {
 	items := []Value{Opaque(p.stdin.From...)}
 	if s, ok := p.stdin.One(); ok {
+		_, lines := p.values["-I"]
 		items = nil
-		for _, f := range strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' || r == 0 }) {
+		for _, f := range strings.FieldsFunc(s, func(r rune) bool { return (r == ' ' || r == '\t') && !lines || r == '\n' || r == 0 }) {
 			items = append(items, Text(f))
 		}
 	}

@@ -54,7 +54,14 @@ func (w *walk) call(n id) *val {
 	}
 	s := &site{n: n}
 	if k := w.t.kind(fn); k == kMember || k == kSubscript {
+		filters := w.t.text(w.t.child(fn, fProperty)) == "filter" && w.picked(argNode)
+		if filters {
+			w.picks++
+		}
 		obj := w.expr(w.t.child(fn, fObject))
+		if filters {
+			w.picks--
+		}
 		key, ok := w.memberKey(fn)
 		if !ok {
 			return w.callAny(obj, w.indexValue(fn), fn, argNode, s)

@@ -394,6 +394,9 @@ func (w *walk) augmented(n id) *val {
 		w.cond--
 	default:
 		v = operate(op, old, w.expr(w.t.child(n, fRight)))
+		if op == "+" && w.t.text(left) == w.t.text(w.t.child(n, fRight)) {
+			w.tally.grows++
+		}
 	}
 	w.assign(left, v, assignOnly)
 	return v

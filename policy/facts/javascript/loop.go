@@ -1,6 +1,11 @@
 package javascript
 
-import "github.com/caisson-dev/caisson/policy/facts"
+import (
+	"slices"
+	"strings"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+)
 
 // Bounds of running loops whose course is known.
 const (
@@ -249,8 +254,19 @@ func (w *walk) forIn(n id) flow {
 	outer := w.sc
 	w.sc = &scope{up: outer}
 	defer func() { w.sc = outer }()
-	over := w.expr(w.t.child(n, fRight))
 	left, body := w.t.child(n, fLeft), w.t.child(n, fBody)
+	first := body
+	if w.t.kind(body) == kBlock {
+		first = w.t.nodes[body].first
+	}
+	filters := w.t.kind(first) == kIf && w.picked(w.t.child(first, fCondition))
+	if filters {
+		w.picks++
+	}
+	over := w.expr(w.t.child(n, fRight))
+	if filters {
+		w.picks--
+	}
 	mode := assignOnly
 	if kw := w.t.child(n, fKind); kw != 0 {
 		mode = declareBlock
@@ -323,6 +339,29 @@ func (w *walk) eachTurn(items []*val, left, body id, mode assignMode) flow {
 		}
 	}
 	return onward
+}
+
+// pickers are methods that tell one name from others.
+var pickers = []string{".startsWith(", ".endsWith(", ".test(", ".match("}
+
+// picked reports a condition that compares with a text or a pattern.
+func (w *walk) picked(cond id) bool {
+	src := w.t.text(cond)
+	if strings.Contains(src, "||") || !slices.ContainsFunc(pickers, func(p string) bool { return strings.Contains(src, p) }) {
+		return false
+	}
+	found := false
+	var look func(n id)
+	look = func(n id) {
+		switch w.t.kind(n) {
+		case kString, kRegex:
+			found = found || len(strings.Trim(w.t.text(n), "\"'`/^.*$")) > 1
+		default: // its parts may
+			w.t.each(n, look)
+		}
+	}
+	look(cond)
+	return found
 }
 
 // itemOf is an item of v that is not known.

@@ -334,6 +334,9 @@ func (w *walk) functionMember(v *val, key string) *val {
 func (w *walk) foreignMember(v *val, key, how string, n id) *val {
 	if v.name == envName {
 		w.env("read", text(key), nil, n)
+		if key == "HOME" {
+			return text("~")
+		}
 		return opaque([]string{"env:" + key})
 	}
 	if v.name == globalName {

@@ -61,7 +61,11 @@ func nativeArrayFrom(w *walk, s *site) (*val, bool) {
 func (w *walk) keysOf(v *val, n id) ([]*val, bool) {
 	switch {
 	case v.name == envName:
-		w.env("dump", unknown, nil, n)
+		if w.picks > 0 {
+			w.env("filter", unknown, nil, n)
+		} else {
+			w.env("dump", unknown, nil, n)
+		}
 		return nil, true
 	case v.isArray():
 		var keys []*val

@@ -16,6 +16,7 @@ type walk struct {
 	root  *scope
 	quiet int // facts are not reported
 	loops int // around the current place
+	picks int // above 0, what is gone through is told apart by name
 	tally tally
 
 	steps, inline, hard int

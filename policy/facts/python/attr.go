@@ -300,6 +300,9 @@ func (it *interp) itemOfRef(v, key *val, n *node) *val {
 	case "os.environ", "os.environb":
 		it.env("read", key, nil, n)
 		name, _ := key.oneText()
+		if name == "HOME" {
+			return str("~")
+		}
 		return &val{from: []string{"env:" + name}}
 	case "builtins":
 		return it.lookup(&val{kind: kSpace, x: &extra{self: v}}, key, n, it.module)

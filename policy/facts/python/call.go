@@ -267,9 +267,15 @@ func (it *interp) report(name string, a *arguments, self *val, n *node) *val {
 
 // usesEnv: the whole environment handed to a call is a use of all of it.
 func (it *interp) usesEnv(name string, v *val, n *node) {
-	if v.kind == kRef && v.text == "os.environ" && name != "dict" {
+	if v.kind == kRef && v.text == "os.environ" && name != "dict" || shows[name] && v.kind == kObj && v.text == "os.environ.copy" {
 		it.dumpEnv(n)
 	}
+}
+
+// shows are functions that give a whole mapping out as text.
+var shows = map[string]bool{
+	"json.dumps": true, "json.dump": true, "pprint.pprint": true, "pprint.pformat": true, "str": true, "repr": true, "yaml.dump": true,
+	"yaml.safe_dump": true, "pickle.dump": true, "pickle.dumps": true, "rich.print": true, "logging.info": true, "logging.debug": true,
 }
 
 // receiver is what a method's object was made of.

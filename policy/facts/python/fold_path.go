@@ -289,6 +289,9 @@ func envHandlers() map[string]handler {
 		}
 		got := c.it.report(c.name, c.arguments, nil, c.n)
 		s, _ := name.oneText()
+		if s == "HOME" {
+			return str("~").with(got.from)
+		}
 		v := &val{from: mix([]string{"env:" + s}, got.from)}
 		if d := c.at(1, "default"); d != nil && d.isConst() && d.kind != kNone {
 			o := *d
@@ -297,7 +300,12 @@ func envHandlers() map[string]handler {
 		}
 		return v
 	}
+	all := func(c *invocation) *val {
+		c.it.listEnv(c.n)
+		return nil
+	}
 	return map[string]handler{
+		"os.environ.items": all, "os.environ.keys": all, "os.environ.values": all,
 		"os.getenv": read, "os.environ.get": read, "os.environ.__getitem__": read, "os.getenvb": read,
 		"os.environ.copy": func(*invocation) *val {
 			return &val{kind: kObj, text: "os.environ.copy", from: []string{"env_copy"}, x: &extra{}}

@@ -36,6 +36,7 @@ type interp struct {
 	over    bool
 	deep    bool
 	quiet   int   // above 0, nothing is reported
+	picks   int   // above 0, what is iterated over is told apart by name
 	at      *node // stands for every position, while code that is not in t is followed
 	journal []write
 	marks   []int

@@ -1,6 +1,9 @@
 package python
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/caisson-dev/caisson/policy/facts"
 )
 
@@ -37,7 +40,7 @@ func (it *interp) iterate(v *val, n *node) ([]*val, bool) {
 		return out, true
 	case kRef:
 		if v.text == "os.environ" {
-			it.dumpEnv(n)
+			it.listEnv(n)
 			return []*val{{from: []string{"env"}}}, false
 		}
 		if len(v.from) > 0 {
@@ -89,6 +92,42 @@ func (it *interp) dumpEnv(n *node) {
 	}
 }
 
+// listEnv: all variables are gone through, or those of one prefix.
+func (it *interp) listEnv(n *node) {
+	if it.picks == 0 {
+		it.dumpEnv(n)
+	} else if it.quiet == 0 {
+		it.b.Env("filter", facts.Value{}, facts.Value{}, it.pos(n))
+	}
+}
+
+// pickers are methods that tell one name from others.
+var pickers = []string{".startswith(", ".endswith(", ".match(", ".fullmatch(", ".search("}
+
+// picked reports a condition that compares with a text that is not empty.
+func (it *interp) picked(cond *node) bool {
+	if cond == nil {
+		return false
+	}
+	text := it.t.text(cond)
+	if !slices.ContainsFunc(pickers, func(p string) bool { return strings.Contains(text, p) }) || strings.Contains(text, " or ") || strings.Contains(text, "not ") {
+		return false
+	}
+	found := false
+	var look func(n *node)
+	look = func(n *node) {
+		for c := n.first; c != nil; c = c.next {
+			if c.kind == "string" {
+				found = found || len(strings.Trim(it.t.text(c), "rbuf\"'^.*")) > 1
+			} else {
+				look(c)
+			}
+		}
+	}
+	look(cond)
+	return found
+}
+
 // comprehension folds a comprehension over constants, and follows the body
 // once with what is known where it cannot.
 func (it *interp) comprehension(k kind, n *node, outer *scope) *val {
@@ -107,6 +146,13 @@ func (it *interp) comprehension(k kind, n *node, outer *scope) *val {
 	body := n.child("body")
 	if body == nil {
 		return unknown
+	}
+	for _, c := range clauses {
+		if c.kind == "if_clause" && it.picked(c) {
+			it.picks++
+			defer func() { it.picks-- }()
+			break
+		}
 	}
 	rounds := 0
 	add := func() {

@@ -20,6 +20,15 @@ func (it *interp) enterLoop(n *node, s *scope) func() {
 		return func() {}
 	}
 	it.shape.endless = append(it.shape.endless, n)
+	var f spends
+	it.spend(n.child("body"), &f)
+	switch {
+	case f.waits:
+	case f.makes:
+		it.structure(facts.StructLoopWrite, "files are made in a loop without end", n)
+	case f.grows:
+		it.structure(facts.StructInfiniteLoop, "memory is taken", n)
+	}
 	return func() { it.shape.endless = it.shape.endless[:len(it.shape.endless)-1] }
 }
 
@@ -59,6 +68,12 @@ var starters = map[string]string{
 	"threading.Thread.start": facts.StructInfiniteLoop, "os.startfile": facts.StructForkBomb,
 }
 
+// behind are calls that run a function beside the program.
+var behind = map[string]bool{
+	"threading.Thread": true, "multiprocessing.Process": true, "multiprocessing.Pool.map": true, "multiprocessing.Pool.apply_async": true,
+	"concurrent.futures.ThreadPoolExecutor.submit": true, "concurrent.futures.ProcessPoolExecutor.submit": true, "_thread.start_new_thread": true,
+}
+
 // senders put data on the network.
 var senders = map[string]bool{
 	"socket.socket.sendto": true, "socket.socket.send": true, "socket.socket.sendall": true, "socket.socket.connect": true,
@@ -79,6 +94,13 @@ func (it *interp) notice(name string, a *arguments, self *val, n *node) {
 	}
 	if strings.Contains(name, "fork") {
 		it.shape.forked = true
+	}
+	if behind[name] {
+		for _, v := range a.all() {
+			if v.kind == kFunc && v.x.fn.t == it.t && v.x.fn.body != nil && it.burns(v.x.fn.body) {
+				it.structure(facts.StructInfiniteLoop, "busy in the background", n)
+			}
+		}
 	}
 	it.receivedCode(name, a, n)
 }
@@ -162,4 +184,66 @@ func (it *interp) enormous(seq, times *val, n *node) {
 			it.structure(facts.StructHugeAlloc, "a list of "+strconv.FormatFloat(size, 'g', 4, 64)+" items", n)
 		}
 	}
+}
+
+// idlers are calls that an endless loop may make without ever waiting for
+// anything, or ending by itself.
+var idlers = map[string]bool{
+	"append": true, "extend": true, "appendleft": true, "insert": true, "add": true, "update": true, "print": true, "str": true, "len": true,
+	"range": true, "bytearray": true, "bytes": true, "list": true, "dict": true, "random": true, "randint": true, "choice": true, "urandom": true,
+	"open": true, "write": true, "close": true, "flush": true, "mkdir": true, "makedirs": true, "touch": true, "write_text": true, "write_bytes": true,
+	"join": true, "format": true, "Path": true, "sqrt": true, "pow": true, "sum": true, "uuid4": true,
+}
+
+// spends is what a loop does at each turn, in words.
+type spends struct{ waits, grows, makes bool }
+
+func (it *interp) spend(n *node, f *spends) {
+	for c := n.first; c != nil; c = c.next {
+		switch c.kind {
+		case "call":
+			it.spendCall(c, f)
+		case "augmented_assignment":
+			l, r := c.child("left"), c.child("right")
+			if l != nil && r != nil && (it.t.text(l) == it.t.text(r) || r.kind == "list" || r.kind == "string") {
+				f.grows = true
+			}
+		case "await", "yield":
+			f.waits = true
+		case "function_definition", "lambda", "class_definition":
+			continue
+		}
+		if c.size > 1 {
+			it.spend(c, f)
+		}
+	}
+}
+
+func (it *interp) spendCall(c *node, f *spends) {
+	fn := c.child("function")
+	if fn == nil {
+		return
+	}
+	name := it.t.text(fn)
+	name = name[strings.LastIndexByte(name, '.')+1:]
+	switch name {
+	case "append", "extend", "appendleft", "insert":
+		f.grows = true
+	case "mkdir", "makedirs", "touch", "write_text", "write_bytes", "write":
+		f.makes = true
+	}
+	f.waits = f.waits || !idlers[name]
+}
+
+// burns reports a function that is nothing but a loop without an end, in which
+// nothing is waited for.
+func (it *interp) burns(body *node) bool {
+	for c := body.first; c != nil; c = c.next {
+		if c.kind == "while_statement" && it.endless(c) {
+			var f spends
+			it.spend(c.child("body"), &f)
+			return !f.waits
+		}
+	}
+	return false
 }

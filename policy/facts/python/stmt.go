@@ -339,6 +339,10 @@ func (it *interp) forStatement(n *node, s *scope) {
 	if left == nil || right == nil || body == nil {
 		return
 	}
+	if first := body.nth(0); first != nil && first.kind == "if_statement" && it.picked(first.child("condition")) {
+		it.picks++
+		defer func() { it.picks-- }()
+	}
 	over := it.eval(right, s)
 	leave := it.enterLoop(n, s)
 	defer leave()

@@ -180,6 +180,9 @@ func (w *walker) setArgs(c *invocation) text {
 			args = args[i:]
 			break
 		}
+		if s == "+o" && i+1 < len(args) && args[i+1].t.is("history") {
+			w.b.Env("write", facts.Text("HISTFILE"), facts.Text(""), c.pos)
+		}
 		if i == len(args)-1 {
 			return text{}
 		}
@@ -233,6 +236,7 @@ func (w *walker) alias(c *invocation) text {
 		}
 		if name != "" {
 			w.st.aliases.set(name, &text{values, f.t.from})
+			w.b.Action("alias", name+"="+strings.ReplaceAll(values[0], hole, "…"), "alias", c.pos)
 		}
 	}
 	return text{}

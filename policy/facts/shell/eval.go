@@ -111,6 +111,10 @@ func (w *walker) evalOne(via, code string, from []string, pos facts.Pos, verbati
 	if err != nil {
 		w.dynamic(facts.DynUnparsable, via, facts.Pos{})
 	}
+	if len(from) > 0 {
+		defer w.st.vars.set(facts.Hole, w.st.vars.get(facts.Hole))
+		w.st.vars.set(facts.Hole, &variable{val: opaque(from...)})
+	}
 	out := w.stmts(stmts)
 	w.use(b)
 	inert()

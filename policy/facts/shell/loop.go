@@ -288,18 +288,23 @@ func (w *walker) infinite(loop syntax.Node, cond, body []*syntax.Stmt) {
 	}
 	f.background = f.background || w.loopBehind != nil && w.loopBehind.Cmd == loop && !f.sleeps
 	w.shape(facts.StructInfiniteLoop, f.String(), w.pos(loop))
-	if f.writes {
+	if f.writes && !f.sleeps {
 		w.shape(facts.StructLoopWrite, f.String(), w.pos(loop))
 	}
 }
 
 // costs is what the body of an endless loop does.
-type costs struct{ leaves, background, writes, sleeps bool }
+type costs struct{ leaves, background, writes, sleeps, grows bool }
 
 func (f *costs) see(n syntax.Node) bool {
 	switch n := n.(type) {
 	case *syntax.Stmt:
-		f.background = f.background || n.Background
+		if n.Background && n.Cmd != nil {
+			behind := costs{}
+			syntax.Walk(n.Cmd, behind.see) // what is left behind is not waited for
+			f.background, f.writes = true, f.writes || behind.writes
+			return false
+		}
 		for _, r := range n.Redirs {
 			target := r.Word.Lit()
 			out := r.Op == syntax.RdrOut || r.Op == syntax.AppOut || r.Op == syntax.RdrClob || r.Op == syntax.RdrAll || r.Op == syntax.AppAll
@@ -312,17 +317,37 @@ func (f *costs) see(n syntax.Node) bool {
 			switch name, _ := plain(n.Args[0]); name {
 			case "break", "exit", "return", "exec":
 				f.leaves = true
-			case "sleep", "read", "wait", "inotifywait":
+			case "sleep", "read", "wait", "inotifywait", "usleep", "tail", "nc", "socat":
 				f.sleeps = true
+			case "mkdir", "touch", "mktemp", "fallocate", "truncate", "dd", "cp":
+				f.writes = true
 			}
+		}
+		for _, a := range n.Assigns {
+			f.grows = f.grows || a.Name != nil && a.Value != nil && doubles(a.Name.Value, a.Value)
 		}
 	}
 	return true
 }
 
+// doubles: x=$x$x takes twice as much memory each time.
+func doubles(name string, value *syntax.Word) bool {
+	n := 0
+	syntax.Walk(value, func(c syntax.Node) bool {
+		if p, ok := c.(*syntax.ParamExp); ok && p.Param != nil && p.Param.Value == name {
+			n++
+		}
+		return true
+	})
+	return n > 1
+}
+
 // String lists the costs, the worst first.
 func (f *costs) String() string {
 	var out []string
+	if f.grows {
+		out = append(out, "memory is taken")
+	}
 	if f.background {
 		out = append(out, "background")
 	}
