@@ -77,7 +77,7 @@ func (p provenance) written(path string) bool {
 		f := &p.d.Files[i]
 		switch f.Op {
 		case facts.OpWrite, facts.OpAppend, facts.OpCopyDst, facts.OpMoveDst:
-			if path == "" || f.Path == path || !f.Folded {
+			if path == "" || f.Path == path || !f.Folded || strings.HasSuffix(path, "/") && strings.HasPrefix(f.Path, path) {
 				return true
 			}
 		}

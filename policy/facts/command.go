@@ -357,6 +357,9 @@ func (c *command) interpret(base string, prog Program, p *parsed) {
 	if found {
 		return
 	}
+	if m, ok := p.values["-m"]; ok && prog.Interpreter == Python && !slices.ContainsFunc(m.Alts, interactive) {
+		return // a module, which has what it reads for itself
+	}
 	if prog.CodeArg && len(p.operands) > 0 {
 		v := p.operands[0]
 		if prog.Join {
@@ -381,6 +384,11 @@ func (c *command) interpret(base string, prog Program, p *parsed) {
 		o.Pos, o.Verbatim = c.o.StdinPos, true
 	}
 	c.b.Nested(prog.Interpreter, p.stdin, o)
+}
+
+// interactive: modules of Python that run what they read.
+func interactive(module string) bool {
+	return slices.Contains([]string{"code", "pdb", "IPython", "ptpython", "asyncio", "idlelib"}, module)
 }
 
 // unread is code in a language without extractor.
@@ -419,8 +427,19 @@ func (c *command) scriptFile(base string, prog Program, file Value) {
 	if text, ok := c.b.Load(file); ok {
 		c.b.Nested(prog.Interpreter, text, NestedOpts{Pos: c.o.Pos, Via: []string{base}})
 	} else if !file.Known() && len(file.Alts) == 0 {
-		c.b.Dynamic(DynFile, base+" of a file that is not known", c.o.Pos, file.From...)
+		c.b.Dynamic(DynFile, base+" of a file that is not known", c.o.Pos, c.b.within(file)...)
 	}
+}
+
+// within adds to the origins of a file's name the folder that it lies in,
+// where that is known.
+func (b *Builder) within(file Value) []string {
+	dir := file.Head()
+	dir = dir[:strings.LastIndexByte(dir, '/')+1]
+	if strings.Trim(dir, "./") == "" || strings.HasPrefix(file.Tail(), "..") {
+		return file.From
+	}
+	return append(slices.Clone(file.From), "file:"+strings.TrimSuffix(b.abs(dir), "/")+"/")
 }
 
 // ProcSubst is the type of a word that is a process substitution, <(…). Its

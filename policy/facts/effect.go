@@ -80,6 +80,8 @@ func (x *effects) apply(e *Effect) {
 		x.net(e, v, ok)
 	case "argv":
 		x.argv(e, v)
+	case "execv":
+		x.execv(e, v)
 	case "shell":
 		x.b.Nested(Shell, firstItem(v), NestedOpts{Pos: x.pos, Via: []string{x.via}})
 	case "code":
@@ -269,6 +271,20 @@ func origins(v Value, deep int) []string {
 		out = append(out, origins(r, deep-1)...)
 	}
 	return clip(out)
+}
+
+// execv starts a program that stands apart from its words; the first of these
+// is no more than what it is called.
+func (x *effects) execv(e *Effect, program Value) {
+	words := []Value{program}
+	list, _ := x.first(e.With)
+	if len(list.Items) > 0 {
+		words = append(words, list.Items[1:]...)
+	}
+	if list.Open || list.Items == nil { // more words that are not known
+		words = append(words, Opaque(list.From...))
+	}
+	x.b.Command(words, CommandOpts{Pos: x.pos, Via: []string{x.via}})
 }
 
 // argv starts a program: a list, a program and a list, or a text that is one

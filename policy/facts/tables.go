@@ -166,7 +166,7 @@ type API struct {
 
 // Effect is one thing that a call or a program does.
 type Effect struct {
-	// Do is file, net, file_or_net, argv, shell, shell_join, code, code_text
+	// Do is file, net, file_or_net, argv, execv, shell, shell_join, code, code_text
 	// (code only where it is text), env, action, dynamic, apply, import, chdir,
 	// or struct.
 	Do string `json:"do"`

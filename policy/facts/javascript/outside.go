@@ -98,7 +98,7 @@ func (w *walk) shapes(s *site) {
 	spawns := false
 	for i := range api.Effects {
 		switch e := &api.Effects[i]; e.Do {
-		case "argv", "shell", "shell_join":
+		case "argv", "execv", "shell", "shell_join":
 			spawns = true
 		case "action":
 			spawns = spawns || e.Op == "fork"

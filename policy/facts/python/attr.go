@@ -1,6 +1,8 @@
 package python
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/caisson-dev/caisson/policy/facts"
@@ -389,6 +391,8 @@ func (it *interp) lookup(v, key *val, n *node, s *scope) *val {
 		switch {
 		case self != nil && self.kind == kRef && it.dangerous(self.text):
 			it.dynamic(facts.DynAttr, self.text, n, key.origins(0)...)
+		case self == nil && v.text == "":
+			return it.startingWith(head(key), s)
 		case self == nil:
 			return fromSomewhere
 		}
@@ -409,6 +413,28 @@ func (it *interp) lookup(v, key *val, n *node, s *scope) *val {
 		default:
 			out = join(out, withHow(it.name(name, s), "subscript"))
 		}
+	}
+	return out
+}
+
+// startingWith is what the module's names that begin so stand for.
+func (it *interp) startingWith(start string, s *scope) *val {
+	if len(start) < 3 {
+		return fromSomewhere
+	}
+	for name := range builtins {
+		if strings.HasPrefix(name, start) {
+			return fromSomewhere
+		}
+	}
+	var out *val
+	for _, name := range slices.Sorted(maps.Keys(it.module.vars)) {
+		if strings.HasPrefix(name, start) {
+			out = join(out, it.name(name, s))
+		}
+	}
+	if out == nil || out.kind == kUnknown {
+		return fromSomewhere
 	}
 	return out
 }

@@ -36,7 +36,7 @@ func (x *extractor) runners(t *facts.Tables) map[string]bool {
 	for name, api := range t.APIs[facts.Python] {
 		for i := range api.Effects {
 			switch api.Effects[i].Do {
-			case "code", "shell", "argv":
+			case "code", "shell", "argv", "execv":
 				names["."+name[strings.LastIndexByte(name, '.')+1:]] = true
 			}
 		}

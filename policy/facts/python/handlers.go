@@ -97,6 +97,8 @@ func (c *invocation) setattr() *val {
 			c.it.opaqueAttribute(o, name, c.n)
 		case o.kind == kInst || o.kind == kClass:
 			c.it.assignMember(o.x.cls, s, v)
+		case o.kind == kRef && (o.text == "builtins" || o.text == "__builtins__"):
+			c.it.set(c.it.module, s, v)
 		case o.kind == kRef || o.kind == kObj:
 			c.it.patch(o, s, v, c.n)
 		}

@@ -1,0 +1,183 @@
+package caisson.rules.files
+
+# METADATA
+# title: Encrypts files in place of the plain ones
+# custom:
+#   id: SBX-FS-0015
+#   severity: high
+#   category: destructive
+#   cwe: ["CWE-506"]
+#   attack: ["T1486"]
+#   remediation: "Keep the plain files."
+#   match:
+#     - {"language": "python", "code": "import os\nfrom cryptography.fernet import Fernet\nf = Fernet(Fernet.generate_key())\nfor r, d, fs in os.walk('.'):\n    for n in fs:\n        p = os.path.join(r, n)\n        t = f.encrypt(open(p, 'rb').read())\n        open(p, 'wb').write(t)"}
+#   not_match:
+#     - {"language": "python", "code": "from cryptography.fernet import Fernet\nf = Fernet(Fernet.generate_key())\nopen('a.enc', 'wb').write(f.encrypt(open('a', 'rb').read()))"}
+findings contains {"id": "SBX-FS-0015", "at": f.at, "msg": sprintf("files that were listed are encrypted and replaced by %s", [f.by])} if {
+	count(input.actions.crypto) > 0
+	some listed
+	count(input.files.list[listed]) > 0
+	some op in {"write", "delete", "move_src"}
+	some class
+	some f in input.files[op][class]
+	not f.folded
+}
+
+# METADATA
+# title: Locks the owner out of a home directory
+# custom:
+#   id: SBX-FS-0016
+#   severity: high
+#   category: destructive
+#   cwe: ["CWE-732"]
+#   attack: ["T1222", "T1531"]
+#   remediation: "Change files of the workspace only."
+#   match:
+#     - {"language": "bash", "code": "chmod 000 ~"}
+#     - {"language": "bash", "code": "chown -R nobody ~"}
+#     - {"language": "python", "code": "import os\nos.chmod(os.path.expanduser('~'), 0)"}
+#   not_match:
+#     - {"language": "bash", "code": "chmod 755 ~/bin/x"}
+#     - {"language": "bash", "code": "chmod -R u+w build"}
+findings contains {"id": "SBX-FS-0016", "at": f.at, "msg": sprintf("the permissions of %s are changed by %s", [f.path, f.by])} if {
+	some f in input.files.chmod.home
+	whole_home(f.path)
+}
+
+whole_home(p) if p in {"~", "/home/sandbox", "~/*", "/home/sandbox/*"}
+
+# METADATA
+# title: Renames or moves everything of a home directory
+# custom:
+#   id: SBX-FS-0017
+#   severity: high
+#   category: destructive
+#   cwe: ["CWE-732"]
+#   attack: ["T1486", "T1485"]
+#   remediation: "Rename files of the workspace only."
+#   match:
+#     - {"language": "bash", "code": "for f in ~/*; do mv \"$f\" \"$f.locked\"; done"}
+#     - {"language": "python", "code": "import os\nh = os.path.expanduser('~')\nfor n in os.listdir(h):\n    os.rename(h + '/' + n, h + '/' + n + '.locked')"}
+#   not_match:
+#     - {"language": "bash", "code": "for f in *.txt; do mv \"$f\" \"$f.bak\"; done"}
+#     - {"language": "bash", "code": "mv ~/a ~/b"}
+findings contains {"id": "SBX-FS-0017", "at": f.at, "msg": sprintf("all that begins with %s is moved by %s", [f.path, f.by])} if {
+	some f in input.files.move_src.home
+	many(f)
+}
+
+many(f) if not f.folded
+
+many(f) if contains(f.path, "*")
+
+# METADATA
+# title: Lets a file run with its owner's rights
+# custom:
+#   id: SBX-FS-0018
+#   severity: high
+#   category: privilege
+#   cwe: ["CWE-732", "CWE-250"]
+#   attack: ["T1548.001"]
+#   remediation: "Give only the permissions that are needed."
+#   match:
+#     - {"language": "bash", "code": "chmod 4755 run"}
+#     - {"language": "bash", "code": "chmod u+s run"}
+#     - {"language": "python", "code": "import os\nos.chmod('run', 0o4755)"}
+#     - {"language": "javascript", "code": "require('fs').chmodSync('run', 0o4755)"}
+#   not_match:
+#     - {"language": "bash", "code": "chmod 755 run"}
+#     - {"language": "bash", "code": "chmod g+s shared"}
+#     - {"language": "bash", "code": "chmod 1777 tmp"}
+findings contains {"id": "SBX-FS-0018", "at": a.at, "msg": sprintf("the mode %s is set", [concat(" ", a.args)])} if {
+	some a in input.actions.chmod_mode
+	some m in a.args
+	as_owner(a.by, m)
+}
+
+as_owner(_, m) if regex.match(`^[ua]*\+[rwx]*s`, m)
+
+as_owner(by, m) if {
+	octal_by(by)
+	regex.match(`^0*[4-7][0-7]{3}$`, m)
+}
+
+as_owner(by, m) if {
+	not octal_by(by)
+	regex.match(`^[0-9]{4}$`, m)
+	to_number(m) >= 2048
+}
+
+octal_by(by) if by in {"chmod", "install", "mkdir"}
+
+# METADATA
+# title: Packs or copies a whole home directory
+# custom:
+#   id: SBX-FS-0019
+#   severity: high
+#   category: credentials
+#   cwe: ["CWE-200"]
+#   attack: ["T1560", "T1005"]
+#   remediation: "Pack files of the workspace."
+#   match:
+#     - {"language": "bash", "code": "tar czf x.tgz ~"}
+#     - {"language": "bash", "code": "cp -r ~ backup"}
+#     - {"language": "python", "code": "import os, shutil\nshutil.make_archive('x', 'zip', os.path.expanduser('~'))"}
+#   not_match:
+#     - {"language": "bash", "code": "tar czf x.tgz ."}
+#     - {"language": "bash", "code": "find ~ -name x"}
+#     - {"language": "python", "code": "import os\nos.listdir(os.path.expanduser('~'))"}
+findings contains {"id": "SBX-FS-0019", "at": f.at, "msg": sprintf("all of %s is packed or copied by %s", [f.path, f.by])} if {
+	some f in input.files.list.home
+	whole_home(f.path)
+	f.by in {"tar", "zip", "cp", "rsync", "7z", "shutil.make_archive", "shutil.copytree", "tarfile.open.add"}
+}
+
+# METADATA
+# title: Overwrites everything in a home directory
+# custom:
+#   id: SBX-FS-0020
+#   severity: high
+#   category: destructive
+#   cwe: ["CWE-732"]
+#   attack: ["T1485", "T1486"]
+#   remediation: "Write files of the workspace only."
+#   match:
+#     - {"language": "python", "code": "import os\nfor d, _, fs in os.walk(os.path.expanduser('~')):\n    for f in fs:\n        open(os.path.join(d, f), 'wb').write(os.urandom(9))"}
+#   not_match:
+#     - {"language": "python", "code": "import os\nfor d, _, fs in os.walk('.'):\n    for f in fs:\n        open(os.path.join(d, f), 'a').write('x')"}
+findings contains {"id": "SBX-FS-0020", "at": f.at, "msg": sprintf("what is listed below %s is changed by %s", [l.path, f.by])} if {
+	some l in input.files.list.home
+	whole_home(l.path)
+	some op in {"write", "append", "delete", "chmod"}
+	some class in {"home", "unknown"}
+	some f in input.files[op][class]
+	not f.folded
+}
+
+# METADATA
+# title: Drops a database
+# custom:
+#   id: SBX-FS-0021
+#   severity: high
+#   category: destructive
+#   cwe: ["CWE-732"]
+#   attack: ["T1485"]
+#   remediation: "Work on a database file in the workspace."
+#   match:
+#     - {"language": "bash", "code": "mysql -e 'DROP DATABASE shop'"}
+#     - {"language": "bash", "code": "psql -c 'drop table users'"}
+#     - {"language": "bash", "code": "redis-cli flushall"}
+#     - {"language": "bash", "code": "dropdb shop"}
+#   not_match:
+#     - {"language": "bash", "code": "psql -c 'select 1'"}
+#     - {"language": "bash", "code": "sqlite3 app.db 'drop table t'"}
+findings contains {"id": "SBX-FS-0021", "at": a.at, "msg": sprintf("data of a server is dropped by %s", [a.by])} if {
+	some a in input.actions.drop_data
+}
+
+findings contains {"id": "SBX-FS-0021", "at": c.at, "msg": sprintf("data of a server is dropped by %s", [name])} if {
+	some name in {"mysql", "mariadb", "psql"}
+	some c in input.commands[name]
+	some flag, text in c.values
+	regex.match(`(?i)\b(drop\s+(database|schema|table)|truncate\s+table|delete\s+from\s+\w+\s*;?\s*$)`, text)
+}
