@@ -1,0 +1,134 @@
+package facts
+
+import (
+	"slices"
+	"strings"
+)
+
+// executed is a program named by a path: what the program itself wrote there
+// is scanned.
+func (c *command) executed(name string, argv []Value) {
+	c.b.File(Use{Pos: c.o.Pos, Op: OpExec, What: Text(name), By: "exec"})
+	if text, ok := c.b.Load(Text(name)); ok {
+		c.script(Shell, text, name)
+	}
+}
+
+func (c *command) script(lang Lang, text Value, name string) {
+	if s, ok := text.One(); ok && strings.HasPrefix(s, "#!") {
+		line, _, _ := strings.Cut(s[2:], "\n")
+		for _, w := range strings.Fields(line) {
+			if p, _, known := c.b.s.tables.Program(w); known && p.Interpreter != "" {
+				lang = p.Interpreter
+			}
+		}
+	}
+	c.b.Nested(lang, text, NestedOpts{Pos: c.o.Pos, Via: []string{name}})
+}
+
+// interpret scans the code that an interpreter is given: in a flag, as an
+// operand, as a file that the program wrote, or on standard input.
+func (c *command) interpret(base string, prog Program, p *parsed) {
+	found := false
+	for _, f := range prog.CodeFlags {
+		if v, ok := p.values[f]; ok {
+			found = true
+			for _, it := range asItems(v) {
+				if c.b.s.langs[prog.Interpreter] == nil {
+					c.unread(prog, it)
+				}
+				c.b.Nested(prog.Interpreter, it, NestedOpts{Pos: c.o.Pos, Via: []string{base + " " + f}})
+			}
+		}
+	}
+	if found {
+		return
+	}
+	if m, ok := p.values["-m"]; ok && prog.Interpreter == Python && !slices.ContainsFunc(m.Alts, interactive) {
+		return // a module, which has what it reads for itself
+	}
+	if prog.CodeArg && len(p.operands) > 0 {
+		v := p.operands[0]
+		if prog.Join {
+			v = Join(Text(" "), p.operands)
+		}
+		c.b.Nested(prog.Interpreter, v, NestedOpts{Pos: c.o.Pos, Via: []string{base}})
+		return
+	}
+	fromStdin := prog.Interpreter == Shell && prog.StdinCode && slices.Contains(p.flags, "s") // sh -s -- ARGS
+	if prog.Script && len(p.operands) > 0 && !fromStdin {
+		c.scriptFile(base, prog, p.operands[0])
+		return
+	}
+	if prog.StdinCode && !p.hasStdin && len(p.operands) == 0 && onlyOf(p.flags, "i", "s", "l", "x", "u", "p") {
+		c.b.Dynamic(DynOpaqueCode, base+" reads what stands on standard input", c.o.Pos, "stdin")
+	}
+	if !prog.StdinCode || !p.hasStdin {
+		return
+	}
+	o := NestedOpts{Pos: c.o.Pos, Via: []string{base}}
+	if c.o.StdinPos.Line > 0 {
+		o.Pos, o.Verbatim = c.o.StdinPos, true
+	}
+	c.b.Nested(prog.Interpreter, p.stdin, o)
+}
+
+// interactive: modules of Python that run what they read.
+func interactive(module string) bool {
+	return slices.Contains([]string{"code", "pdb", "IPython", "ptpython", "asyncio", "idlelib"}, module)
+}
+
+// unread is code in a language without extractor.
+func (c *command) unread(prog Program, code Value) {
+	for _, s := range append(slices.Clone(code.Alts), code.Head()) {
+		for _, w := range prog.Words {
+			if strings.Contains(s, w) {
+				c.b.Dynamic(DynOpaqueCode, string(prog.Interpreter)+": "+short(s), c.o.Pos, code.From...)
+				return
+			}
+		}
+	}
+}
+
+func onlyOf(flags []string, these ...string) bool {
+	for _, f := range flags {
+		if !slices.Contains(these, f) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *command) scriptFile(base string, prog Program, file Value) {
+	if s, ok := file.One(); ok && (s == "-" || s == "/dev/stdin" || s == "/dev/fd/0" || s == "/proc/self/fd/0") {
+		c.b.Nested(prog.Interpreter, c.o.Stdin, NestedOpts{Pos: c.o.Pos, Via: []string{base}})
+		return
+	}
+	if file.Type == ProcSubst {
+		text := file
+		text.Type = "str"
+		c.b.Nested(prog.Interpreter, text, NestedOpts{Pos: c.o.Pos, Via: []string{base, "<( )"}})
+		return
+	}
+	c.b.File(Use{Pos: c.o.Pos, Op: OpExec, What: file, By: base})
+	if text, ok := c.b.Load(file); ok {
+		c.b.Nested(prog.Interpreter, text, NestedOpts{Pos: c.o.Pos, Via: []string{base}})
+	} else if !file.Known() && len(file.Alts) == 0 {
+		c.b.Dynamic(DynFile, base+" of a file that is not known", c.o.Pos, c.b.within(file)...)
+	}
+}
+
+// within adds to the origins of a file's name the folder that it lies in,
+// where that is known.
+func (b *Builder) within(file Value) []string {
+	dir := file.Head()
+	dir = dir[:strings.LastIndexByte(dir, '/')+1]
+	if strings.Trim(dir, "./") == "" || strings.HasPrefix(file.Tail(), "..") {
+		return file.From
+	}
+	return append(slices.Clone(file.From), "file:"+strings.TrimSuffix(b.abs(dir), "/")+"/")
+}
+
+// ProcSubst is the type of a word that is a process substitution, <(…). Its
+// text is what that process prints.
+const ProcSubst = "procsubst"
