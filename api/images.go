@@ -80,6 +80,8 @@ type ImageCheck struct {
 	Found  string `json:"found,omitempty"`
 	// Sandbox is the container that runs what was found, "" for the image itself.
 	Sandbox string `json:"sandbox,omitempty"`
+	// Changes says in what packages an image that was made here differs.
+	Changes []string `json:"changes,omitempty"`
 }
 
 // PrunedImage is an image, or a file that images are made of, that was removed

@@ -56,6 +56,9 @@ func newImagesVerify(cfg Config) *cobra.Command {
 					found = "-"
 				}
 				fmt.Fprintf(w, "%s\t%s\tpinned %s\tfound %s\t%s\n", c.Ref, c.State, c.Pinned, found, c.Sandbox)
+				for _, change := range c.Changes {
+					fmt.Fprintf(w, "  %s\n", visible(change))
+				}
 			}
 			switch {
 			case asJSON:

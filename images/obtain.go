@@ -39,7 +39,7 @@ func (s *Store) Make(ctx context.Context, ref string, opts MakeOptions) (sandbox
 	}
 	img, err := s.obtain(ctx, api, ref, opts.Way, opts.Again)
 	if err == nil {
-		err = s.checkPin(img)
+		err = s.checkPin(ctx, img)
 	}
 	if err != nil {
 		return sandbox.Image{}, err

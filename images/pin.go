@@ -25,6 +25,9 @@ type Pin struct {
 	// Digest names the image in its registry, "repository@sha256:…", for who
 	// wants to pull it. It is empty for an image that was assembled.
 	Digest string `json:"digest,omitempty"`
+	// Packages are those of an image that was made here, "name=version", sorted:
+	// where it is made again and differs, they say in what.
+	Packages []string `json:"packages,omitempty"`
 }
 
 // Pins is the content of a lock file, by reference.
@@ -118,39 +121,71 @@ func (s *Store) Pin(ctx context.Context, refs ...string) (Pins, error) {
 	}
 	for _, ref := range refs {
 		pin, err := s.pinOf(ctx, ref)
+		if err == nil && pin.made {
+			pin.Packages, err = s.packagesOf(ctx, pin.ID)
+		}
 		if err != nil {
 			return nil, err
 		}
-		pins[ref] = pin
+		pins[ref] = pin.Pin
 	}
 	return pins, pins.write(s.cfg.LockFile)
 }
 
-// pinOf is the pin that a reference would get now.
-func (s *Store) pinOf(ctx context.Context, ref string) (Pin, error) {
+// pinNow is the pin that a reference would get now, but for its packages.
+type pinNow struct {
+	Pin
+	made bool // by caisson, here
+}
+
+func (s *Store) pinOf(ctx context.Context, ref string) (pinNow, error) {
 	api, err := s.cfg.Engine.API(ctx)
 	if err != nil {
-		return Pin{}, err
+		return pinNow{}, err
 	}
 	found, err := api.ImageInspect(ctx, ref)
 	if err != nil {
-		return Pin{}, dockerclient.Wrap(err, "inspect image %s", ref)
+		return pinNow{}, dockerclient.Wrap(err, "inspect image %s", ref)
 	}
-	pin := Pin{ID: found.ID}
+	pin := pinNow{Pin: Pin{ID: found.ID}}
 	if len(found.RepoDigests) > 0 {
 		pin.Digest = slices.Min(found.RepoDigests)
 	}
+	pin.made = pin.Digest == "" && found.Config != nil && found.Config.Labels[LabelRecipe] != ""
 	return pin, nil
+}
+
+func (s *Store) packagesOf(ctx context.Context, id string) ([]string, error) {
+	api, err := s.cfg.Engine.API(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return packages(ctx, api, id)
+}
+
+// compare says in what packages an image differs from a pin, where that is
+// known.
+func (s *Store) compare(ctx context.Context, pin Pin, id string) (list []string, known bool, err error) {
+	if len(pin.Packages) == 0 || id == "" {
+		return nil, false, nil
+	}
+	now, err := s.packagesOf(ctx, id)
+	return changes(pin.Packages, now), err == nil, err
 }
 
 // checkPin refuses an image that is not the one that its reference is pinned
 // to: the tag has moved, or its packages have.
-func (s *Store) checkPin(img sandbox.Image) error {
+func (s *Store) checkPin(ctx context.Context, img sandbox.Image) error {
 	pin, ok, err := s.pinFor(img.Ref)
 	if err != nil || !ok || pin.ID == img.ID {
 		return err
 	}
-	moved := sandbox.Errorf(sandbox.Conflict, "image %s is %s, and %s pins %s", img.Ref, short(img.ID), filepath.Base(s.cfg.LockFile), short(pin.ID))
+	list, known, err := s.compare(ctx, pin, img.ID)
+	if err != nil {
+		return err
+	}
+	moved := sandbox.Errorf(sandbox.Conflict, "image %s is %s, and %s pins %s%s",
+		img.Ref, short(img.ID), filepath.Base(s.cfg.LockFile), short(pin.ID), whatDiffers(list, known))
 	if pin.Digest != "" {
 		return moved.WithHint("docker rmi %s, and the pinned one is pulled again; or accept what is there now: caisson images pin %s", img.Ref, img.Ref)
 	}
@@ -180,6 +215,9 @@ type Check struct {
 	// Sandbox names the container that runs what was found. It is "" for the
 	// image that the reference names.
 	Sandbox string `json:"sandbox,omitempty"`
+	// Changes says in what packages an image that differs does so, where the pin
+	// has them: "libssl3 was 3.0.15-1 and is 3.0.16-1".
+	Changes []string `json:"changes,omitempty"`
 }
 
 // Verify compares every pinned image with what the engine has, and with what
@@ -201,6 +239,9 @@ func (s *Store) Verify(ctx context.Context) ([]Check, error) {
 			return nil, err
 		case now.ID != pin.ID:
 			check.State = Differs
+			if check.Changes, _, err = s.compare(ctx, pin, now.ID); err != nil {
+				return nil, err
+			}
 		}
 		check.Found = now.ID
 		checks = append(checks, check)

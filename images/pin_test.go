@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/google/go-cmp/cmp"
@@ -82,6 +83,50 @@ func TestPulledTagMoved(t *testing.T) {
 	}
 }
 
+// TestSaysWhatDiffers makes an image again when Debian has moved on.
+func TestSaysWhatDiffers(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.cfg.LockFile = filepath.Join(t.TempDir(), "images.lock")
+	status := func(packages ...string) {
+		t.Helper()
+		text := ""
+		for _, p := range packages {
+			name, version, _ := strings.Cut(p, "=")
+			text += "Package: " + name + "\nStatus: install ok installed\nDescription: Package\n Version: 0\nVersion: " + version + "\n\n"
+		}
+		text += "Package: removed\nStatus: deinstall ok config-files\nVersion: 1\n"
+		old := start.Add(-time.Hour)
+		tree := filepath.Join(t.TempDir(), "tree.tar")
+		writeFile(t, tree, tarOf(t, dir("var"), dir("var/lib"), dir("var/lib/dpkg"), reg("var/lib/dpkg/status", text, 0o644, old), reg("x", f.ref, 0o644, old)))
+		f.tool = fakeTool(t, "cat "+tree)
+		f.Store.tool.command = f.tool
+	}
+	status("libssl3=3.0.15-1", "base-files=12.4", "old=1")
+	img, err := f.Ensure(t.Context(), f.ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.removeLater(t, img)
+	pins, err := f.Pin(t.Context(), f.ref)
+	if diff := cmp.Diff([]string{"base-files=12.4", "libssl3=3.0.15-1", "old=1"}, pins[f.ref].Packages); err != nil || diff != "" {
+		t.Fatalf("%v: %s", err, diff)
+	}
+	if err := os.RemoveAll(f.path("cache")); err != nil {
+		t.Fatal(err)
+	}
+	status("libssl3=3.0.16-1", "base-files=12.4", "new=2")
+	_, err = f.Make(t.Context(), f.ref, MakeOptions{Again: true})
+	const want = "libssl3 was 3.0.15-1 and is 3.0.16-1, new 2 is new, old 1 is gone"
+	if !errors.Is(err, sandbox.Conflict) || !strings.HasSuffix(err.Error(), ": "+want) || !strings.Contains(sandbox.HintOf(err), "images pin") {
+		t.Errorf("error %v, hint %q", err, sandbox.HintOf(err))
+	}
+	checks, err := f.Verify(t.Context())
+	if err != nil || len(checks) != 1 || strings.Join(checks[0].Changes, ", ") != want {
+		t.Errorf("%+v, %v", checks, err)
+	}
+}
+
 // TestVerifyRunning starts a sandbox of an image, and pins the language to
 // another one and to this one.
 func TestVerifyRunning(t *testing.T) {
@@ -143,7 +188,7 @@ func TestReadPins(t *testing.T) {
 	if pins, err := ReadPins(name); err != nil || len(pins) != 0 {
 		t.Errorf("a file that is not there: %v, %v", pins, err)
 	}
-	want := Pins{"a:1": {ID: "sha256:1"}, "b:1": {ID: "sha256:2", Digest: "b@sha256:3"}}
+	want := Pins{"a:1": {ID: "sha256:1", Packages: []string{"x=1"}}, "b:1": {ID: "sha256:2", Digest: "b@sha256:3"}}
 	if err := want.write(name); err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func (s *Store) Pull(ctx context.Context, ref string, opts PullOptions) (sandbox
 		_, err = s.Pin(ctx, ref)
 	}
 	if err == nil {
-		err = s.checkPin(img)
+		err = s.checkPin(ctx, img)
 	}
 	if err != nil {
 		return sandbox.Image{}, err

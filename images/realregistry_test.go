@@ -64,7 +64,7 @@ func TestRealRegistry(t *testing.T) {
 			if err != nil || !strings.HasPrefix(pin.Digest, addr+"/ann/thing@sha256:") {
 				t.Errorf("pin %+v, %v", pin, err)
 			}
-			secondClient(t, s, addr, pin, made.ID)
+			secondClient(t, s, addr, pin.Pin, made.ID)
 		})
 	}
 }

@@ -143,7 +143,7 @@ func (s *Store) Ensure(ctx context.Context, ref string) (sandbox.Image, error) {
 		img, err = s.obtain(ctx, api, ref, Way(""), false)
 	}
 	if err == nil {
-		err = s.checkPin(img)
+		err = s.checkPin(ctx, img)
 	}
 	if err != nil {
 		return sandbox.Image{}, err

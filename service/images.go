@@ -151,7 +151,7 @@ func (s *Service) VerifyImages(ctx context.Context) ([]api.ImageCheck, error) {
 	}
 	list := make([]api.ImageCheck, 0, len(checks))
 	for _, c := range checks {
-		list = append(list, api.ImageCheck{Ref: c.Ref, State: string(c.State), Pinned: c.Pinned, Found: c.Found, Sandbox: c.Sandbox})
+		list = append(list, api.ImageCheck{Ref: c.Ref, State: string(c.State), Pinned: c.Pinned, Found: c.Found, Sandbox: c.Sandbox, Changes: c.Changes})
 	}
 	return list, nil
 }
