@@ -121,6 +121,11 @@ type Files interface {
 	Read(ctx context.Context, name string, offset, length int64, w io.Writer) (int64, error)
 	Write(ctx context.Context, name string, mode uint32, r io.Reader) (int64, error)
 	Put(ctx context.Context, files []sandbox.File) error
+	// PutTar unpacks a tar stream below dir; Get writes one of dir, or of some
+	// paths below it. What Get writes is the sandbox's word: who unpacks it has
+	// to check every name, as package bridge/transfer does.
+	PutTar(ctx context.Context, dir string, r io.Reader) (sandbox.Moved, error)
+	Get(ctx context.Context, dir string, paths []string, w io.Writer) (sandbox.Moved, error)
 	Mkdir(ctx context.Context, name string, mode uint32) error
 	Move(ctx context.Context, from, to string) error
 	Remove(ctx context.Context, name string, recursive bool) error

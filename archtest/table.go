@@ -42,8 +42,8 @@ var Table = map[string][]string{
 	"policy/approval":         {"sandbox"},
 	"policies":                {},
 
-	"monitor":      {"sandbox"},
-	"bridge":       {"sandbox"},
+	"monitor": {"sandbox"},
+	"bridge":  {"sandbox"}, "bridge/transfer": {"sandbox"},
 	"testloop":     {"sandbox"},
 	"tools":        {"sandbox"},
 	"store":        {"sandbox"},
@@ -57,7 +57,7 @@ var Table = map[string][]string{
 	"api":          {"sandbox"},
 	"mcp":          {"sandbox", "api"},
 	"web":          {"sandbox", "api"},
-	"cli":          {"sandbox", "api", "config", "cli/policycmd"},
+	"cli":          {"sandbox", "api", "config", "cli/policycmd", "bridge/transfer"},
 	"config":       {"sandbox"},
 
 	"cli/policycmd": {"sandbox"},

@@ -25,7 +25,7 @@ func newFiles(cfg Config) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newFilesList(cfg), newFilesPut(cfg), newFilesGet(cfg), newFilesRemove(cfg), newFilesWatch(cfg),
+	cmd.AddCommand(newFilesList(cfg), newFilesPut(cfg), newFilesGet(cfg), newFilesRemove(cfg), newFilesWatch(cfg), newFilesPush(cfg), newFilesPull(cfg),
 		filesVerb(cfg, "cat SESSION PATH", "Print a file", 2, func(ctx context.Context, f api.Files, a []string) error {
 			_, err := f.Read(ctx, a[0], 0, 0, cfg.IO.Out)
 			return err

@@ -79,6 +79,17 @@ func (f *Files) Put(ctx context.Context, files []sandbox.File) error {
 	return f.l.client.Put(ctx, sandbox.RoleUser, files)
 }
 
+// PutTar unpacks a tar stream below a folder of the workspace.
+func (f *Files) PutTar(ctx context.Context, dir string, r io.Reader) (sandbox.Moved, error) {
+	return f.l.client.PutTar(ctx, sandbox.RoleUser, dir, r)
+}
+
+// Get writes a tar stream of a folder to w, or of some paths below it. Nothing
+// of it has been checked.
+func (f *Files) Get(ctx context.Context, dir string, paths []string, w io.Writer) (sandbox.Moved, error) {
+	return f.l.client.Get(ctx, sandbox.RoleUser, dir, paths, w)
+}
+
 // Mkdir makes a folder and those above it.
 func (f *Files) Mkdir(ctx context.Context, name string, mode uint32) error {
 	return f.l.client.Mkdir(ctx, sandbox.RoleUser, name, mode)

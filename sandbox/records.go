@@ -168,6 +168,16 @@ type FileInfo struct {
 	Target string    `json:"target,omitempty"` // of a link, as it stands there
 }
 
+// Moved says what a transfer of files came to.
+type Moved struct {
+	Files int   `json:"files"` // entries: files, folders, links
+	Bytes int64 `json:"bytes"` // of contents
+	Same  int   `json:"same"`  // were there already, and were not moved
+	Left  int   `json:"left_out"`
+	// LeftOut names some of those, with the reason.
+	LeftOut []string `json:"left_out_names,omitempty"`
+}
+
 // FileEvent is one change that a watch saw. Op is "ready", "create", "write",
 // "remove", "rename", "chmod", or "overflow": some were lost, look anew.
 type FileEvent struct {

@@ -44,7 +44,7 @@ func unpack(dir string, r io.Reader) (files int, size int64, err error) {
 		if err != nil {
 			return files, size, fmt.Errorf("read archive: %w", err)
 		}
-		n, err := unpackEntry(root, path.Join(dir, h.Name), h, tr)
+		n, err := unpackEntry(root, dir, h, tr)
 		size += n
 		if err != nil {
 			return files, size, err
@@ -53,7 +53,8 @@ func unpack(dir string, r io.Reader) (files int, size int64, err error) {
 	}
 }
 
-func unpackEntry(root *os.Root, name string, h *tar.Header, r io.Reader) (int64, error) {
+func unpackEntry(root *os.Root, dir string, h *tar.Header, r io.Reader) (int64, error) {
+	name := path.Join(dir, h.Name)
 	mode := fs.FileMode(h.Mode) & 0o777
 	if parent := path.Dir(name); parent != "." {
 		if err := root.MkdirAll(parent, 0o755); err != nil {
@@ -81,7 +82,16 @@ func unpackEntry(root *os.Root, name string, h *tar.Header, r io.Reader) (int64,
 			return 0, err
 		}
 		n, err := io.Copy(f, r)
-		return n, errors.Join(err, f.Chmod(mode), f.Close())
+		err = errors.Join(err, f.Chmod(mode), f.Close())
+		if err == nil && h.ModTime.Unix() != 0 {
+			err = root.Chtimes(name, h.ModTime, h.ModTime) // of a link too that stands there by now: it leads nowhere else
+		}
+		return n, err
+	case tar.TypeLink:
+		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return 0, err
+		}
+		return 0, root.Link(path.Join(dir, h.Linkname), name)
 	}
 	return 0, fmt.Errorf("%s: an entry of type %q cannot be put", name, h.Typeflag)
 }

@@ -108,6 +108,8 @@ func (a *Agent) call(s *yamux.Stream, l *lease, conn *wire.Joiner) {
 	case req.Op == wire.OpRenew && req.Renew != nil:
 		a.life.renew(*req.Renew)
 		reply(s, wire.Reply{})
+	case req.Op == wire.OpGet && req.Get != nil:
+		a.callGet(s, req.Get)
 	case req.Op == wire.OpObserve && req.Observe != nil:
 		a.callObserve(s, r, req.Observe)
 	case req.Op == wire.OpRestore && req.Restore != nil:

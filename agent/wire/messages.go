@@ -98,6 +98,7 @@ const (
 	OpKill   Op = "kill"   // end everything that an exec started
 	OpList   Op = "list"   // execs that run or whose end nobody has read
 	OpPut    Op = "put"    // a tar stream into the workspace
+	OpGet    Op = "get"    // one out of it
 	OpStats  Op = "stats"  // the sandbox's resources, now
 	OpSignal Op = "signal" // a signal to an exec's process, or to all that it started
 	OpRenew  Op = "renew"  // other times for the sandbox's own end
@@ -125,6 +126,7 @@ type Request struct {
 	Stdin  *Stdin  `json:"stdin,omitempty"`
 	Kill   *Kill   `json:"kill,omitempty"`
 	Put    *Put    `json:"put,omitempty"`
+	Get    *Get    `json:"get,omitempty"`
 	Signal *Signal `json:"signal,omitempty"`
 	Renew  *Renew  `json:"renew,omitempty"`
 	File   *File   `json:"file,omitempty"`
@@ -195,6 +197,13 @@ type Kill struct {
 type Put struct {
 	Dir  string `json:"dir,omitempty"` // below the workspace
 	Role string `json:"role,omitempty"`
+}
+
+// Get asks for a tar stream of a folder of the workspace, sent as Data frames.
+type Get struct {
+	Dir   string   `json:"dir,omitempty"`   // below the workspace
+	Paths []string `json:"paths,omitempty"` // below Dir: these alone, a folder without what is in it; none is all
+	Role  string   `json:"role,omitempty"`
 }
 
 // Signal asks for a signal to an exec's process. As a frame of the exec's own
@@ -283,6 +292,8 @@ type Reply struct {
 	Count int        `json:"count,omitempty"`
 	Info  *FileInfo  `json:"info,omitempty"`
 	More  bool       `json:"more,omitempty"` // the answer was cut at a limit
+	// Skipped names what was left out, with the reason; Count counts it.
+	Skipped []string `json:"skipped,omitempty"`
 }
 
 // ExecInfo describes an exec in a list.

@@ -1,0 +1,300 @@
+package transfer_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/caisson-dev/caisson/bridge/transfer"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// liar is a workspace whose agent has been taken: it sends what it likes.
+type liar struct {
+	transfer.Space
+	stream []byte
+	tree   []sandbox.FileInfo
+}
+
+func (l *liar) Get(_ context.Context, _ string, _ []string, w io.Writer) (sandbox.Moved, error) {
+	_, err := w.Write(l.stream)
+	return sandbox.Moved{}, err
+}
+
+func (l *liar) Tree(context.Context, string, int) iter.Seq2[sandbox.FileInfo, error] {
+	return func(yield func(sandbox.FileInfo, error) bool) {
+		for _, e := range l.tree {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+type entry struct {
+	kind       byte
+	name, body string // a link's target
+}
+
+func archive(t *testing.T, entries ...entry) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, e := range entries {
+		h := &tar.Header{Typeflag: e.kind, Name: e.name, Mode: 0o7777, ModTime: time.Unix(1e9, 123456789), Format: tar.FormatPAX}
+		if e.kind == tar.TypeReg {
+			h.Size = int64(len(e.body))
+		} else {
+			h.Linkname = e.body
+		}
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		if e.kind == tar.TypeReg {
+			if _, err := w.Write([]byte(e.body)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestForgedStream pulls what no honest sandbox sends. Nothing outside the
+// destination is read, written or made.
+func TestForgedStream(t *testing.T) {
+	t.Parallel()
+	const r, l, h, d = tar.TypeReg, tar.TypeSymlink, tar.TypeLink, tar.TypeDir
+	for name, entries := range map[string][]entry{
+		"up":               {{r, "../secret", "x"}},
+		"absolute":         {{r, "/secret", "x"}},
+		"through a link":   {{l, "a", ".."}, {r, "a/secret", "x"}},
+		"a link and on":    {{l, "a", "b"}, {l, "b", ".."}, {r, "a/secret", "x"}, {r, "b/secret", "x"}},
+		"absolute link":    {{l, "a", "/etc"}, {r, "a/secret", "x"}},
+		"over a link":      {{l, "secret2", "../secret"}, {r, "secret2", "x"}},
+		"hard link up":     {{h, "a", "../secret"}, {r, "a", "x"}},
+		"hard link of own": {{h, "a", "mine"}, {r, "a", "x"}},
+		"a device":         {{tar.TypeChar, "null", ""}},
+		"a fifo":           {{tar.TypeFifo, "f", ""}},
+		"dir over link":    {{l, "a", "../out"}, {d, "a", ""}, {r, "a/f", "x"}},
+		"dot dot inside":   {{d, "a", ""}, {r, "a/../../secret", "x"}},
+		"nothing":          {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			top := t.TempDir()
+			dst := filepath.Join(top, "dst")
+			for _, dir := range []string{dst, filepath.Join(top, "out")} {
+				if err := os.Mkdir(dir, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			mine := []string{filepath.Join(top, "secret"), filepath.Join(dst, "mine")}
+			for _, f := range mine {
+				if err := os.WriteFile(f, []byte("mine"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var tree []sandbox.FileInfo
+			for _, e := range entries {
+				kind := map[byte]string{r: "file", h: "file", l: "link", d: "dir"}[e.kind]
+				if n := filepath.Clean(e.name); kind != "" && filepath.IsLocal(n) {
+					tree = append(tree, sandbox.FileInfo{Path: n, Type: kind, Size: 99})
+				}
+			}
+			tree = append(tree, sandbox.FileInfo{Path: "z", Type: "file"})
+			_, err := transfer.Pull(t.Context(), &liar{stream: archive(t, entries...), tree: tree}, ".", dst, transfer.PullOptions{})
+			t.Logf("%v", err)
+			for _, f := range mine {
+				if b, err := os.ReadFile(f); err != nil || string(b) != "mine" {
+					t.Errorf("%s is %q, %v", f, b, err)
+				}
+			}
+			for _, dir := range []string{top, filepath.Join(top, "out")} {
+				list, _ := os.ReadDir(dir)
+				if want := map[bool]int{true: 3, false: 0}[dir == top]; len(list) != want {
+					t.Errorf("%s holds %v", dir, list)
+				}
+			}
+			if a, err := filepath.EvalSymlinks(filepath.Join(dst, "a")); err == nil && !strings.HasPrefix(a, dst) {
+				t.Errorf("a leads to %s", a)
+			}
+		})
+	}
+}
+
+// TestForgedTree lists names that lead out.
+func TestForgedTree(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"../x", "/etc/passwd", ".."} {
+		l := &liar{tree: []sandbox.FileInfo{{Path: name, Type: "file"}}}
+		_, err := transfer.Pull(t.Context(), l, ".", t.TempDir(), transfer.PullOptions{Options: transfer.Options{Ignore: true}})
+		if !errors.Is(err, sandbox.Unavailable) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, stream := range [][]byte{nil, []byte("no archive at all, but bytes"), archive(t, entry{tar.TypeReg, "f", "0123456789"})[:520]} {
+		dst := t.TempDir()
+		if _, err := transfer.Pull(t.Context(), &liar{stream: stream}, ".", dst, transfer.PullOptions{}); err == nil && len(stream) > 0 {
+			t.Errorf("%.20q was fine", stream)
+		}
+		if list, _ := os.ReadDir(dst); len(list) > 0 {
+			t.Errorf("left behind: %v", list)
+		}
+	}
+}
+
+// TestSwappedDestination lets a folder of the destination become a link to the
+// outside and back while a pull writes there.
+func TestSwappedDestination(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	dst, out := filepath.Join(top, "dst"), filepath.Join(top, "out")
+	for _, d := range []string{dst, out, filepath.Join(dst, "d")} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(out, filepath.Join(dst, "l")); err != nil {
+		t.Fatal(err)
+	}
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				_ = unix.Renameat2(unix.AT_FDCWD, filepath.Join(dst, "d"), unix.AT_FDCWD, filepath.Join(dst, "l"), unix.RENAME_EXCHANGE)
+			}
+		}
+	}()
+	var entries []entry
+	var tree []sandbox.FileInfo
+	for i := range 50 {
+		entries = append(entries, entry{tar.TypeReg, fmt.Sprintf("d/f%d", i), "x"}, entry{tar.TypeReg, fmt.Sprintf("g%d", i), "x"})
+		tree = append(tree, sandbox.FileInfo{Path: fmt.Sprintf("d/f%d", i), Type: "file", Size: 9})
+	}
+	stream, refused, fine := archive(t, entries...), 0, 0
+	for end := time.Now().Add(700 * time.Millisecond); time.Now().Before(end); {
+		if _, err := transfer.Pull(t.Context(), &liar{stream: stream, tree: tree}, ".", dst, transfer.PullOptions{}); err != nil {
+			refused++
+		} else {
+			fine++
+		}
+	}
+	close(stop)
+	<-done
+	if refused == 0 || fine == 0 {
+		t.Logf("%d refused, %d fine: the race was hardly run", refused, fine)
+	}
+	if list, err := os.ReadDir(out); err != nil || len(list) > 0 {
+		t.Errorf("outside holds %v, %v", list, err)
+	}
+}
+
+// TestIgnore compares the reading of .gitignore files with git's own.
+func TestIgnore(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not here to compare with")
+	}
+	r := rand.New(rand.NewPCG(7, 7))
+	pick := func(from ...string) string { return from[r.IntN(len(from))] }
+	for round := range 40 {
+		dir := t.TempDir()
+		names := []string{"a", "b", "ab", "a.log", "b.tmp", "x", "build", "c d", "é", "[x]", "a*b"}
+		var files []string
+		for range 25 {
+			name := pick(names...)
+			for r.IntN(2) == 0 {
+				name = pick(names...) + "/" + name
+			}
+			p := filepath.Join(dir, name)
+			if os.MkdirAll(filepath.Dir(p), 0o755) == nil && os.WriteFile(p, nil, 0o644) == nil {
+				files = append(files, name)
+			}
+		}
+		line := func() string {
+			p := pick("a", "b", "*.log", "*.tmp", "build", "a*", "?", "**/x", "a/**", "a/**/b", "[ab]", "[!a]", "c d", "é", `\[x\]`, `a\*b`, "**", "x ", "#c", "")
+			if r.IntN(4) == 0 {
+				p = pick("a", "build", "*") + "/" + p
+			}
+			return pick("", "", "", "!", "/") + p + pick("", "", "/")
+		}
+		var text [2]string
+		for i := range text {
+			for range 1 + r.IntN(5) {
+				text[i] += line() + "\n"
+			}
+		}
+		ignores := map[string]string{".": text[0]}
+		if st, err := os.Stat(filepath.Join(dir, "a")); err == nil && st.IsDir() {
+			ignores["a"] = text[1]
+		}
+		for d, text := range ignores {
+			if err := os.WriteFile(filepath.Join(dir, d, ".gitignore"), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if out, err := exec.Command("git", "-C", dir, "init", "-q").CombinedOutput(); err != nil {
+			t.Fatalf("%v %s", err, out)
+		}
+		out, err := exec.Command("git", "-C", dir, "ls-files", "-z", "-o", "--exclude-per-directory=.gitignore").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")
+		var got []string
+		sink := &kept{}
+		if _, err := transfer.Push(t.Context(), sink, dir, ".", transfer.Options{Ignore: true, All: true}); err != nil {
+			t.Fatal(err)
+		}
+		got = sink.files
+		slices.Sort(got)
+		slices.Sort(want)
+		want = slices.DeleteFunc(want, func(s string) bool { return s == "" })
+		if !slices.Equal(got, want) {
+			t.Fatalf("round %d: %q\nin %q\ngit keeps %q\nwe keep   %q", round, ignores, files, want, got)
+		}
+	}
+}
+
+// kept notes which files a push sends.
+type kept struct {
+	transfer.Space
+	files []string
+}
+
+func (k *kept) PutTar(_ context.Context, _ string, r io.Reader) (sandbox.Moved, error) {
+	tr := tar.NewReader(r)
+	for {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return sandbox.Moved{}, nil
+		}
+		if err != nil {
+			return sandbox.Moved{}, err
+		}
+		if h.Typeflag == tar.TypeReg {
+			k.files = append(k.files, h.Name)
+		}
+	}
+}

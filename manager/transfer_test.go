@@ -1,0 +1,94 @@
+package manager_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/caisson-dev/caisson/bridge/transfer"
+	"github.com/caisson-dev/caisson/manager"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+var _ transfer.Space = (*manager.Files)(nil)
+
+// cut is a workspace whose connection breaks once so many bytes have come.
+type cut struct {
+	*manager.Files
+	after int
+	read  int64 // bytes that were asked for by offset
+}
+
+var errCut = errors.New("the line is cut")
+
+type cutWriter struct {
+	w    io.Writer
+	left *int
+}
+
+func (c cutWriter) Write(p []byte) (int, error) {
+	if *c.left -= len(p); *c.left < 0 {
+		return 0, errCut
+	}
+	return c.w.Write(p)
+}
+
+func (c *cut) Get(ctx context.Context, dir string, paths []string, w io.Writer) (sandbox.Moved, error) {
+	return c.Files.Get(ctx, dir, paths, cutWriter{w, &c.after})
+}
+
+func (c *cut) Read(ctx context.Context, name string, offset, length int64, w io.Writer) (int64, error) {
+	c.read += length
+	return c.Files.Read(ctx, name, offset, length, w)
+}
+
+// TestPullResumed cuts a pull in the middle of a large file. The next one goes
+// on where it ended; another version of the file begins anew.
+func TestPullResumed(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.create(t, manager.SessionOptions{Name: "work"})
+	src, dst := t.TempDir(), t.TempDir()
+	big := make([]byte, 8<<20)
+	_, _ = rand.Read(big)
+	for _, name := range []string{"a", "b"} {
+		if err := os.WriteFile(filepath.Join(src, name), big, 0o640); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := p.Files(t.Context(), "work")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := transfer.Push(t.Context(), f, src, "d", transfer.Options{}); err != nil || m.Bytes != 16<<20 {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	if m, err := transfer.Push(t.Context(), f, src, "d", transfer.Options{}); err != nil || m.Files != 0 || m.Same != 2 {
+		t.Fatalf("pushed again: %+v, %v", m, err)
+	}
+	if _, err := transfer.Pull(t.Context(), &cut{Files: f, after: 12 << 20}, "d", dst, transfer.PullOptions{}); !errors.Is(err, errCut) {
+		t.Fatalf("cut: %v", err)
+	}
+	again := &cut{Files: f, after: 100 << 20}
+	m, err := transfer.Pull(t.Context(), again, "d", dst, transfer.PullOptions{})
+	if err != nil || m.Same != 1 || m.Files != 1 || again.read == 0 || again.read > 6<<20 {
+		t.Fatalf("taken up again: %+v, %d read, %v", m, again.read, err)
+	}
+	for _, name := range []string{"a", "b"} {
+		got, err := os.ReadFile(filepath.Join(dst, name))
+		if err != nil || !bytes.Equal(got, big) {
+			t.Errorf("%s: %d bytes, %v", name, len(got), err)
+		}
+	}
+	if st, err := os.Stat(filepath.Join(dst, "b")); err != nil || st.Mode().Perm() != 0o640 {
+		t.Errorf("%v, %v", st, err)
+	}
+	if left, _ := os.ReadDir(dst); len(left) != 2 {
+		t.Errorf("left behind: %v", left)
+	}
+}
