@@ -1,6 +1,7 @@
 package manager_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -30,5 +31,14 @@ func TestRemoteEngine(t *testing.T) {
 	res, err = s.Exec(t.Context(), sandbox.Run{Command: []string{"sh", "-c", "grep -l sleep /proc/[0-9]*/comm | wc -l"}}, sandbox.Streams{})
 	if err != nil || string(res.Stdout) != "0\n" || res.Replaced {
 		t.Errorf("after it: %q %+v, %v", res.Stdout, res, err)
+	}
+}
+
+// TestSSHEngine runs on an engine that is reached through ssh.
+func TestSSHEngine(t *testing.T) {
+	m := enginetest.NewRemote(t, "shell").SSH(t).Manager(t)
+	res, err := m.Run(t.Context(), sandbox.Run{Language: "shell", Code: "cat; echo err >&2; exit 3"}, sandbox.Streams{Stdin: strings.NewReader("in\n")})
+	if err != nil || res.Code != 3 || string(res.Stdout) != "in\n" || string(res.Stderr) != "err\n" {
+		t.Errorf("%+v, %v", res, err)
 	}
 }

@@ -82,6 +82,28 @@ func NewRemote(t testing.TB, languages ...string) *Kit {
 	for _, language := range languages {
 		giveImage(t, local, api, language)
 	}
+	k := newKit(t, engine)
+	k.TLS = dir
+	return k
+}
+
+// SSH gives the same engine behind an address of ssh: a command of that name,
+// first in the path until the test's end, which does what ssh would have done at
+// the other end. The kit must be of [NewRemote], and the test not parallel.
+func (k *Kit) SSH(t *testing.T) *Kit {
+	t.Helper()
+	dir := t.TempDir()
+	script := "#!/bin/sh\ncase \"$*\" in *far.example*'docker system dial-stdio') ;; *) echo \"ssh: $*\" >&2; exit 1;; esac\n" +
+		"exec docker --host " + k.Engine.Host() + " --tlsverify --tlscacert " + k.TLS + "/ca.pem --tlscert " + k.TLS + "/cert.pem --tlskey " + k.TLS + "/key.pem system dial-stdio\n"
+	if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	engine, err := dockerclient.New(dockerclient.Config{Host: "ssh://me@far.example", ConfigDir: dir, Getenv: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = engine.Close() })
 	return newKit(t, engine)
 }
 

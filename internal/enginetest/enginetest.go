@@ -46,6 +46,7 @@ type Kit struct {
 	Base   string // folder for sockets, private to the test
 	Owner  string // label of everything that the test makes
 	Images *images.Store
+	TLS    string // folder of the certificates for the engine, where it is spoken to by TLS
 }
 
 // New returns a Kit. Without an engine the test is skipped with the reason, or
