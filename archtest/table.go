@@ -43,7 +43,7 @@ var Table = map[string][]string{
 	"policies":                {},
 
 	"monitor": {"sandbox"},
-	"bridge":  {"sandbox"}, "bridge/transfer": {"sandbox"},
+	"bridge":  {"sandbox"}, "bridge/transfer": {"sandbox"}, "bridge/sink": {"sandbox"},
 	"testloop":     {"sandbox"},
 	"tools":        {"sandbox"},
 	"store":        {"sandbox"},

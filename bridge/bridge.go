@@ -81,7 +81,7 @@ func (b *Bridge) Record(ctx context.Context, session sandbox.ID, tree sandbox.Tr
 	if made, err = book.Record(ctx, tree, opts); err != nil {
 		return nil, nil, err
 	}
-	b.cfg.Feed.tell(opts.Session, made)
+	b.cfg.Feed.tell(opts.Session, opts.Exec, made)
 	if opts.Exec == "" {
 		return made, nil, nil
 	}
@@ -152,9 +152,12 @@ func (b *Bridge) Undo(ctx context.Context, session sandbox.ID, name string, tree
 		return Undone{}, err
 	}
 	u, err := book.Undo(ctx, tree, opts)
-	b.cfg.Feed.tell(name, u.Made)
+	b.cfg.Feed.tell(name, u.Record.Exec, u.Made)
 	return u, err
 }
+
+// Listened reports whether anybody wants to know of changes as they happen.
+func (b *Bridge) Listened() bool { return b.cfg.Feed.listened() }
 
 // Feed is the feed of [Config], and nil without one.
 func (b *Bridge) Feed() *Feed { return b.cfg.Feed }

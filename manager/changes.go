@@ -16,6 +16,8 @@ type Recorder interface {
 	// known of it. It returns the records that it made, and what the exec of
 	// opts changed.
 	Record(ctx context.Context, session sandbox.ID, tree sandbox.Tree, opts sandbox.RecordOptions) ([]sandbox.ChangeRecord, []sandbox.FileChange, error)
+	// Listened reports whether anybody wants to know of changes as they happen.
+	Listened() bool
 	// Fork lets a new session know all that is known of another.
 	Fork(ctx context.Context, from, to sandbox.ID) error
 	// Forget removes all that is known of a session.
@@ -83,14 +85,17 @@ func (m *Manager) runTracked(ctx context.Context, l *live, r *resolved, cmd clie
 			}
 		}
 	}
+	quiet := m.whileRunning(ctx, l, r)
 	out, err := l.client.Run(ctx, cmd)
 	if errors.Is(err, sandbox.Conflict) && !cmd.Late {
 		if _, err := m.observe(ctx, l, sandbox.RecordOptions{Session: r.run.Session}); err != nil {
+			quiet()
 			return client.Outcome{}, nil, err
 		}
 		cmd.Late = true
 		out, err = l.client.Run(ctx, cmd)
 	}
+	quiet()
 	if err != nil || out.Broken || out.Reason == sandbox.ReasonInfra || out.Touched == 0 && r.run.Track != sandbox.ModeExact {
 		return out, nil, err
 	}
@@ -98,6 +103,34 @@ func (m *Manager) runTracked(ctx context.Context, l *live, r *resolved, cmd clie
 		Exec: r.id, Session: r.run.Session, Exact: r.run.Track == sandbox.ModeExact, Beside: m.beside(ctx, l, r),
 	})
 	return out, changes, err
+}
+
+// livePause is how long it takes at most until those who listen know of a change.
+const livePause = 250 * time.Millisecond
+
+// whileRunning records what is touched in a session while an exec runs, if
+// anybody wants to know, until the function that it returns is called.
+func (m *Manager) whileRunning(ctx context.Context, l *live, r *resolved) (stop func()) {
+	if !m.cfg.Recorder.Listened() || l.session == "" {
+		return func() {}
+	}
+	ended, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(livePause)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-tick.C:
+			}
+			if _, err := m.observe(ctx, l, sandbox.RecordOptions{Session: r.run.Session}); err != nil {
+				return // the record at the end has it, or says why it cannot
+			}
+		}
+	}()
+	return func() { close(ended); <-done }
 }
 
 // beside are execs of the session that run in its other sandboxes now.

@@ -214,3 +214,51 @@ func TestOneShotChanges(t *testing.T) {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
+
+// TestFeedWhileRunning is told of changes while the exec that makes them runs,
+// and at its end of all of them.
+func TestFeedWhileRunning(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.create(t, manager.SessionOptions{Name: "work"})
+	f, err := p.Files(t.Context(), "work")
+	if err != nil {
+		t.Fatal(err)
+	}
+	news := p.books.Feed().Subscribe(t.Context())
+	done := make(chan sandbox.Result, 1)
+	go func() {
+		script := "echo 1 > first; until test -e go; do sleep 0.02; done; echo 22 > first; echo 2 > second"
+		res, err := p.ExecIn(t.Context(), "work", sandbox.Run{Command: []string{"sh", "-c", script}}, sandbox.Streams{})
+		if err != nil || res.Code != 0 {
+			t.Errorf("%+v, %v", res.Exit, err)
+		}
+		done <- res
+	}()
+	seen := map[string]bool{}
+	for n := range news {
+		if n.Session != "work" {
+			t.Errorf("%+v", n)
+		}
+		if n.Path == "first" && len(seen) == 0 {
+			if !n.Provisional {
+				t.Error("it is told as final while its exec runs")
+			}
+			if err := f.Put(t.Context(), []sandbox.File{{Path: "go", Data: []byte("!")}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if seen[n.Path] = true; seen["second"] && !n.More {
+			break
+		}
+	}
+	res := <-done
+	if got := summary(res.Changes); !strings.Contains(got, "created first") || !strings.Contains(got, "created second own") {
+		t.Errorf("at the end: %s", got)
+	}
+	for _, c := range res.Changes {
+		if c.Path == "first" && c.After.Size != 3 {
+			t.Errorf("%+v", c)
+		}
+	}
+}

@@ -261,10 +261,15 @@ type ChangeNews struct {
 	Exec    ID // "" is the session itself
 	Record  int64
 	Time    time.Time
+	// Provisional says that the exec still runs, or may have done it: its last
+	// record tells.
+	Provisional bool
 	FileChange
 	// Lost counts changes before this one that the subscriber was too slow
 	// for. The records have them.
 	Lost int
+	// More says that the next one waits already.
+	More bool
 }
 
 // newsHead is what news adds to a change.
@@ -273,12 +278,14 @@ type newsHead struct {
 	Exec    ID        `json:"exec,omitempty"`
 	Record  int64     `json:"record"`
 	Time    time.Time `json:"time"`
-	Lost    int       `json:"lost,omitempty"`
+
+	Provisional bool `json:"provisional,omitempty"`
+	Lost        int  `json:"lost,omitempty"`
 }
 
 // MarshalJSON writes one flat object.
 func (n ChangeNews) MarshalJSON() ([]byte, error) {
-	head, err := json.Marshal(newsHead{n.Session, n.Exec, n.Record, n.Time, n.Lost})
+	head, err := json.Marshal(newsHead{n.Session, n.Exec, n.Record, n.Time, n.Provisional, n.Lost})
 	if err != nil {
 		return nil, err
 	}
@@ -295,7 +302,7 @@ func (n *ChangeNews) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &h); err != nil {
 		return err
 	}
-	n.Session, n.Exec, n.Record, n.Time, n.Lost = h.Session, h.Exec, h.Record, h.Time, h.Lost
+	n.Session, n.Exec, n.Record, n.Time, n.Provisional, n.Lost = h.Session, h.Exec, h.Record, h.Time, h.Provisional, h.Lost
 	return json.Unmarshal(b, &n.FileChange)
 }
 

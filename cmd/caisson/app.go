@@ -108,7 +108,11 @@ func (a *app) service(ctx context.Context) (api.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	changes, err := bridge.New(bridge.Config{Dir: filepath.Join(state, "changes"), Open: openLedger, Feed: &bridge.Feed{}})
+	feed := &bridge.Feed{}
+	if err := a.sinks(feed, log); err != nil {
+		return nil, err
+	}
+	changes, err := bridge.New(bridge.Config{Dir: filepath.Join(state, "changes"), Open: openLedger, Feed: feed})
 	if err != nil {
 		return nil, err
 	}

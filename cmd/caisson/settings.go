@@ -12,7 +12,8 @@ import (
 // settings are what caisson.yaml may set besides flags. Each has its variable:
 // state-dir is CAISSON_STATE_DIR.
 var settings = []string{"state-dir", "runtime-dir", "agent", "log", "audit-text", "policy-data", "policy-rules",
-	"approve-timeout", "approver", "approve-webhook", "remote"}
+	"approve-timeout", "approver", "approve-webhook", "remote",
+	"changes-file", "changes-command", "changes-webhook"}
 
 // readFile reads the file of settings: the one that is named, or else the
 // user's, or else the machine's. One in the working directory is not looked
