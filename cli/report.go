@@ -25,6 +25,7 @@ func (o *runOptions) report(cfg Config, res sandbox.Result, total time.Duration)
 	if line := explainEnd(res, o.run); line != "" {
 		_, _ = fmt.Fprintln(cfg.IO.Err, "caisson: "+line) // as in printError
 	}
+	o.reportArtifacts(cfg, res)
 	if o.summary {
 		u := res.Usage
 		_, _ = fmt.Fprintf(cfg.IO.Err, "caisson: exit code %d (%s), %s in all, program %s, cpu %s, memory %s, %s\n", res.Code, res.Reason,

@@ -32,6 +32,7 @@ type runOptions struct {
 	session string // of `caisson exec`
 	detach  bool
 	track   string
+	into    string // folder for artifacts
 }
 
 func newRun(cfg Config) *cobra.Command {
@@ -80,6 +81,8 @@ func (o *runOptions) execFlags(f *pflag.FlagSet) {
 	f.Var(&l.Keep, "keep-output", "bytes of each stream to keep in the result: head and tail")
 	f.Var((*approveFlag)(&o.run.Approve), "approve", "what becomes of what policy asks about: `ask` and wait, never, or always (default ask on a terminal, else never)")
 	f.StringVar(&o.track, "changes", string(sandbox.ModeFast), "how to find what it changes: fast, exact or off")
+	f.StringArrayVar(&o.run.Artifacts, "artifact", nil, "collect files that match `PATTERN`, such as 'out/**' (repeatable; default what it puts into artifacts/)")
+	f.StringVar(&o.into, "artifacts-to", "", "collect them into this `FOLDER` of the host; without it they are in what --json prints")
 	f.BoolVar(&o.json, "json", false, "print one JSON object instead of the program's output")
 	f.BoolVar(&o.summary, "summary", false, "print exit code, time, memory and processes at the end")
 }
@@ -124,6 +127,9 @@ func (o *runOptions) execute(ctx context.Context, cfg Config, args []string, das
 	streams := sandbox.Streams{Stdout: cfg.IO.Out, Stderr: cfg.IO.Err}
 	if o.json {
 		streams = sandbox.Streams{}
+	}
+	if streams.Artifact, err = o.takeArtifacts(); err != nil {
+		return err
 	}
 	closeStdin, err := o.openStdin(cfg, &streams)
 	if err != nil {

@@ -99,6 +99,11 @@ func checkRun(run sandbox.Run) error {
 			return sandbox.Errorf(sandbox.Invalid, "an argument has a NUL byte").WithHint("pass such data on standard input or as a file")
 		}
 	}
+	for _, p := range run.Artifacts {
+		if err := checkPattern(p); err != nil {
+			return err
+		}
+	}
 	if run.File != "" {
 		if err := checkFiles([]sandbox.File{{Path: run.File}}); err != nil {
 			return err
@@ -218,6 +223,9 @@ func (m *Manager) runIn(ctx context.Context, l *live, r *resolved, d sandbox.Dec
 	res.Truncated.Stdout += out.Lost.Stdout
 	res.Truncated.Stderr += out.Lost.Stderr
 	res.Changes = changes
+	if !out.Broken && out.Reason != sandbox.ReasonInfra {
+		m.collect(ctx, l, r, streams.Artifact, &res)
+	}
 	return res, out.Broken, m.finishWith(ctx, l, r, out, changes)
 }
 

@@ -30,6 +30,8 @@ type resultJSON struct {
 	OOMKilled    bool         `json:"oom_killed"`
 	Usage        usageJSON    `json:"usage"`
 	Changes      []FileChange `json:"changes"`
+	Artifacts    []Artifact   `json:"artifacts,omitempty"`
+	LeftWhy      string       `json:"artifacts_error,omitempty"`
 	Decision     Decision     `json:"decision"`
 	Sandbox      ID           `json:"sandbox,omitempty"`
 	Image        string       `json:"image,omitempty"`
@@ -49,7 +51,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		ExecID: r.ExecID, Session: r.Session, Language: r.Language, ExitCode: r.Code, ExitReason: string(r.Reason),
 		Signal: r.Signal, Cause: r.Cause, Events: r.Events, Shared: r.Shared, Replaced: r.Replaced, Truncated: r.Truncated,
 		DurationMS: r.Duration.Milliseconds(), TimedOut: r.TimedOut(), OOMKilled: r.OOMKilled(), Decision: r.Decision,
-		Sandbox: r.Sandbox, Image: r.Image,
+		Sandbox: r.Sandbox, Image: r.Image, Artifacts: r.Artifacts, LeftWhy: r.ArtifactsError,
 		Usage: usageJSON{
 			CPUMS: r.Usage.CPU.Milliseconds(), WallMS: r.Usage.Wall.Milliseconds(), Memory: r.Usage.PeakMemory,
 			Processes: r.Usage.PeakProcesses, Methods: r.Usage.Methods,
@@ -86,7 +88,7 @@ func (r *Result) UnmarshalJSON(b []byte) error {
 			Code: j.ExitCode, Reason: ExitReason(j.ExitReason), Signal: j.Signal, Cause: j.Cause, Events: j.Events, Shared: j.Shared,
 		},
 		Truncated: j.Truncated, Duration: time.Duration(j.DurationMS) * time.Millisecond, Decision: j.Decision,
-		Sandbox: j.Sandbox, Image: j.Image, Changes: j.Changes,
+		Sandbox: j.Sandbox, Image: j.Image, Changes: j.Changes, Artifacts: j.Artifacts, ArtifactsError: j.LeftWhy,
 		Usage: Usage{
 			CPU: time.Duration(j.Usage.CPUMS) * time.Millisecond, Wall: time.Duration(j.Usage.WallMS) * time.Millisecond,
 			PeakMemory: j.Usage.Memory, PeakProcesses: j.Usage.Processes, Methods: j.Usage.Methods,

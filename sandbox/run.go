@@ -28,6 +28,10 @@ type Run struct {
 	OCIRuntime string `json:"oci_runtime,omitempty"`
 	// Track says how changes of the workspace are found. "" is [ModeFast].
 	Track ChangeMode `json:"track,omitempty"`
+	// Artifacts are patterns of files to collect at the end, such as "out/**" or
+	// "*.png": * and ? stay in one folder, ** does not. Links are not followed.
+	// nil is what the run has put below [DefaultArtifacts].
+	Artifacts []string `json:"artifacts,omitzero"`
 	// Keep leaves the sandbox in place when the run has failed, for a look.
 	Keep bool `json:"keep,omitempty"`
 	// Approve says what becomes of it where policy asks; Ask, where not nil, is
@@ -42,6 +46,9 @@ type Run struct {
 type Streams struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
+	// Artifact takes the contents of artifacts. Where it is nil they are in the
+	// Result, up to [MaxArtifacts].
+	Artifact ArtifactTaker
 }
 
 // File is one entry that travels into the workspace with a run: a regular
@@ -134,8 +141,12 @@ type Result struct {
 	Duration  time.Duration `json:"-"` // from the start of the process to its end
 	Usage     Usage         `json:"usage"`
 	// Changes are what it did to the workspace, by path.
-	Changes  []FileChange `json:"changes"`
-	Decision Decision     `json:"decision"`
+	Changes []FileChange `json:"changes"`
+	// Artifacts are the files that were collected; ArtifactsError says why not
+	// all were.
+	Artifacts      []Artifact `json:"artifacts"`
+	ArtifactsError string     `json:"artifacts_error,omitempty"`
+	Decision       Decision   `json:"decision"`
 	// Replaced says that the sandbox of an earlier exec was given up and this
 	// one ran in a new one, with a new workspace where that does not last.
 	Replaced bool `json:"replaced,omitempty"`
