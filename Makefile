@@ -60,6 +60,7 @@ bench-smoke: build ## run the benchmarks with a few rounds, to see that they wor
 	@$(GO) run ./bench/session --smoke $(ARGS)
 	@$(GO) run ./bench/images --smoke $(ARGS)
 	@$(GO) run ./bench/gate --smoke $(ARGS)
+	@CAISSON_SCAN=$(CURDIR)/bin/caisson-scan $(GO) run ./bench/policy --smoke $(ARGS)
 
 eval: build ## judge the policy by the evaluation sets in CORPUS
 	@CAISSON_SCAN=$(CURDIR)/bin/caisson-scan CORPUS=$(CORPUS) $(GO) run ./bench/eval $(ARGS)

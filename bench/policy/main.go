@@ -1,25 +1,26 @@
-// Command policy measures the policy: how long a decision takes, facts
-// included, how long the rules alone take, how many small programs a batch
-// judges in a second, and how long a fresh process needs for its first
-// decision.
+// Command policy measures how fast the policy judges:
 //
-//	go run ./bench/policy [--json] [--raw FILE]
+//	go run ./bench/policy            tables, and exit code 1 where a bar does not hold
+//	go run ./bench/policy -json      one object a line
+//	go run ./bench/policy -smoke     a few samples, to see that all of it works
+//
+// A decision is what a run waits for: facts by a locked-down caisson-scan and
+// the rules over them. The scanner is found as caisson finds it: beside this
+// program, in libexec, or by CAISSON_SCAN.
 package main
 
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 
+	"github.com/caisson-dev/caisson/bench/measure"
 	"github.com/caisson-dev/caisson/policies"
 	"github.com/caisson-dev/caisson/policy"
 	"github.com/caisson-dev/caisson/policy/facts"
@@ -28,87 +29,47 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
+// sample is a program of 200 lines.
+//
 //go:embed sample.py.txt
 var sample string
 
-// result is one line of the table.
-type result struct {
-	Name     string  `json:"name"`
-	Unit     string  `json:"unit"`
-	N        int     `json:"n"`
-	CPUs     int     `json:"cpus"`
-	P50      float64 `json:"p50"`
-	Mean     float64 `json:"mean"`
-	P99      float64 `json:"p99"`
-	Peer     string  `json:"peer"`
-	PeerP50  float64 `json:"peer_p50"`
-	PeerMean float64 `json:"peer_mean"`
-	PeerP99  float64 `json:"peer_p99"`
-	Ratio    float64 `json:"ratio"`
-	Bar      string  `json:"bar"`
-	OK       bool    `json:"ok"`
-	samples  []float64
-}
+// role is the environment variable that makes this program one of the fresh
+// processes that it measures: "decide" once, or "start" and end.
+const role = "CAISSON_BENCH_POLICY"
+
+// programs is how many a batch has.
+const programs = 1000
 
 func main() {
-	asJSON := flag.Bool("json", false, "one JSON object a line")
-	raw := flag.String("raw", "", "file for all samples")
-	first := flag.Bool("first", false, "make one decision and end (used by the benchmark itself)")
-	flag.Parse()
-	if *first {
-		p, closer, err := open()
-		if err != nil {
-			fail(err)
-		}
+	switch os.Getenv(role) {
+	case "decide":
+		os.Exit(first())
+	case "start":
+		os.Exit(0)
+	}
+	os.Exit(measure.Main("policy", run))
+}
+
+// first makes one decision, as a fresh process does.
+func first() int {
+	p, done, err := open()
+	if err == nil {
 		d := p.Judge(context.Background(), policy.Request{Language: "python", Code: []byte("print(1)\n")})
-		closer()
 		if d.Verdict != sandbox.Allow {
-			fail(fmt.Errorf("first decision: %+v", d))
+			err = fmt.Errorf("first decision: %+v", d)
 		}
-		return
+		err = errors.Join(err, done())
 	}
-	results, err := measure()
 	if err != nil {
-		fail(err)
+		fmt.Fprintln(os.Stderr, err)
+		return 125
 	}
-	ok := true
-	for _, r := range results {
-		ok = ok && r.OK
-		if *asJSON {
-			line, err := json.Marshal(r)
-			if err != nil {
-				fail(err)
-			}
-			fmt.Println(string(line))
-			continue
-		}
-		fmt.Printf("%-28s p50 %9.3f  mean %9.3f  p99 %9.3f %-4s  n %5d  bar %-24s %v\n", r.Name, r.P50, r.Mean, r.P99, r.Unit, r.N, r.Bar, r.OK)
-	}
-	if *raw != "" {
-		all := map[string][]float64{}
-		for _, r := range results {
-			all[r.Name] = r.samples
-		}
-		body, err := json.Marshal(all)
-		if err == nil {
-			err = os.WriteFile(*raw, body, 0o644)
-		}
-		if err != nil {
-			fail(err)
-		}
-	}
-	if !ok {
-		os.Exit(1)
-	}
+	return 0
 }
 
-func fail(err error) {
-	fmt.Fprintln(os.Stderr, "bench/policy:", err)
-	os.Exit(2)
-}
-
-// open makes a policy with its scanners, both at once as caisson does.
-func open() (*policy.Policy, func(), error) {
+// open makes a policy and its scanners, both at once as caisson does.
+func open() (*policy.Policy, func() error, error) {
 	pool := scanner.Start(context.Background(), func() (scanner.Config, error) {
 		tb, err := tables.Load(policies.FS)
 		return scanner.Config{Tables: tb}, err
@@ -120,86 +81,123 @@ func open() (*policy.Policy, func(), error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, pool.Close())
 	}
-	return p, func() { _ = pool.Close() }, nil
+	return p, pool.Close, nil
 }
 
-func measure() ([]result, error) {
-	p, closer, err := open()
+func run(ctx context.Context, s *measure.Suite) (err error) {
+	p, done, err := open()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer closer()
-	ctx := context.Background()
+	defer func() { err = errors.Join(err, done()) }()
+	for _, set := range []func(context.Context, *measure.Suite, *policy.Policy) error{decision, batch} {
+		if err := set(ctx, s, p); err != nil {
+			return err
+		}
+	}
+	return fresh(ctx, s)
+}
+
+// below is a bar on the p50, and on the p99 where that is not 0.
+func below(asked string, p50, p99 float64) *measure.Bar {
+	return &measure.Bar{Asked: asked, Holds: func(own, _ measure.Stats) bool {
+		return own.P50 <= p50 && (p99 == 0 || own.P99 <= p99)
+	}}
+}
+
+// decision measures one decision, and what of it the rules take.
+func decision(ctx context.Context, s *measure.Suite, p *policy.Policy) error {
 	whole := policy.Request{Language: "python", Code: []byte(sample)}
-	var out []result
-	s := repeat(600, func() { p.Judge(ctx, whole) })
-	r := summary("decision of 200 lines", "ms", s, "p50 <= 3 ms, p99 <= 10 ms")
-	r.OK = r.P50 <= 3 && r.P99 <= 10
-	out = append(out, r)
-
 	doc := document(200)
-	s = repeat(600, func() { p.Decide(ctx, doc, policy.Request{}) })
-	r = summary("rules with 200 facts", "ms", s, "p50 <= 1 ms")
-	r.OK = r.P50 <= 1
-	out = append(out, r, batch(p))
+	return s.Measure(ctx, measure.Set{
+		Name: "decision", Unit: "ms", Rounds: 600, Warmup: 20,
+		Subjects: []measure.Subject{
+			{Name: "200 lines of Python", CPUs: 1, Sample: measure.Millis(func(ctx context.Context) error {
+				if d := p.Judge(ctx, whole); d.Verdict == sandbox.Deny {
+					return fmt.Errorf("the sample was denied: %+v", d.Findings)
+				}
+				return nil
+			})},
+			{Name: "rules over 200 facts", CPUs: 1, Sample: measure.Millis(func(ctx context.Context) error {
+				if d := p.Decide(ctx, doc, policy.Request{}); len(d.Findings) == 0 {
+					return errors.New("nothing was found")
+				}
+				return nil
+			})},
+		},
+		Rows: []measure.Row{
+			{Name: "decision_200_lines", Own: "200 lines of Python", Peer: "rules over 200 facts", Bar: below("p50 <= 3 ms, p99 <= 10 ms", 3, 10)},
+			{Name: "rules_200_facts", Own: "rules over 200 facts", Bar: below("p50 <= 1 ms", 1, 0)},
+		},
+	})
+}
 
-	s = nil
+// batch measures how many small programs a second all cores judge.
+func batch(ctx context.Context, s *measure.Suite, p *policy.Policy) error {
+	round := 0
+	return s.Measure(ctx, measure.Set{
+		Name: "batch", Unit: "/s", Rounds: 10, Warmup: 1,
+		Subjects: []measure.Subject{{Name: "small programs", CPUs: float64(runtime.NumCPU()), Sample: func(ctx context.Context) (float64, error) {
+			round++
+			start := time.Now()
+			err := judgeAll(ctx, p, round)
+			return programs / time.Since(start).Seconds(), err
+		}}},
+		Rows: []measure.Row{{Name: "batch_1000", Own: "small programs", Bar: &measure.Bar{
+			Asked: "p50 >= 500 a second", Holds: func(own, _ measure.Stats) bool { return own.P50 >= 500 },
+		}}},
+	})
+}
+
+// judgeAll judges as many programs as a batch has, no two of which are alike.
+func judgeAll(ctx context.Context, p *policy.Policy, round int) error {
+	var wg sync.WaitGroup
+	work := make(chan int)
+	wrong := make(chan error, programs)
+	for range runtime.NumCPU() {
+		wg.Go(func() {
+			for i := range work {
+				code := fmt.Sprintf("import json\nx = json.loads('[%d, %d]')\nprint(sum(x))\nopen('out.txt', 'w').write(str(x))\n", i, round)
+				if d := p.Judge(ctx, policy.Request{Language: "python", Code: []byte(code)}); d.Verdict != sandbox.Allow {
+					wrong <- fmt.Errorf("program %d: %+v", i, d.Findings)
+				}
+			}
+		})
+	}
+	for i := range programs {
+		work <- i
+	}
+	close(work)
+	wg.Wait()
+	close(wrong)
+	return <-wrong
+}
+
+// fresh measures the first decision of a process, from its start to its end.
+// The peer is the same process without the decision.
+func fresh(ctx context.Context, s *measure.Suite) error {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for range 20 {
-		start := time.Now()
-		if b, err := exec.CommandContext(ctx, self, "-first").CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("fresh process: %w: %s", err, b)
-		}
-		s = append(s, ms(start))
+	spawn := func(as string) func(context.Context) (float64, error) {
+		return measure.Millis(func(ctx context.Context) error {
+			c := exec.CommandContext(ctx, self)
+			c.Env = append(os.Environ(), role+"="+as)
+			if out, err := c.CombinedOutput(); err != nil {
+				return fmt.Errorf("%w: %s", err, out)
+			}
+			return nil
+		})
 	}
-	r = summary("first decision, fresh process", "ms", s, "p50 <= 60 ms")
-	r.OK = r.P50 <= 60
-	return append(out, r), nil
-}
-
-func ms(start time.Time) float64 { return float64(time.Since(start).Microseconds()) / 1000 }
-
-func repeat(n int, f func()) []float64 {
-	for range 20 {
-		f()
-	}
-	s := make([]float64, n)
-	for i := range s {
-		start := time.Now()
-		f()
-		s[i] = ms(start)
-	}
-	return s
-}
-
-// batch judges 1,000 small programs on all cores; each sample is a rate.
-func batch(p *policy.Policy) result {
-	var s []float64
-	for round := range 5 {
-		start := time.Now()
-		var wg sync.WaitGroup
-		work := make(chan int)
-		for range runtime.NumCPU() {
-			wg.Go(func() {
-				for i := range work {
-					code := fmt.Sprintf("import json\nx = json.loads('[%d, %d]')\nprint(sum(x))\nopen('out.txt', 'w').write(str(x))\n", i, round)
-					p.Judge(context.Background(), policy.Request{Language: "python", Code: []byte(code)})
-				}
-			})
-		}
-		for i := range 1000 {
-			work <- i
-		}
-		close(work)
-		wg.Wait()
-		s = append(s, 1000/time.Since(start).Seconds())
-	}
-	r := summary("batch of 1,000", "/s", s, "p50 >= 500 a second")
-	r.OK = r.P50 >= 500
-	return r
+	return s.Measure(ctx, measure.Set{
+		Name: "fresh process", Unit: "ms", Rounds: 40, Warmup: 2,
+		Subjects: []measure.Subject{
+			{Name: "first decision", CPUs: float64(runtime.NumCPU()), Sample: spawn("decide")},
+			{Name: "no decision", CPUs: float64(runtime.NumCPU()), Sample: spawn("start")},
+		},
+		Rows: []measure.Row{{Name: "first_decision", Own: "first decision", Peer: "no decision", Bar: below("p50 <= 60 ms", 60, 0)}},
+	})
 }
 
 // document has n facts of the usual kinds.
@@ -221,15 +219,4 @@ func document(n int) *facts.Document {
 		}
 	}
 	return d
-}
-
-func summary(name, unit string, s []float64, bar string) result {
-	sorted := slices.Clone(s)
-	slices.Sort(sorted)
-	sum := 0.0
-	for _, x := range s {
-		sum += x
-	}
-	at := func(q float64) float64 { return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))] }
-	return result{Name: name, Unit: unit, N: len(s), CPUs: runtime.NumCPU(), P50: at(0.5), Mean: sum / float64(len(s)), P99: at(0.99), Bar: bar, samples: s}
 }
