@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -252,5 +254,24 @@ func BenchmarkDecide200Facts(b *testing.B) {
 		if d := p.Decide(context.Background(), doc, policy.Request{}); d.Verdict != sandbox.Deny {
 			b.Fatal(d)
 		}
+	}
+}
+
+// TestLoadRestoresTheCollector: what loading does for its own sake is over
+// with it, also where several load at once.
+func TestLoadRestoresTheCollector(t *testing.T) {
+	before := debug.SetGCPercent(123)
+	defer debug.SetGCPercent(before)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			if _, err := policy.Load(t.Context(), policy.Config{Rules: policies.FS, Lazy: true}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if got := debug.SetGCPercent(123); got != 123 {
+		t.Errorf("the collector is left at %d", got)
 	}
 }

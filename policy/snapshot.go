@@ -96,6 +96,7 @@ func capabilities() *ast.Capabilities {
 
 // loadSnapshot reads, compiles and prepares all of a configuration.
 func loadSnapshot(ctx context.Context, c Config) (*snapshot, error) {
+	defer relaxed()()
 	sum := sha256.New()
 	data, err := loadData(c, sum.Write)
 	if err != nil {

@@ -53,7 +53,7 @@ func main() {
 
 // first makes one decision, as a fresh process does.
 func first() int {
-	p, done, err := open()
+	p, done, err := open(true)
 	if err == nil {
 		d := p.Judge(context.Background(), policy.Request{Language: "python", Code: []byte("print(1)\n")})
 		if d.Verdict != sandbox.Allow {
@@ -68,13 +68,14 @@ func first() int {
 	return 0
 }
 
-// open makes a policy and its scanners, both at once as caisson does.
-func open() (*policy.Policy, func() error, error) {
+// open makes a policy and its scanners, both at once as caisson does; one that
+// judges once reads the rules only as far as it needs them.
+func open(once bool) (*policy.Policy, func() error, error) {
 	pool := scanner.Start(context.Background(), func() (scanner.Config, error) {
 		tb, err := tables.Load(policies.FS)
 		return scanner.Config{Tables: tb}, err
 	})
-	p, err := policy.Load(context.Background(), policy.Config{Rules: policies.FS, Scanner: pool, CacheSize: -1})
+	p, err := policy.Load(context.Background(), policy.Config{Rules: policies.FS, Scanner: pool, CacheSize: -1, Lazy: once})
 	if err == nil {
 		_, err = pool.Ready(context.Background())
 	}
@@ -85,7 +86,7 @@ func open() (*policy.Policy, func() error, error) {
 }
 
 func run(ctx context.Context, s *measure.Suite) (err error) {
-	p, done, err := open()
+	p, done, err := open(false)
 	if err != nil {
 		return err
 	}
