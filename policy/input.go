@@ -134,7 +134,7 @@ func (b *inputBuilder) files(fs []facts.File) *ast.Term {
 		place, line := b.at(&f.At)
 		g.add(f.Op, f.Class, ast.ObjectTerm(place, line, field("op", str(f.Op)), field("path", str(f.Path)), field("class", str(f.Class)),
 			field("traversal", boolean(f.Traversal)), field("folded", boolean(f.Folded)), field("recursive", boolean(f.Recursive)),
-			field("mode", str(f.Mode)), field("by", str(f.By)), field("from", strs(f.From))))
+			field("mode", str(f.Mode)), field("by", str(f.By)), field("from", strs(f.From)), field("where", str(f.Where))))
 	}
 	return g.term()
 }

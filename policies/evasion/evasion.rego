@@ -149,17 +149,43 @@ findings contains {"id": "SBX-EV-0007", "at": f.at, "msg": sprintf("encoded text
 #     - {"language": "bash", "code": "LD_PRELOAD=/tmp/e.so ls"}
 #     - {"language": "bash", "code": "export BASH_ENV=/tmp/x"}
 #     - {"language": "bash", "code": "PATH=/tmp:$PATH ls"}
+#     - {"language": "bash", "code": "LD_LIBRARY_PATH=/tmp/lib ls"}
+#     - {"language": "bash", "code": "NODE_OPTIONS='--require ./x.js' npm test"}
 #   not_match:
 #     - {"language": "bash", "code": "FOO=1 ls"}
 #     - {"language": "bash", "code": "export PATH=$HOME/.local/bin:$PATH"}
 #     - {"language": "bash", "code": "export PYTHONPATH=src"}
+#     - {"language": "bash", "code": "LD_LIBRARY_PATH=$PWD/lib ./app"}
+#     - {"language": "bash", "code": "export NODE_OPTIONS=--max-old-space-size=4096"}
+#     - {"language": "bash", "code": "PS4='+ '; set -x"}
 findings contains {"id": "SBX-EV-0008", "at": e.at, "msg": sprintf("%s is set", [e.name])} if {
 	some e in input.env.write.loader
+	not searched(e)
+}
+
+# searched: folders of libraries, none of them one that everybody writes to.
+searched(e) if {
+	e.name in {"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "LD_RUN_PATH"}
+	not regex.match(`(^|:)(/tmp|/var/tmp|/dev/shm)(/|:|$)`, e.value)
 }
 
 findings contains {"id": "SBX-EV-0008", "at": e.at, "msg": sprintf("%s is set", [e.name])} if {
 	some e in input.env.write.startup
-	not e.name in {"PYTHONPATH", "NODE_PATH", "ENV", "GIT_PAGER", "GIT_EDITOR", "MANPAGER"}
+	not e.name in {"PYTHONPATH", "NODE_PATH", "ENV", "GIT_PAGER", "GIT_EDITOR", "MANPAGER", "PERL5LIB", "RUBYLIB", "SHELLOPTS", "BASHOPTS", "PYTHONHOME"}
+	not plain(e)
+}
+
+# plain: options that load nothing and run nothing.
+plain(e) if {
+	e.name in {"NODE_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "RUBYOPT", "PERL5OPT"}
+	e.value != ""
+	not regex.match(`(^|\s)(-r\b|--require|--import|--loader|--experimental-loader|--inspect|--eval|-javaagent|-agentlib|-agentpath|-XX:On|-[IMme])`, e.value)
+}
+
+plain(e) if {
+	e.name == "PS4"
+	e.value != ""
+	not regex.match(`\$\(|\x60`, e.value)
 }
 
 findings contains {"id": "SBX-EV-0008", "at": e.at, "msg": sprintf("programs are looked for in %s", [e.value])} if {

@@ -14,16 +14,30 @@ package caisson.rules.files
 #   remediation: "Delete files under the workspace only."
 #   match:
 #     - {"language": "bash", "code": "rm /etc/hosts"}
+#     - {"language": "bash", "code": "rm -rf \"$EMPTY\"/"}
 #     - {"language": "python", "code": "import os\nos.remove('/etc/passwd')"}
 #     - {"language": "javascript", "code": "require('fs').unlinkSync('/etc/hosts')"}
 #   not_match:
 #     - {"language": "bash", "code": "rm build/x.o"}
+#     - {"language": "bash", "code": "rm -rf \"$1\"/*"}
+#     - {"language": "bash", "code": "rm -rf \"$OUT/obj\""}
 #     - {"language": "python", "code": "import os\nos.remove('out.txt')"}
 findings contains {"id": "SBX-FS-0001", "at": f.at, "msg": sprintf("%s is deleted by %s", [f.path, f.by])} if {
 	some op in {"delete", "move_src"}
 	some class in data.settings.system_classes
 	some f in input.files[op][class]
 }
+
+findings contains {"id": "SBX-FS-0001", "at": f.at, "msg": sprintf("what is deleted by %s is / where a variable is not set", [f.by])} if {
+	some f in input.files.delete.unknown
+	f.recursive
+	f.path == "/"
+	not given(f)
+}
+
+given(f) if f.where == "argv"
+
+given(f) if f.where == "param"
 
 # METADATA
 # title: Deletes a tree of the home directory or one outside the workspace

@@ -149,8 +149,11 @@ func (c *command) program(name string, argv []Value, wrappers []string) Value {
 // inner follows all ways in which a program starts another or runs code.
 func (c *command) inner(base string, prog Program, p *parsed, argv []Value, via []string) Value {
 	var out Value
+	x := &effects{args: cmdArgs{p}}
 	for _, r := range prog.Runs {
-		c.started(base, r, prog, p, argv, via)
+		if x.holds(r.When) {
+			c.started(base, r, prog, p, argv, via)
+		}
 	}
 	switch {
 	case prog.Applet:
@@ -262,12 +265,21 @@ func (c *command) code(r Run, base string, v Value) {
 		}
 		for _, s := range v.Alts {
 			for _, cmd := range c.b.s.tables.submatches(r.Pattern, s) {
+				before := len(c.b.s.doc.Dynamic)
 				c.nested(r.Lang, base, Text(cmd))
+				c.b.s.unparsed(before)
 			}
 		}
 		return
 	}
 	c.nested(r.Lang, base, v)
+}
+
+// unparsed forgets texts that do not parse: a pattern has cut them out of code
+// in which they were no commands.
+func (s *scan) unparsed(from int) {
+	kept := slices.DeleteFunc(s.doc.Dynamic[from:], func(d Dynamic) bool { return d.Kind == DynUnparsable })
+	s.doc.Dynamic = s.doc.Dynamic[:from+len(kept)]
 }
 
 func (c *command) nested(lang Lang, via string, v Value) {

@@ -191,6 +191,9 @@ func (b *Builder) File(u Use) {
 	}
 	f.At = b.at(u.Pos)
 	f.Class = "unknown"
+	if len(u.What.From) > 0 {
+		f.Where = u.What.From[0]
+	}
 	if h := u.What.Head(); h != "" {
 		f.Path = b.abs(h)
 		f.Class = b.prefixClass(h)

@@ -127,7 +127,7 @@ func takesCode(words []Value) bool {
 var codeWords = []string{"-rf", "-fr", "-Rf", "-fR", "--recursive", "--eval", "-exec", "-delete", "--no-preserve-root", "/c"}
 
 // harmlessClasses are of paths that any program may be given.
-var harmlessClasses = []string{"workspace", "tmp", "public", "device_safe", "relative", "shm"}
+var harmlessClasses = []string{"workspace", "tmp", "public", "device_safe", "relative", "shm", "outside"}
 
 func (b *Builder) harmlessText(w, kind string) bool {
 	switch {

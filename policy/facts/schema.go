@@ -122,6 +122,8 @@ type File struct {
 	By        string `json:"by,omitempty"`   // the call, program or redirection that does it
 	// From is what is written, where that is known to come from somewhere.
 	From []string `json:"from,omitempty"`
+	// Where is the first origin of a path that is not wholly known.
+	Where string `json:"where,omitempty"`
 }
 
 // Network operations, as Net.Op.

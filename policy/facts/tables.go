@@ -132,6 +132,8 @@ type Program struct {
 
 // Run is one way in which a program starts another.
 type Run struct {
+	// When must hold, as for an effect.
+	When []string `json:"when,omitempty"`
 	// Flag whose value is a command line ("--checkpoint-action" of tar).
 	Flag string `json:"flag,omitempty"`
 	// Prefix that the value must have, and that is cut off ("exec=").

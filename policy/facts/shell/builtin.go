@@ -236,7 +236,7 @@ func (w *walker) alias(c *invocation) text {
 		}
 		if name != "" {
 			w.st.aliases.set(name, &text{values, f.t.from})
-			w.b.Action("alias", name+"="+strings.ReplaceAll(values[0], hole, "…"), "alias", c.pos)
+			w.b.Action("alias", name+"="+readable(values[0]), "alias", c.pos)
 		}
 	}
 	return text{}

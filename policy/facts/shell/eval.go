@@ -22,7 +22,7 @@ func (w *walker) eval(c *invocation) text {
 		}
 		code = concat(code, f.t)
 	}
-	w.dynamic(dynShellEval, strings.ReplaceAll(code.all()[0], hole, "…"), c.pos, code.from...)
+	w.dynamic(dynShellEval, readable(code.all()[0]), c.pos, code.from...)
 	return w.evalText("eval", code, c.pos, false)
 }
 
@@ -88,10 +88,11 @@ func (w *walker) evalOne(via, code string, from []string, pos facts.Pos, verbati
 		if head, _, ok := strings.Cut(strings.TrimLeft(code, " \t\n"), hole); ok && (strings.ContainsAny(head, " \t\n;") || assigns(head)) {
 			kind = facts.DynPartialCode
 		}
-		w.dynamic(kind, strings.ReplaceAll(code, hole, "…"), pos, from...)
+		w.dynamic(kind, readable(code), pos, from...)
 		o.Verbatim = false
 	}
 	w.charge(len(code) / 256)
+	whole := known(code)
 	code = strings.ReplaceAll(code, unset, "")
 	source := strings.ReplaceAll(code, hole, "${"+facts.Hole+"}")
 	if strings.Trim(source, " \t\n") == "" || code == hole {
@@ -108,8 +109,12 @@ func (w *walker) evalOne(via, code string, from []string, pos facts.Pos, verbati
 	b := w.b
 	w.use(child)
 	stmts, err := parse([]byte(source))
-	if err != nil {
+	switch {
+	case err == nil:
+	case whole:
 		w.dynamic(facts.DynUnparsable, via, facts.Pos{})
+	case !strings.Contains(code, hole): // of one with holes that was said
+		w.dynamic(facts.DynPartialCode, code, facts.Pos{}, from...)
 	}
 	if len(from) > 0 {
 		defer w.st.vars.set(facts.Hole, w.st.vars.get(facts.Hole))
@@ -120,3 +125,6 @@ func (w *walker) evalOne(via, code string, from []string, pos facts.Pos, verbati
 	inert()
 	return out
 }
+
+// readable is a text for people: unset variables are nothing, holes an ellipsis.
+func readable(s string) string { return strings.NewReplacer(hole, "…", unset, "").Replace(s) }

@@ -154,7 +154,7 @@ func TestParameters(t *testing.T) {
 		{name: "too many alternatives", src: manyBranches(40) + `$c -rf /`, want: []string{"dyn opaque_command"}},
 		{name: "opaque argument", src: `rm -rf "$1"`, want: []string{"cmd rm -rf …"}, not: []string{"dyn"}},
 		{name: "opaque name", src: `x=$(date); $x -rf /`, want: []string{"dyn opaque_command"}},
-		{name: "unset root", src: `rm -rf "$DIR/"`, want: []string{"file delete / root"}},
+		{name: "unset root", src: `rm -rf "$DIR/"`, want: []string{"file delete / unknown"}},
 		{name: "path of a variable", src: `rm -rf "$DIR/build"`, not: []string{"file delete /build"}},
 		{name: "prompt", src: `x='$(rm -rf /)'; echo "${x@P}"`, want: []string{wipe}},
 	})

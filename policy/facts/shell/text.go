@@ -204,7 +204,7 @@ func (t text) value() facts.Value {
 		return facts.Value{Type: "str", Alts: t.alts[:1:1], From: t.from[:min(len(t.from), 8):min(len(t.from), 8)]}
 	}
 	var alts []string
-	open := false
+	open, root := false, false
 	for _, s := range t.all() {
 		if strings.Contains(s, hole) {
 			open = true
@@ -215,6 +215,10 @@ func (t text) value() facts.Value {
 			if s = erased(s); s == hole {
 				continue
 			}
+			if s == mayBeRoot {
+				root = true
+				continue
+			}
 		}
 		alts = append(alts, s)
 	}
@@ -222,6 +226,9 @@ func (t text) value() facts.Value {
 		v := facts.Text(alts...)
 		v.Open = v.Open || open
 		return v.WithFrom(t.from...)
+	}
+	if root {
+		return facts.Partial("/", "").WithFrom(t.from...)
 	}
 	return t.partial().WithFrom(t.from...)
 }
@@ -264,14 +271,20 @@ func letter(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == unset[0]
 }
 
+// mayBeRoot is a path that is the root if nobody gives its variable a value.
+const mayBeRoot = "/" + hole
+
 // erased takes unset variables as empty, as a shell would. A path that begins
-// with one is more likely given from outside, unless it would be the root.
+// with one is more likely given from outside.
 func erased(s string) string {
 	r := strings.ReplaceAll(s, unset, "")
-	if strings.HasPrefix(s, unset+"/") && strings.Trim(r, "/.*") != "" {
-		return hole
+	switch {
+	case !strings.HasPrefix(s, unset) || !strings.HasPrefix(r, "/"):
+		return r
+	case strings.Trim(r, "/.*") == "":
+		return mayBeRoot
 	}
-	return r
+	return hole
 }
 
 // folded is a value as text.
