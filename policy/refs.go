@@ -23,8 +23,19 @@ const (
 	// where programs can write.
 	RefOutside RefKind = "outside"
 	// RefProgram is a program that runs what it finds in the workspace, such as
-	// make, npm, git and pytest: Name, and Args behind it.
+	// make, npm, git and pytest: Name, and all words behind it as Args.
 	RefProgram RefKind = "program"
+	// RefStartup is a shell that reads files of the home folder at its start.
+	RefStartup RefKind = "startup"
+	// RefInput is an interpreter that reads commands from standard input once its
+	// program has ended.
+	RefInput RefKind = "input"
+	// RefSearch is a variable, its Name, that says where programs look for others
+	// or for their settings, with what it is set to as its Path.
+	RefSearch RefKind = "search"
+	// RefForeign is a program of a language that nothing judges: Path, as it is
+	// named.
+	RefForeign RefKind = "foreign"
 )
 
 // Ref is other code that a text loads or starts. It is never altered.
@@ -48,8 +59,14 @@ type Ref struct {
 // runners are programs that run what they find in the workspace.
 var runners = map[string]bool{
 	"make": true, "gmake": true, "npm": true, "npx": true, "yarn": true, "pnpm": true, "git": true,
-	"pytest": true, "py.test": true, "pytest-3": true, "tox": true, "nox": true, "nosetests": true,
+	"pytest": true, "py.test": true, "pytest-3": true, "tox": true, "nox": true, "nosetests": true, "coverage": true,
+	"pip": true, "pip3": true, "pipx": true, "poetry": true, "uv": true, "hatch": true, "jupyter": true,
+	"cargo": true, "go": true, "mvn": true, "gradle": true, "ant": true, "bazel": true, "cmake": true, "ninja": true, "meson": true,
+	"rake": true, "bundle": true, "composer": true, "just": true, "parallel": true,
 }
+
+// foreign are programs whose -f names a program in a language of their own.
+var foreign = map[string]bool{"awk": true, "gawk": true, "mawk": true, "nawk": true, "sed": true, "gsed": true}
 
 // refsOf reads off what a text loads.
 func refsOf(doc *facts.Document) []Ref {
@@ -61,8 +78,16 @@ func refsOf(doc *facts.Document) []Ref {
 		}
 	}
 	for i := range doc.Dynamic {
-		if d := &doc.Dynamic[i]; d.Kind == facts.DynImport {
+		switch d := &doc.Dynamic[i]; d.Kind {
+		case facts.DynImport:
 			refs = append(refs, Ref{Kind: RefAny, Lang: string(d.Lang), By: d.Detail, Line: d.Line})
+		case facts.DynOpaqueCode:
+			refs = append(refs, codeRefs(d)...)
+		}
+	}
+	for i := range doc.Env {
+		if e := &doc.Env[i]; e.Op == "write" && (e.Name == "PATH" || e.Name == "HOME") && e.Value != "" {
+			refs = append(refs, Ref{Kind: RefSearch, Name: e.Name, Path: e.Value, By: string(e.Lang), Line: e.Line})
 		}
 	}
 	for i := range doc.Files {
@@ -91,6 +116,24 @@ func interpreterOf(name string) (lang string, is bool) {
 		return "", false
 	}
 	return base, true
+}
+
+// codeRefs are the files whose text is run as code, as exec(open(x).read())
+// does.
+func codeRefs(d *facts.Dynamic) []Ref {
+	var refs []Ref
+	for _, from := range d.From {
+		name, known := strings.CutPrefix(from, "file:")
+		switch {
+		case known && strings.HasPrefix(name, "/workspace/"):
+			refs = append(refs, Ref{Kind: RefFile, Lang: string(d.Lang), Path: name, By: "eval", Line: d.Line})
+		case known:
+			refs = append(refs, Ref{Kind: RefOutside, Path: name, By: "eval", Line: d.Line})
+		case from == "file":
+			refs = append(refs, Ref{Kind: RefAny, By: "eval", Line: d.Line})
+		}
+	}
+	return refs
 }
 
 func fileRefs(doc *facts.Document, f *facts.File) []Ref {
@@ -150,18 +193,32 @@ func writtenBefore(doc *facts.Document, f *facts.File) ([]byte, bool) {
 
 func commandRefs(c *facts.Command) []Ref {
 	lang, interpreter := interpreterOf(c.Name)
+	has := func(flags ...string) bool {
+		return slices.ContainsFunc(flags, func(f string) bool { return slices.Contains(c.Flags, f) })
+	}
+	words := c.Argv[min(1, len(c.Argv)):]
+	switch {
+	case interpreter && lang == string(facts.Shell) && c.Name != "." && c.Name != "source" && has("l", "login", "i", "interactive", "rcfile", "init-file"):
+		return []Ref{{Kind: RefStartup, By: c.Name, Line: c.Line}}
+	case interpreter && (lang == string(facts.Python) || lang == string(facts.JavaScript)) && has("i", "interactive"):
+		return []Ref{{Kind: RefInput, By: c.Name, Line: c.Line}}
+	case foreign[c.Name] && has("f", "file"):
+		return []Ref{{Kind: RefForeign, Path: c.Values["-f"], By: c.Name, Line: c.Line}}
+	}
 	if interpreter && lang == string(facts.Python) {
 		module := c.Values["-m"]
 		switch {
 		case module == "pytest" || module == "unittest" || module == "nose":
-			return []Ref{{Kind: RefProgram, Name: "pytest", Args: c.Operands, By: c.Name, Line: c.Line}}
+			return []Ref{{Kind: RefProgram, Name: "pytest", Args: words, By: c.Name, Line: c.Line}}
+		case module == "pip" || module == "coverage":
+			return []Ref{{Kind: RefProgram, Name: module, Args: words, By: c.Name, Line: c.Line}}
 		case module != "":
 			return []Ref{{Kind: RefImport, Lang: lang, Name: module, Names: []string{"__main__"}, By: "-m", Line: c.Line}}
 		}
 		return nil
 	}
 	if interpreter && lang == string(facts.JavaScript) && slices.Contains(c.Flags, "test") {
-		return []Ref{{Kind: RefProgram, Name: "node --test", Args: c.Operands, By: c.Name, Line: c.Line}}
+		return []Ref{{Kind: RefProgram, Name: "node --test", Args: words, By: c.Name, Line: c.Line}}
 	}
 	if !runners[c.Name] {
 		return nil
@@ -170,7 +227,7 @@ func commandRefs(c *facts.Command) []Ref {
 	if strings.HasPrefix(name, "py") || name == "tox" || name == "nox" || name == "nosetests" {
 		name = "pytest"
 	}
-	return []Ref{{Kind: RefProgram, Name: name, Args: c.Operands, By: c.Name, Line: c.Line}}
+	return []Ref{{Kind: RefProgram, Name: name, Args: words, By: c.Name, Line: c.Line}}
 }
 
 // InterpreterLanguage gives the language that a program of this name reads,

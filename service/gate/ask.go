@@ -35,16 +35,20 @@ func (e *execution) question(ctx context.Context, d sandbox.Decision) (sandbox.A
 	}
 	var texts []sandbox.ApprovalText
 	var names []any
+	var files []string
 	for _, u := range e.w.order {
 		t := sandbox.ApprovalText{Name: u.name, Language: u.lang, SHA256: sum(u.code), Size: len(u.code)}
 		if utf8.Valid(u.code) {
 			t.Text = string(u.code)
 		}
 		texts = append(texts, t)
+		files = append(files, u.name)
 		names = append(names, []any{u.name, u.lang, t.SHA256, u.staged, u.inPlace})
 	}
 	limits := q.Limits
+	exact := exactly([]string{q.Run.Code, q.Run.File, q.Dir, q.Run.Session, q.User}, q.Run.Command, q.Run.Args, q.Env, files)
 	digest := digestOf("exec", []any{
+		exact,
 		q.Run.Code, q.Run.File, q.Run.Command, q.Run.Args, q.Language, q.Env, q.Dir, q.Role, q.User, q.Run.Session, image, q.Network, limits,
 		limits.Timeout, e.input, q.Background, names, e.w.unjudged, d.PolicyRevision,
 	})

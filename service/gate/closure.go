@@ -56,11 +56,29 @@ type walker struct {
 	loads    bool                         // something of the workspace is loaded, or may be
 	search   []string                     // where Python is told to look beside a program's own folder
 	wanders  bool                         // a text changes where modules are looked for
+	input    bool                         // there is standard input
+	moved    []envFinding                 // PATH and HOME as texts set them
 }
 
 // wandering finds texts that change where they, or what they start, look for
 // modules.
 var wandering = regexp.MustCompile(`\b(cd|pushd|chdir|cwd|sys\.path|addsitedir|PYTHONPATH)\b|env (-\S+ )*-C`)
+
+// pathAssign finds assignments of PATH that are no facts, since they export
+// nothing.
+var pathAssign = regexp.MustCompile(`(?:^|[\s;&|({'\x60])PATH=("[^"\n]*"|'[^'\n]*'|[^\s;&|)'"]*)`)
+
+// searched looks at what a text sets PATH or HOME to. Parts that are not known
+// are empty, or still as they were written.
+func (w *walker) searched(name, value string) {
+	for _, dir := range strings.Split(strings.Trim(value, `"'`), ":") {
+		if dir == "" || dir == "$PATH" || dir == "${PATH}" || name == "HOME" && dir == "/home/sandbox" || !writable(dir) {
+			continue
+		}
+		w.moved = append(w.moved, envFinding{"name": name, "value": value, "class": "search"})
+		return
+	}
+}
 
 func newWalker(p Policy, q *manager.ExecQuestion, owner string) *walker {
 	dir := path.Clean(path.Join(sandbox.WorkspaceDir, q.Dir))
@@ -68,7 +86,7 @@ func newWalker(p Policy, q *manager.ExecQuestion, owner string) *walker {
 		dir = path.Clean(q.Dir)
 	}
 	return &walker{
-		p: p, ws: q.Workspace, owner: owner, dir: dir, units: map[string]*unit{}, told: map[string]bool{}, lists: map[string]map[string]string{},
+		p: p, ws: q.Workspace, owner: owner, dir: dir, input: q.Stdin != nil, units: map[string]*unit{}, told: map[string]bool{}, lists: map[string]map[string]string{},
 		decision: sandbox.Decision{Verdict: sandbox.Allow, Level: sandbox.Safe, PolicyRevision: p.Revision()},
 	}
 }
@@ -102,6 +120,11 @@ func (w *walker) examine(ctx context.Context, u *unit) error {
 		return nil
 	}
 	w.wanders = w.wanders || wandering.Match(u.code)
+	if u.lang == "bash" {
+		for _, m := range pathAssign.FindAllSubmatch(u.code, -1) {
+			w.searched("PATH", string(m[1]))
+		}
+	}
 	code, prefix := w.prefixed(u)
 	d, refs := w.p.Examine(ctx, policy.Request{Language: u.lang, Code: code, File: u.name, Owner: w.owner})
 	if err := ctx.Err(); err != nil {
@@ -188,6 +211,16 @@ func (w *walker) follow(ctx context.Context, from *unit, r policy.Ref, all []pol
 			return nil // of the image, which nothing in the sandbox can write
 		}
 		w.cannot(firstOf(r.Path, "a file"), "it lies outside the workspace, where it cannot be read before")
+	case policy.RefStartup:
+		w.cannot(r.By, fmt.Sprintf("line %d: as a login shell, or one for a person, it begins with files of the home folder, which programs can write", r.Line))
+	case policy.RefInput:
+		if w.input {
+			w.cannot("standard input", fmt.Sprintf("line %d: %s -i takes commands from it after its program", r.Line, r.By))
+		}
+	case policy.RefSearch:
+		w.searched(r.Name, r.Path)
+	case policy.RefForeign:
+		w.cannot(firstOf(r.Path, "a file"), fmt.Sprintf("line %d: it is a program of %s's, which is not judged", r.Line, r.By))
 	case policy.RefProgram:
 		return w.followProgram(ctx, from, r)
 	case policy.RefFile:
@@ -271,9 +304,14 @@ func (w *walker) addFile(ctx context.Context, name, lang string, staged bool, ro
 	}
 	w.units[name] = u
 	w.total += len(code)
-	if bytes.HasPrefix(code, []byte("\x7fELF")) {
+	switch {
+	case bytes.HasPrefix(code, []byte("\x7fELF")):
 		w.order = append(w.order, u)
 		w.cannot(name, "it is machine code")
+		return nil
+	case bytes.IndexByte(code, 0) >= 0:
+		w.order = append(w.order, u)
+		w.cannot(name, "it is no text: bytecode, or an archive of code")
 		return nil
 	}
 	if u.lang == "python" && !staged {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 )
 
 // digestOf names what an approval is bound to: every byte that decides about
@@ -14,6 +15,19 @@ func digestOf(kind string, parts []any) string {
 		return "" // settled as a refusal: see [Gate.settle]'s desk
 	}
 	return sum(b)
+}
+
+// exactly names lists of strings, any bytes of theirs: JSON has one character
+// for all bytes that are no text.
+func exactly(lists ...[]string) string {
+	h := sha256.New()
+	for _, list := range lists {
+		_, _ = fmt.Fprintf(h, "%d\n", len(list)) // a hash never fails
+		for _, s := range list {
+			_, _ = fmt.Fprintf(h, "%d:%s", len(s), s)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 func sum(b []byte) string {

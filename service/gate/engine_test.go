@@ -275,3 +275,74 @@ func TestEveryWayIn(t *testing.T) {
 		t.Errorf("%v, it started: %s", err, e.Data)
 	}
 }
+
+// leavesBehind is what a run can leave that later ones would pick up.
+const leavesBehind = `
+import os, pathlib, py_compile
+evil = "print('EVIL')\n"
+mod = pathlib.Path('mod.py')
+mod.write_text(evil + 'x = 1\n')
+py_compile.compile('mod.py', invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+mod.write_text('x = 1\n')
+site = pathlib.Path(os.path.expanduser('~/.local/lib/python3.11/site-packages'))
+site.mkdir(parents=True)
+for name in ('usercustomize.py', 'sitecustomize.py', 'mod.py'):
+    (site / name).write_text(evil)
+(site / 'x.pth').write_text("import sys; print('EVIL')\n")
+for name in ('.bashrc', '.profile', '.bash_profile', '.bash_login', '.shrc', '.pythonrc', '.pythonrc.py'):
+    pathlib.Path(os.path.expanduser('~/' + name)).write_text("echo EVIL\n")
+`
+
+// What an approved run left in the caches of the workspace and in the home
+// folder does not get into those that come after it.
+func TestLeftBehind(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "python")
+	f := p.session(t, "left", "python")
+	write(t, f, "main.py", "import mod\nprint('good', mod.x)\n")
+	write(t, f, "run.sh", "python3 -c 'print(\"good\", 1)'\n")
+	leave := sandbox.Run{Code: leavesBehind, Approve: sandbox.ApproveAlways}
+	if res, err := p.ExecIn(t.Context(), "left", leave, sandbox.Streams{}); err != nil || res.Code != 0 {
+		t.Fatalf("%v, %d %s", err, res.Code, res.Stderr)
+	}
+	for name, run := range map[string]sandbox.Run{
+		"a file":      {File: "main.py"},
+		"code":        {Code: "import mod\nprint('good', mod.x)\n"},
+		"a command":   {Command: []string{"python3", "main.py"}},
+		"by a script": {Command: []string{"bash", "run.sh"}},
+		"by a shell":  {Command: []string{"sh", "-c", "python3 -c 'print(\"good\", 1)'"}},
+	} {
+		if res, err := p.ExecIn(t.Context(), "left", run, sandbox.Streams{}); err != nil || string(res.Stdout) != "good 1\n" {
+			t.Errorf("%s: %v, %q %s", name, err, res.Stdout, res.Stderr)
+		}
+	}
+	for name, run := range map[string]sandbox.Run{
+		"bytecode":       {Command: []string{"sh", "-c", "python3 main.py"}},
+		"a login shell":  {Command: []string{"bash", "-lc", "true"}},
+		"a shell for me": {Command: []string{"bash", "-ic", "true"}},
+	} {
+		if res, err := p.ExecIn(t.Context(), "left", run, sandbox.Streams{}); !errors.Is(err, sandbox.Denied) {
+			t.Errorf("%s: %v, %q", name, err, res.Stdout)
+		}
+	}
+}
+
+// The same for what Node loads.
+func TestSwappedModuleOfNode(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "node")
+	f := p.session(t, "node", "node")
+	for name, swapped := range map[string]string{"the program": "main.js", "its module": "mod.js", "a package": "node_modules/lib/index.js"} {
+		write(t, f, "main.js", "console.error(process.env)\nconsole.log('good', require('./mod').x, require('lib').y)\n")
+		write(t, f, "mod.js", "exports.x = 1\n")
+		if err := f.Mkdir(t.Context(), "node_modules/lib", 0o755); err != nil && !errors.Is(err, sandbox.Conflict) {
+			t.Fatal(err)
+		}
+		write(t, f, "node_modules/lib/index.js", "exports.y = 2\n")
+		run := sandbox.Run{File: "main.js", Ask: asksThen(func() { write(t, f, swapped, "console.log('EVIL')\n") })}
+		res, err := p.ExecIn(t.Context(), "node", run, sandbox.Streams{})
+		if err != nil || string(res.Stdout) != "good 1 2\n" || res.Decision.Approval == nil {
+			t.Errorf("%s: %v, %q %q, %+v", name, err, res.Stdout, res.Stderr, res.Decision)
+		}
+	}
+}

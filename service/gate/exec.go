@@ -197,11 +197,12 @@ func (e *execution) surroundings() map[string]any {
 		}
 		slices.Sort(later)
 	}
-	if len(e.envFound) == 0 && len(e.w.unjudged) == 0 && len(later) == 0 {
+	found := slices.Concat(e.envFound, e.w.moved)
+	if len(found) == 0 && len(e.w.unjudged) == 0 && len(later) == 0 {
 		return nil
 	}
 	env := []any{}
-	for _, f := range e.envFound {
+	for _, f := range found {
 		env = append(env, f)
 	}
 	unjudged := []any{}

@@ -280,6 +280,8 @@ func TestDigest(t *testing.T) {
 	seen := map[string]string{first: "the run itself"}
 	for name, change := range map[string]func(*manager.ExecQuestion){
 		"a byte of the code": func(q *manager.ExecQuestion) { q.Run.Code += " "; q.Stage = []byte(q.Run.Code) },
+		"no text":            func(q *manager.ExecQuestion) { q.Run.Args = []string{"a\xfe"} },
+		"other no text":      func(q *manager.ExecQuestion) { q.Run.Args = []string{"a\xff"} },
 		"an argument":        func(q *manager.ExecQuestion) { q.Run.Args = []string{"b"} },
 		"a byte of a module": func(q *manager.ExecQuestion) { q.Workspace = files{"helper.py": "x = 2"} },
 		"the folder":         func(q *manager.ExecQuestion) { q.Dir = "sub" },

@@ -62,6 +62,10 @@ func (w *walker) nodeFrom(ctx context.Context, from *unit, dir, name string) err
 		return w.nodeFile(ctx, from, path.Join(dir, name))
 	}
 	for {
+		// A package knows itself by its name, and its own names with a #.
+		if err := w.nodeMapped(ctx, from, dir); err != nil {
+			return err
+		}
 		if path.Base(dir) != "node_modules" {
 			found, err := w.nodePackage(ctx, from, path.Join(dir, "node_modules"), name)
 			if found || err != nil {
@@ -130,16 +134,39 @@ func (w *walker) nodeMain(ctx context.Context, dir string) string {
 	if json.Unmarshal(b, &p) != nil {
 		return ""
 	}
-	if len(p.Exports) > 0 {
-		var s string
-		if json.Unmarshal(p.Exports, &s) == nil {
-			return s
-		}
-		if m := regexp.MustCompile(`"(?:require|default|node)"\s*:\s*"(\./[^"]+)"`).FindSubmatch(p.Exports); m != nil {
-			return string(m[1])
-		}
+	var s string
+	if len(p.Exports) > 0 && json.Unmarshal(p.Exports, &s) == nil {
+		return s
 	}
 	return p.Main
+}
+
+// nodeTarget finds file names in a package's exports and imports.
+var nodeTarget = regexp.MustCompile(`"\./([^"]+\.(?:js|cjs|mjs|node|\*))"|"\./[^"]*\*[^"]*"`)
+
+// nodeMapped judges all that a package.json's exports and imports lead to: which
+// of it a name means depends on conditions.
+func (w *walker) nodeMapped(ctx context.Context, from *unit, dir string) error {
+	b, err := w.ws.ReadFile(ctx, path.Join(dir, "package.json"), mostFile)
+	if err != nil {
+		return ctx.Err() // it has none
+	}
+	var p struct{ Exports, Imports json.RawMessage }
+	if json.Unmarshal(b, &p) != nil {
+		return nil // Node refuses it too
+	}
+	for _, raw := range []json.RawMessage{p.Exports, p.Imports} {
+		for _, m := range nodeTarget.FindAllSubmatch(raw, -1) {
+			if strings.Contains(string(m[0]), "*") {
+				w.cannot(path.Join(dir, "package.json"), "it maps names by patterns")
+				continue
+			}
+			if err := w.nodeFile(ctx, from, path.Join(dir, string(m[1]))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (w *walker) nodePackage(ctx context.Context, from *unit, modules, name string) (bool, error) {
@@ -152,6 +179,9 @@ func (w *walker) nodePackage(ctx context.Context, from *unit, modules, name stri
 	entries, err := w.list(ctx, path.Join(modules, path.Dir(top)))
 	if err != nil || entries[path.Base(top)] == "" && entries[path.Base(top)+".js"] == "" {
 		return false, err
+	}
+	if err := w.nodeMapped(ctx, from, path.Join(modules, top)); err != nil {
+		return true, err
 	}
 	return true, w.nodeFile(ctx, from, path.Join(modules, name))
 }

@@ -51,9 +51,9 @@ func (e *execution) program() *manager.Program {
 		name := path.Base(e.stagedCode())
 		p.Stage = []manager.StageFile{{Name: name, Data: q.Stage}}
 	}
-	if e.f.lang == "python" || strings.Contains(strings.Join(q.Argv, " "), "py") {
-		p.Env = append(slices.Clone(p.Env), "PYTHONNOUSERSITE=1") // a folder that programs can write
-	}
+	// Python's folder of the user's own is one that programs can write, and
+	// anything may start Python.
+	p.Env = append(slices.Clone(p.Env), "PYTHONNOUSERSITE=1")
 	switch {
 	case e.f.lang == "python" && (e.f.code || e.f.file != "" && e.main != nil && e.main.staged):
 		e.python(p)
