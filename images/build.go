@@ -89,7 +89,7 @@ func (s *Store) build(ctx context.Context, api *client.Client, rec recipe) error
 	}
 	start := s.cfg.Now()
 	s.say(rec.Ref, "building from its Dockerfile")
-	err = s.runBuild(ctx, api, rec, folder, args)
+	err = s.runBuild(ctx, api, rec, folder, text, args)
 	if ctx.Err() != nil {
 		err = waitError(ctx, "build "+rec.Ref)
 	}
@@ -117,11 +117,19 @@ func (s *Store) baseImage(ctx context.Context, api *client.Client, ref string) (
 	return found.ID, err
 }
 
-// runBuild has the engine build, and removes what a build that failed left.
-func (s *Store) runBuild(ctx context.Context, api *client.Client, rec recipe, folder fs.FS, args map[string]*string) (err error) {
+// runBuild has the engine build, and removes what a build that failed left. The
+// Dockerfile is the text that was judged, whatever its file holds by now.
+func (s *Store) runBuild(ctx context.Context, api *client.Client, rec recipe, folder fs.FS, dockerfile []byte, args map[string]*string) (err error) {
 	var buildContext bytes.Buffer
 	w := tar.NewWriter(&buildContext)
-	if err := errors.Join(w.AddFS(folder), w.Close()); err != nil {
+	err = w.AddFS(folder)
+	if err == nil { // of two files of one name the engine takes the second
+		err = w.WriteHeader(&tar.Header{Name: dockerfileName, Mode: 0o644, Size: int64(len(dockerfile))})
+	}
+	if err == nil {
+		_, err = w.Write(dockerfile)
+	}
+	if err := errors.Join(err, w.Close()); err != nil {
 		return sandbox.Errorf(sandbox.Invalid, "read the folder of the Dockerfile: %w", err)
 	}
 	began := time.Now()

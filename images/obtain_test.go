@@ -124,6 +124,27 @@ func TestBuildIsJudged(t *testing.T) {
 	}
 }
 
+// What is built is the Dockerfile that was judged, and not the one that lies
+// there by then.
+func TestBuildsWhatWasJudged(t *testing.T) {
+	t.Parallel()
+	dir := dockerfile(t, "FROM scratch\nCOPY file /\nLABEL which=judged\n")
+	l := newLanguage("t", "    dockerfile: "+dir+"\n")
+	s, _ := storeWith(t, "/bin/false", l)
+	s.cfg.Judge = func(context.Context, Build) error {
+		return os.WriteFile(filepath.Join(dir, dockerfileName), []byte("FROM scratch\nCOPY file /\nLABEL which=swapped\n"), 0o600)
+	}
+	img, err := s.Ensure(t.Context(), l.ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	(&fixture{engine: s.cfg.Engine}).removeLater(t, img)
+	made, err := mustAPI(t, &fixture{engine: s.cfg.Engine}).ImageInspect(t.Context(), img.ID)
+	if err != nil || made.Config.Labels["which"] != "judged" {
+		t.Errorf("%v, labels %v", err, made.Config.Labels)
+	}
+}
+
 // TestFailedBuildLeavesNothing fails in its second step, and once is canceled
 // in it: no image of its first step and no container stays.
 func TestFailedBuildLeavesNothing(t *testing.T) {

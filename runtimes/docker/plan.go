@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"path"
 	"slices"
@@ -232,9 +233,16 @@ func differs(plan request, got container.InspectResponse) string {
 		{"pids", pids == *p.PidsLimit},
 		{"devices", len(g.Devices) == 0 && len(g.DeviceRequests) == 0 && len(g.DeviceCgroupRules) == 0},
 		{"binds", len(g.Binds) == 0 && len(g.VolumesFrom) == 0},
-		{"mounts", len(g.Mounts) == len(p.Mounts)},
+		{"mounts", sameMounts(p.Mounts, g.Mounts)},
+		{"tmpfs", slices.Equal(slices.Sorted(maps.Keys(p.Tmpfs)), slices.Sorted(maps.Keys(g.Tmpfs)))},
+		{"masked paths", (g.MaskedPaths == nil || len(g.MaskedPaths) > 0) && (g.ReadonlyPaths == nil || len(g.ReadonlyPaths) > 0)},
+		{"OOM killer", (g.OomKillDisable == nil || !*g.OomKillDisable) && g.OomScoreAdj >= 0},
+		{"restart policy", g.RestartPolicy.Name == "" || g.RestartPolicy.Name == container.RestartPolicyDisabled},
+		{"sysctls", len(g.Sysctls) == 0},
+		{"groups", len(g.GroupAdd) == 0},
+		{"names of hosts", len(g.ExtraHosts) == 0 && len(g.Links) == 0},
 		{"volumes", !slices.ContainsFunc(got.Mounts, func(m container.MountPoint) bool { return m.RW && !planned(p.Mounts, m.Destination) })},
-		{"ports", len(g.PortBindings) == 0},
+		{"ports", len(g.PortBindings) == 0 && !g.PublishAllPorts},
 		{"user", got.Config.User == plan.Config.User},
 		{"entrypoint", len(got.Config.Entrypoint) == 1 && path.Clean(got.Config.Entrypoint[0]) == plan.Config.Entrypoint[0]},
 	}
@@ -249,6 +257,22 @@ func differs(plan request, got container.InspectResponse) string {
 // planned reports whether something writable is mounted at a place on purpose.
 func planned(mounts []mount.Mount, place string) bool {
 	return slices.ContainsFunc(mounts, func(m mount.Mount) bool { return m.Target == place && !m.ReadOnly })
+}
+
+// sameMounts compares what is mounted where, and how.
+func sameMounts(a, b []mount.Mount) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for _, m := range a {
+		if !slices.ContainsFunc(b, func(o mount.Mount) bool {
+			same := m.Type == o.Type && m.Source == o.Source && m.Target == o.Target && m.ReadOnly == o.ReadOnly
+			return same && (m.BindOptions == nil || o.BindOptions != nil && m.BindOptions.Propagation == o.BindOptions.Propagation)
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 // sameSet compares lists of capabilities or options: without order, and without

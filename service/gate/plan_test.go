@@ -1,0 +1,143 @@
+package gate_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/caisson-dev/caisson/internal/enginetest"
+	"github.com/caisson-dev/caisson/manager"
+	"github.com/caisson-dev/caisson/policies"
+	"github.com/caisson-dev/caisson/policy"
+	"github.com/caisson-dev/caisson/runtimes"
+	"github.com/caisson-dev/caisson/sandbox"
+	"github.com/caisson-dev/caisson/service/gate"
+)
+
+// A sandbox is judged by what is really asked of the engine, as CIS Docker's
+// run-time items ask. What is planned by itself passes.
+func TestPlans(t *testing.T) {
+	t.Parallel()
+	kit := enginetest.New(t)
+	plan, err := kit.Runtime(t).Plan(t.Context(), sandbox.Spec{
+		Image: sandbox.Image{ID: "sha256:1"}, Identity: sandbox.Identity{UID: 20000, RunnerUID: 20001}, Limits: sandbox.DefaultLimits,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policy.Load(t.Context(), policy.Config{Rules: policies.Plans})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := gate.New(gate.Config{Policy: func(context.Context) (gate.Policy, error) { return p, nil }, Desk: &desk{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	judge := func(change string) sandbox.Decision {
+		t.Helper()
+		changed := runtimes.Plan{Spec: plan.Spec, Request: altered(t, plan.Request, change)}
+		a, err := g.Judge(t.Context(), manager.Question{Plan: &manager.PlanQuestion{Plan: &changed}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.Decision
+	}
+	if d := judge("{}"); d.Verdict != sandbox.Allow {
+		t.Fatalf("as planned: %+v", d)
+	}
+	for change, want := range map[string]struct {
+		verdict sandbox.Verdict
+		rule    string
+	}{
+		`{"Privileged":true}`:                   {sandbox.Deny, "SBX-BOX-0001"},
+		`{"Binds":["/var/run/docker.sock:/s"]}`: {sandbox.Deny, "SBX-BOX-0002"},
+		`{"Binds":["/var/run:/s:ro"]}`:          {sandbox.Deny, "SBX-BOX-0002"},
+		`{"Mounts":[{"Type":"bind","Source":"/run/../run/docker.sock","Target":"/s"}]}`: {sandbox.Deny, "SBX-BOX-0002"},
+		`{"Binds":["/etc:/s:ro"]}`:   {sandbox.Ask, "SBX-BOX-0003"},
+		`{"Binds":["/:/s"]}`:         {sandbox.Deny, "SBX-BOX-0003"},
+		`{"NetworkMode":"host"}`:     {sandbox.Deny, "SBX-BOX-0004"},
+		`{"PidMode":"host"}`:         {sandbox.Deny, "SBX-BOX-0004"},
+		`{"IpcMode":"host"}`:         {sandbox.Deny, "SBX-BOX-0004"},
+		`{"UTSMode":"host"}`:         {sandbox.Deny, "SBX-BOX-0004"},
+		`{"UsernsMode":"host"}`:      {sandbox.Deny, "SBX-BOX-0004"},
+		`{"PidMode":"container:x"}`:  {sandbox.Deny, "SBX-BOX-0004"},
+		`{"CapAdd":["SYS_ADMIN"]}`:   {sandbox.Ask, "SBX-BOX-0005"},
+		`{"CapAdd":["cap_net_raw"]}`: {sandbox.Ask, "SBX-BOX-0005"},
+		`{"CapDrop":[]}`:             {sandbox.Ask, "SBX-BOX-0006"},
+		`{"SecurityOpt":["no-new-privileges","seccomp=unconfined"]}`:  {sandbox.Deny, "SBX-BOX-0007"},
+		`{"SecurityOpt":["no-new-privileges","apparmor:unconfined"]}`: {sandbox.Deny, "SBX-BOX-0007"},
+		`{"MaskedPaths":[]}`:                      {sandbox.Deny, "SBX-BOX-0007"},
+		`{"SecurityOpt":[]}`:                      {sandbox.Ask, "SBX-BOX-0008"},
+		`{"ReadonlyRootfs":false}`:                {sandbox.Ask, "SBX-BOX-0009"},
+		`{"Memory":0,"MemorySwap":0}`:             {sandbox.Ask, "SBX-BOX-0010"},
+		`{"MemorySwap":-1}`:                       {sandbox.Ask, "SBX-BOX-0010"},
+		`{"PidsLimit":null}`:                      {sandbox.Ask, "SBX-BOX-0010"},
+		`{"CpuQuota":0}`:                          {sandbox.Ask, "SBX-BOX-0010"},
+		`{"OomKillDisable":true}`:                 {sandbox.Ask, "SBX-BOX-0011"},
+		`{"Devices":[{"PathOnHost":"/dev/kvm"}]}`: {sandbox.Ask, "SBX-BOX-0012"},
+		`{"PortBindings":{"80/tcp":[{}]}}`:        {sandbox.Ask, "SBX-BOX-0014"},
+		`{"NetworkMode":"bridge"}`:                {sandbox.Allow, "SBX-BOX-0015"},
+		`{"RestartPolicy":{"Name":"always"}}`:     {sandbox.Ask, "SBX-BOX-0017"},
+		`{"Sysctls":{"net.ipv4.ip_forward":"1"}}`: {sandbox.Ask, "SBX-BOX-0019"},
+	} {
+		d := judge(change)
+		if d.Verdict != want.verdict || !slices.ContainsFunc(d.Findings, func(f sandbox.Finding) bool { return f.ID == want.rule && f.Remediation != "" }) {
+			t.Errorf("%s: %s, want %s by %s: %+v", change, d.Verdict, want.verdict, want.rule, d.Findings)
+		}
+	}
+}
+
+// altered is a create request with other fields in its HostConfig.
+func altered(t *testing.T, request []byte, change string) []byte {
+	t.Helper()
+	var whole, fields map[string]any
+	if err := errors.Join(json.Unmarshal(request, &whole), json.Unmarshal([]byte(change), &fields)); err != nil {
+		t.Fatal(err)
+	}
+	host, _ := whole["HostConfig"].(map[string]any)
+	for k, v := range fields {
+		if host[k] == nil && !strings.Contains("Privileged PidMode UTSMode UsernsMode Binds MaskedPaths OomKillDisable Devices PortBindings Sysctls", k) {
+			t.Fatalf("the request has no %s", k)
+		}
+		host[k] = v
+	}
+	b, err := json.Marshal(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// A sandbox that may not be made is not made, and nothing runs.
+func TestDeniedSandboxIsNotMade(t *testing.T) {
+	t.Parallel()
+	kit := enginetest.New(t)
+	kit.Image(t, "shell")
+	m, err := manager.New(manager.Config{Runtime: privileged{kit.Runtime(t)}, Images: kit.Images, Gate: newGate(t, newPolicy(t), nil).Judge, Owner: kit.Owner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	var denied *sandbox.DeniedError
+	_, err = m.Run(t.Context(), sandbox.Run{Language: "shell", Command: []string{"true"}}, sandbox.Streams{})
+	if !errors.As(err, &denied) || denied.Decision.Findings[0].ID != "SBX-BOX-0001" {
+		t.Errorf("%v", err)
+	}
+}
+
+// privileged is a runtime that plans what it should not, and cannot make it.
+type privileged struct{ runtimes.Runtime }
+
+func (r privileged) Plan(ctx context.Context, spec sandbox.Spec) (runtimes.Plan, error) {
+	plan, err := r.Runtime.Plan(ctx, spec)
+	plan.Request = []byte(strings.Replace(string(plan.Request), `"HostConfig":{`, `"HostConfig":{"Privileged":true,`, 1))
+	plan.Request = []byte(strings.Replace(string(plan.Request), `"Privileged":false,`, "", 1))
+	return plan, err
+}
+
+func (r privileged) Create(context.Context, sandbox.ID, runtimes.Plan) (runtimes.Instance, error) {
+	return nil, errors.New("it was made")
+}
