@@ -65,6 +65,13 @@ var runners = map[string]bool{
 	"rake": true, "bundle": true, "composer": true, "just": true, "parallel": true,
 }
 
+// pythonRunners are modules of Python's that run other programs, with what they
+// are followed as.
+var pythonRunners = map[string]string{
+	"pip": "pip", "coverage": "coverage", "cProfile": "coverage", "profile": "coverage", "trace": "coverage", "runpy": "coverage",
+	"pdb": "pdb", "doctest": "doctest", "timeit": "timeit", "code": "code", "IPython": "ipython",
+}
+
 // foreign are programs whose -f names a program in a language of their own.
 var foreign = map[string]bool{"awk": true, "gawk": true, "mawk": true, "nawk": true, "sed": true, "gsed": true}
 
@@ -210,8 +217,8 @@ func commandRefs(c *facts.Command) []Ref {
 		switch {
 		case module == "pytest" || module == "unittest" || module == "nose":
 			return []Ref{{Kind: RefProgram, Name: "pytest", Args: words, By: c.Name, Line: c.Line}}
-		case module == "pip" || module == "coverage":
-			return []Ref{{Kind: RefProgram, Name: module, Args: words, By: c.Name, Line: c.Line}}
+		case pythonRunners[module] != "":
+			return []Ref{{Kind: RefProgram, Name: pythonRunners[module], Args: words, By: c.Name, Line: c.Line}}
 		case module != "":
 			return []Ref{{Kind: RefImport, Lang: lang, Name: module, Names: []string{"__main__"}, By: "-m", Line: c.Line}}
 		}

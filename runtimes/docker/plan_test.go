@@ -6,7 +6,6 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
-	"github.com/docker/go-connections/nat"
 
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -74,7 +73,7 @@ func TestDiffers(t *testing.T) {
 		},
 		"groups":         func(g *container.InspectResponse) { g.HostConfig.GroupAdd = []string{"docker"} },
 		"names of hosts": func(g *container.InspectResponse) { g.HostConfig.ExtraHosts = []string{"a:10.0.0.1"} },
-		"ports":          func(g *container.InspectResponse) { g.HostConfig.PortBindings = nat.PortMap{"1/tcp": nil} },
+		"ports":          func(g *container.InspectResponse) { g.HostConfig.PublishAllPorts = true },
 		"user":           func(g *container.InspectResponse) { g.Config.User = "1000" },
 		"entrypoint":     func(g *container.InspectResponse) { g.Config.Entrypoint = []string{"/bin/sh"} },
 	} {
