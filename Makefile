@@ -53,6 +53,7 @@ bench: setup-tests build images ## run the benchmarks; results go to bench/resul
 	@$(GO) run ./bench/session $(ARGS)
 	@$(GO) run ./bench/images $(ARGS)
 	@$(GO) run ./bench/gate $(ARGS)
+	@$(GO) run ./bench/bridge $(ARGS)
 	@CAISSON_SCAN=$(CURDIR)/bin/caisson-scan $(GO) run ./bench/policy $(ARGS)
 
 bench-smoke: build ## run the benchmarks with a few rounds, to see that they work
@@ -61,6 +62,7 @@ bench-smoke: build ## run the benchmarks with a few rounds, to see that they wor
 	@$(GO) run ./bench/images --smoke $(ARGS)
 	@$(GO) run ./bench/gate --smoke $(ARGS)
 	@CAISSON_SCAN=$(CURDIR)/bin/caisson-scan $(GO) run ./bench/policy --smoke $(ARGS)
+	@$(GO) run ./bench/bridge --smoke $(ARGS)
 
 eval: build ## judge the policy by the evaluation sets in CORPUS
 	@CAISSON_SCAN=$(CURDIR)/bin/caisson-scan CORPUS=$(CORPUS) $(GO) run ./bench/eval $(ARGS)

@@ -6,8 +6,8 @@
 //	go run ./bench/bridge -json      one object a line
 //	go run ./bench/bridge -smoke     a few samples, to see that all of it works
 //
-// It needs a Docker Engine on this host, git, and Go to build the agent. Its
-// sessions and containers are removed at its end.
+// It needs a Docker Engine on this host, git, the docker command, and Go to build
+// caisson. Its sessions and containers are removed at its end.
 package main
 
 import (
@@ -19,15 +19,20 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/caisson-dev/caisson/bench/measure"
+	"github.com/caisson-dev/caisson/bench/rig"
 	"github.com/caisson-dev/caisson/bridge"
-	"github.com/caisson-dev/caisson/images"
-	"github.com/caisson-dev/caisson/internal/dockerclient"
 	"github.com/caisson-dev/caisson/manager"
-	"github.com/caisson-dev/caisson/runtimes/docker"
+	"github.com/caisson-dev/caisson/policies"
+	"github.com/caisson-dev/caisson/policy"
+	"github.com/caisson-dev/caisson/policy/approval"
+	"github.com/caisson-dev/caisson/policy/scanner"
+	"github.com/caisson-dev/caisson/policy/tables"
 	"github.com/caisson-dev/caisson/sandbox"
+	"github.com/caisson-dev/caisson/service/gate"
 	"github.com/caisson-dev/caisson/store/sqlite"
 )
 
@@ -35,19 +40,23 @@ func main() { os.Exit(measure.Main("bridge", run)) }
 
 // fixture is caisson as a library, on a state of its own.
 type fixture struct {
-	dir     string
+	*rig.Rig
 	manager *manager.Manager
-	closers []func() error
+	judges  atomic.Bool
 	round   int
 }
 
 func run(ctx context.Context, s *measure.Suite) (err error) {
-	f := &fixture{}
-	defer func() { err = errors.Join(err, f.close()) }()
+	r, err := rig.New(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	f := &fixture{Rig: r}
 	if err := f.open(ctx); err != nil {
 		return err
 	}
-	for _, set := range []func(context.Context, *measure.Suite, *fixture) error{empty, small, large} {
+	for _, set := range []func(context.Context, *measure.Suite, *fixture) error{empty, small, large, pullSmall, pullLarge, forks} {
 		if err := set(ctx, s, f); err != nil {
 			return err
 		}
@@ -55,73 +64,68 @@ func run(ctx context.Context, s *measure.Suite) (err error) {
 	return nil
 }
 
-func (f *fixture) open(ctx context.Context) (err error) {
-	// In the cache and not in a place that may be memory: what is durable is
-	// measured. Short, since sockets' paths are bounded.
-	cache, err := os.UserCacheDir()
+func (f *fixture) open(ctx context.Context) error {
+	cfg, err := f.Durable(ctx, f.Config())
 	if err != nil {
 		return err
 	}
-	if f.dir, err = os.MkdirTemp(cache, "cais"); err != nil {
-		return err
-	}
-	f.closers = append(f.closers, func() error { return os.RemoveAll(f.dir) })
-	agent := filepath.Join(f.dir, "caisson-agent")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", agent, "github.com/caisson-dev/caisson/cmd/caisson-agent")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the agent: %w\n%s", err, out)
-	}
-	engine, err := dockerclient.New(dockerclient.Config{})
-	if err != nil {
-		return err
-	}
-	f.closers = append(f.closers, engine.Close)
-	imgs, err := images.New(images.Config{Engine: engine, StateDir: filepath.Join(f.dir, "images")})
-	if err != nil {
-		return err
-	}
-	rt, err := docker.New(docker.Config{Engine: engine, Agent: agent, Base: filepath.Join(f.dir, "run")})
-	if err != nil {
-		return err
-	}
-	store, err := sqlite.Open(ctx, sqlite.Config{Dir: f.dir})
-	if err != nil {
-		return err
-	}
-	f.closers = append(f.closers, store.Close)
-	books, err := bridge.New(bridge.Config{Dir: filepath.Join(f.dir, "changes"),
+	books, err := bridge.New(bridge.Config{Dir: filepath.Join(f.Dir, "changes"),
 		Open: func(ctx context.Context, path string) (bridge.Ledger, error) { return sqlite.OpenLedger(ctx, path) }})
 	if err != nil {
 		return err
 	}
-	f.closers = append(f.closers, books.Close)
-	f.manager, err = manager.New(manager.Config{
-		Runtime: rt, Images: imgs, Gate: manager.Unjudged, Store: store, StateID: store.ID(), LockDir: filepath.Join(f.dir, "locks"),
-		Actor: "bench", Recorder: books,
-	})
+	f.Defer(books.Close)
+	cfg.Recorder = books
+	judge, err := f.gate(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	f.closers = append(f.closers, f.manager.Close)
-	return nil
+	cfg.Gate = func(ctx context.Context, q manager.Question) (manager.Answer, error) {
+		if f.judges.Load() {
+			return judge(ctx, q)
+		}
+		return manager.Unjudged(ctx, q)
+	}
+	f.manager, err = f.Manager(cfg)
+	return err
 }
 
-func (f *fixture) close() error {
-	var errs []error
-	for i := len(f.closers) - 1; i >= 0; i-- {
-		errs = append(errs, f.closers[i]())
+// gate is one with caisson's own rules.
+func (f *fixture) gate(ctx context.Context, cfg manager.Config) (manager.Gate, error) {
+	store, ok := cfg.Store.(approval.Store)
+	if !ok {
+		return nil, errors.New("the store keeps no approvals")
 	}
-	return errors.Join(errs...)
+	desk, err := approval.New(approval.Config{Store: store, Actor: "bench"})
+	if err != nil {
+		return nil, err
+	}
+	pool := scanner.Start(ctx, func() (scanner.Config, error) {
+		t, err := tables.Load(policies.FS)
+		return scanner.Config{Path: f.Program("caisson-scan"), Tables: t}, err
+	})
+	f.Defer(pool.Close)
+	if _, err := pool.Ready(ctx); err != nil {
+		return nil, err
+	}
+	p, err := policy.Load(ctx, policy.Config{Rules: policies.FS, Scanner: pool})
+	if err != nil {
+		return nil, err
+	}
+	load := func(context.Context) (gate.Policy, error) { return p, nil }
+	g, err := gate.New(gate.Config{Policy: load, Plans: load, Desk: desk, Actor: "bench"})
+	if err != nil {
+		return nil, err
+	}
+	return g.Judge, nil
 }
 
 // session makes a session with a tree of folders of a hundred files each.
 func (f *fixture) session(ctx context.Context, name string, folders int) error {
 	limits := sandbox.Limits{CPUs: float64(runtime.NumCPU())}
-	if _, err := f.manager.CreateSession(ctx, manager.SessionOptions{Name: name, Limits: limits}); err != nil {
+	if err := f.Session(ctx, f.manager, manager.SessionOptions{Name: name, Limits: limits}); err != nil {
 		return err
 	}
-	f.closers = append(f.closers, func() error { return f.manager.RemoveSession(context.WithoutCancel(ctx), name, true) })
 	script := fmt.Sprintf("i=0; while [ $i -lt %d ]; do mkdir d$i; j=0; while [ $j -lt 100 ]; do echo $i $j > d$i/f$j; j=$((j+1)); done; i=$((i+1)); done", folders)
 	return succeeded(f.manager.ExecIn(ctx, name, sandbox.Run{Command: []string{"sh", "-c", script}, Timeout: 5 * time.Minute}, sandbox.Streams{}))
 }
@@ -136,6 +140,7 @@ func succeeded(res sandbox.Result, err error) error {
 // The subjects' names.
 const (
 	off, fast, exact = "not recorded", "fast", "exact"
+	judged           = "judged, audited, recorded"
 	walk, git        = "Go walk with lstat", "git status"
 )
 
@@ -176,8 +181,9 @@ func empty(ctx context.Context, s *measure.Suite, f *fixture) error {
 		Subjects: []measure.Subject{
 			{Name: off, Sample: f.exec("empty", "", sandbox.ModeOff, 0)},
 			{Name: fast, Sample: f.exec("empty", "", sandbox.ModeFast, 0)},
+			{Name: judged, Sample: f.judged(f.exec("empty", "", sandbox.ModeFast, 0))},
 		},
-		Rows: []measure.Row{row, {Name: "bridge/true/whole", Own: fast, Bar: &measure.Bar{
+		Rows: []measure.Row{row, {Name: "bridge/true/whole", Own: judged, Peer: off, Bar: &measure.Bar{
 			Asked: "p50 <= 5 ms", Holds: func(own, _ measure.Stats) bool { return own.P50 <= 5 },
 		}}},
 	})
@@ -222,7 +228,7 @@ func large(ctx context.Context, s *measure.Suite, f *fixture) error {
 	if !s.Wants(name) {
 		return nil
 	}
-	if err := f.session(ctx, "large", 1000); err != nil {
+	if err := f.session(ctx, "large", fewer(s, 1000)); err != nil {
 		return err
 	}
 	row := adds(fast, 5)
@@ -238,6 +244,23 @@ func large(ctx context.Context, s *measure.Suite, f *fixture) error {
 	})
 }
 
+// judged takes a sample with caisson's own gate.
+func (f *fixture) judged(sample func(context.Context) (float64, error)) func(context.Context) (float64, error) {
+	return func(ctx context.Context) (float64, error) {
+		f.judges.Store(true)
+		defer f.judges.Store(false)
+		return sample(ctx)
+	}
+}
+
+// fewer is a size, or a part of it for a smoke run.
+func fewer(s *measure.Suite, n int) int {
+	if s.Smoke {
+		return n / 10
+	}
+	return n
+}
+
 // after takes a sample in a session whose touched files are all recorded.
 func (f *fixture) after(session string, sample func(context.Context) (float64, error)) func(context.Context) (float64, error) {
 	return func(ctx context.Context) (float64, error) {
@@ -250,7 +273,7 @@ func (f *fixture) after(session string, sample func(context.Context) (float64, e
 
 // tree makes the same tree on this host, in a git repository.
 func (f *fixture) tree(ctx context.Context, folders int) (string, error) {
-	dir := filepath.Join(f.dir, "tree")
+	dir := filepath.Join(f.Dir, "tree")
 	for i := range folders {
 		if err := os.MkdirAll(filepath.Join(dir, fmt.Sprintf("d%d", i)), 0o755); err != nil {
 			return "", err
