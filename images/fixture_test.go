@@ -1,6 +1,7 @@
 package images
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -32,7 +33,8 @@ func ensureAndTell(ref string) int {
 	engine, err := dockerclient.New(dockerclient.Config{})
 	if err == nil {
 		var s *Store
-		if s, err = storeFor(engine, os.Getenv("IMAGES_TEST_STATE"), os.Getenv("IMAGES_TEST_TOOL"), ref); err == nil {
+		language := cmp.Or(os.Getenv("IMAGES_TEST_LANGUAGE"), ref)
+		if s, err = storeFor(engine, os.Getenv("IMAGES_TEST_STATE"), os.Getenv("IMAGES_TEST_TOOL"), language); err == nil {
 			var img sandbox.Image
 			if img, err = s.Ensure(context.Background(), ref); err == nil {
 				fmt.Println(img.ID)

@@ -33,6 +33,7 @@ type fakeRegistry struct {
 	manifest, config, layer []byte
 
 	mu     sync.Mutex
+	asks   int      // questions for the manifest
 	blobs  int      // answers with the layer
 	ranges []string // that were asked for
 }
@@ -122,6 +123,7 @@ func (r *fakeRegistry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 func (r *fakeRegistry) serveManifest(w http.ResponseWriter, tag string) {
 	r.mu.Lock()
+	r.asks++
 	fail := r.failManifests > 0
 	r.failManifests--
 	r.mu.Unlock()
@@ -181,6 +183,13 @@ func (r *fakeRegistry) serveLayer(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	http.ServeContent(w, req, "", time.Time{}, bytes.NewReader(data))
+}
+
+// asked returns how often the manifest was asked for.
+func (r *fakeRegistry) asked() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.asks
 }
 
 // counts returns how often the layer was asked for, and with which ranges.

@@ -103,10 +103,11 @@ func TestGoroutinesMakeOnce(t *testing.T) {
 }
 
 // child starts a process that ensures the fixture's image.
-func (f *fixture) child(t *testing.T) (*exec.Cmd, *bytes.Buffer) {
+func (f *fixture) child(t *testing.T, env ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "IMAGES_TEST_ENSURE="+f.ref, "IMAGES_TEST_STATE="+f.state, "IMAGES_TEST_TOOL="+f.tool)
+	cmd.Env = append(cmd.Env, env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out := new(bytes.Buffer)
 	cmd.Stdout = out
@@ -134,6 +135,34 @@ func TestProcessesMakeOnce(t *testing.T) {
 	}
 	if n := f.runCount(t); n != 2 || len(outputs) != 1 {
 		t.Errorf("the tool ran %d times, want 2; IDs %v", n, outputs)
+	}
+}
+
+// TestProcessesPullOnce has processes want an image of a registry's.
+func TestProcessesPullOnce(t *testing.T) {
+	t.Parallel()
+	one, other := nativeRegistry(t, false) // says how often one pull asks
+	s, _ := puller(t, other)
+	if _, err := s.Ensure(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	r, ref := nativeRegistry(t, false)
+	r.drip = 20 * time.Millisecond
+	puller(t, ref) // removes it at the end
+	f := &fixture{ref: ref, state: t.TempDir(), tool: "/bin/false"}
+	var cmds []*exec.Cmd
+	var outs []*bytes.Buffer
+	for range 3 {
+		cmd, out := f.child(t, "IMAGES_TEST_LANGUAGE=caisson-test/none:1")
+		cmds, outs = append(cmds, cmd), append(outs, out)
+	}
+	for i, cmd := range cmds {
+		if err := cmd.Wait(); err != nil || outs[i].String() != outs[0].String() {
+			t.Errorf("%v: %s", err, outs[i])
+		}
+	}
+	if one.asked() == 0 || r.asked() != one.asked() {
+		t.Errorf("three processes asked %d times, one asks %d times", r.asked(), one.asked())
 	}
 }
 
