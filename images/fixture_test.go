@@ -103,7 +103,7 @@ func newFixture(t *testing.T) *fixture {
 	bottom, top := filepath.Join(data, "bottom.tar"), filepath.Join(data, "top.tar")
 	writeFile(t, bottom, tarOf(t, dir("usr"), reg("usr/base", "b", 0o644, old)))
 	writeFile(t, top, tarOf(t, dir("usr"), reg("usr/base", "b", 0o644, old), reg("usr/thing", string(f.ref), 0o644, old)))
-	f.tool = fakeTool(t, fmt.Sprintf(`echo "$@" >> %s
+	f.tool = fakeTool(t, fmt.Sprintf(`printf '%%s\n' "$*" >> %s
 while [ -e %s ]; do sleep 0.02; done
 case "$*" in *--variant=custom*) cat %s;; *) cat %s;; esac`, f.runs, f.gate, top, bottom))
 	s, err := storeFor(f.engine, f.state, f.tool, f.ref)

@@ -156,7 +156,7 @@ var emptied = []string{
 var droppedFiles = map[string]bool{
 	"etc/resolv.conf": true, "etc/hostname": true, "etc/machine-id": true, "etc/fstab": true, "etc/mtab": true,
 	"etc/shadow": true, "etc/gshadow": true, "etc/shadow-": true, "etc/gshadow-": true, "etc/passwd-": true,
-	"etc/group-": true, "etc/apt/sources.list": true, "etc/.pwd.lock": true,
+	"etc/group-": true, "etc/apt/sources.list": true, "etc/dpkg/dpkg.cfg.d/99mmdebstrap": true, "etc/.pwd.lock": true,
 	"var/lib/dpkg/lock": true, "var/lib/dpkg/lock-frontend": true, "var/lib/dpkg/triggers/Lock": true,
 	"var/lib/dpkg/status-old": true, "var/lib/dpkg/diversions-old": true, "var/lib/dpkg/statoverride-old": true,
 }

@@ -23,6 +23,17 @@ import (
 // package that does the same later brings the whole of Perl.
 const mergedUsr = "/usr/share/mmdebstrap/hooks/merged-usr"
 
+// seedHook begins with the seed, and with the folders that the base's packages
+// had before they were emptied and left out: dpkg takes a folder that it meets
+// again for one that these packages never had.
+const seedHook = `--setup-hook=tar -x -f "$CAISSON_SEED" -C "$1" && cat "$1"/var/lib/dpkg/info/*.list | sed 's|/[^/]*$||; s|^|.|' | sort -u | ` +
+	`(cd "$1" && xargs -d '\n' mkdir -p --)`
+
+// installHook adds packages to what the seed has. Those that are given with
+// --include mmdebstrap would unpack twice, since it takes the tree for empty.
+const installHook = `--customize-hook=APT_CONFIG="$MMDEBSTRAP_APT_CONFIG" apt-get --yes -oDPkg::Chroot-Directory="$1" -oAPT::Install-Recommends=false ` +
+	`install $CAISSON_PACKAGES >&2`
+
 // mmdebstrap runs the command of that name, which makes a root file system
 // from Debian packages and writes it to standard output as a tar.
 type mmdebstrap struct {
@@ -75,7 +86,7 @@ func (m mmdebstrap) run(ctx context.Context, t tree, use func(io.Reader) error) 
 	defer stop()
 	cmd := exec.CommandContext(running, "unshare", append(
 		[]string{"--mount", "--pid", "--fork", "--mount-proc", "--kill-child=KILL", m.program()}, m.args(t)...)...)
-	cmd.Env = append(environment(os.Environ()), "TMPDIR="+t.work, "CAISSON_SEED="+t.seed)
+	cmd.Env = append(environment(os.Environ()), "TMPDIR="+t.work, "CAISSON_SEED="+t.seed, "CAISSON_PACKAGES="+strings.Join(t.packages, " "))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	cmd.WaitDelay = 5 * time.Second
 	var log tail
@@ -107,14 +118,15 @@ func (m mmdebstrap) run(ctx context.Context, t tree, use func(io.Reader) error) 
 }
 
 func (m mmdebstrap) args(t tree) []string {
-	args := []string{"--mode=root", "--format=tar", "--quiet"}
+	// What is made has no use for being safe on the disk half-way.
+	args := []string{"--mode=root", "--format=tar", "--quiet", "--dpkgopt=force-unsafe-io"}
 	if t.seed != "" {
-		args = append(args, "--variant=custom", `--setup-hook=tar -x -f "$CAISSON_SEED" -C "$1"`, "--skip=check/empty")
+		args = append(args, "--variant=custom", seedHook, "--skip=check/empty", installHook)
 	} else {
 		args = append(args, "--variant=essential", "--hook-dir="+mergedUsr)
-	}
-	if len(t.packages) > 0 {
-		args = append(args, "--include="+strings.Join(t.packages, ","))
+		if len(t.packages) > 0 {
+			args = append(args, "--include="+strings.Join(t.packages, ","))
+		}
 	}
 	args = append(args, t.suite, "-")
 	if m.mirror != "" {
