@@ -10,6 +10,7 @@ import (
 	"os/user"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -101,6 +102,10 @@ func questionText(a sandbox.Approval) string {
 	line("image", visible(q.Image))
 	line("network", visible(string(q.Network)))
 	line("input", visible(q.Stdin))
+	if l := q.Limits; l.Memory > 0 {
+		line("limits", fmt.Sprintf("memory %s, %g CPUs, %d processes, workspace %s, %s", l.Memory, l.CPUs, l.PIDs, l.Workspace, time.Duration(q.Timeout)*time.Millisecond))
+	}
+	line("role", visible(string(q.Role)))
 	if q.Background {
 		line("note", "it runs in the background")
 	}

@@ -18,7 +18,7 @@ func hostileQuestion() sandbox.Approval {
 		ID: sandbox.NewID(), Digest: "d1", Expires: time.Now(), Session: evil,
 		Question: sandbox.ApprovalQuestion{
 			Kind: "exec", Language: evil, Command: []string{evil, "b c"}, Dir: evil, Env: []string{evil}, User: evil, Image: evil, Stdin: evil,
-			Network: sandbox.Network(evil), Plan: []byte(evil),
+			Network: sandbox.Network(evil), Limits: sandbox.DefaultLimits, Timeout: 1500, Plan: []byte(evil),
 			Texts: []sandbox.ApprovalText{{Name: evil, Language: evil, Size: 9, Text: evil}, {Name: "long", Size: len(long), Text: long}, {Name: "raw", Size: 3}},
 		},
 		Decision: sandbox.Decision{Verdict: sandbox.Ask, Level: sandbox.High, Findings: []sandbox.Finding{{
@@ -37,7 +37,7 @@ func TestQuestionIsShownAsItIs(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"X-1", ":7:3", " 5001 | the end", "(no text)", "digest d1", `a\x1b[2J\x1b]0;t\a\r\b\u202e\u2066\u200b\u00a0\u2028\u3164\ufe0f\x9b1m\xff`, "command   'a\\x1b",
+		"X-1", ":7:3", "limits    memory 512m, 0.5 CPUs, 100 processes", "1.5s", " 5001 | the end", "(no text)", "digest d1", `a\x1b[2J\x1b]0;t\a\r\b\u202e\u2066\u200b\u00a0\u2028\u3164\ufe0f\x9b1m\xff`, "command   'a\\x1b",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not shown", want)
