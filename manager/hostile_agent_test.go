@@ -66,7 +66,7 @@ private = "/run/caisson/private"
 for p in (private, private + "/io", "/run/caisson", "/run/caisson/exec"):
     try: worked("list %s: %r" % (p, os.listdir(p)))
     except OSError: pass
-for p in (private + "/io/agent.sock", private + "/io/ready.sock", private + "/io/owner"):
+for p in (private + "/io/agent.sock", private + "/io/ready.sock"):
     for act in (os.stat, lambda q: os.open(q, os.O_RDONLY), os.unlink):
         try: act(p); worked("%s %s" % (act, p))
         except OSError: pass

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -109,9 +110,10 @@ func (p *process) code(t *testing.T) int {
 func sandboxes(base string) []string {
 	folders, _ := filepath.Glob(base + "/s/*")
 	for i, f := range folders {
-		folders[i] = filepath.Base(f)
+		folders[i] = strings.TrimSuffix(filepath.Base(f), ".owner")
 	}
-	return folders
+	slices.Sort(folders)
+	return slices.Compact(folders)
 }
 
 // state is that of a sandbox's container: "running", "exited", or "gone".
@@ -267,7 +269,7 @@ func TestKilledWhileMaking(t *testing.T) {
 	}
 	if left := sandboxes(base); len(left) > 0 {
 		for _, id := range left {
-			note, err := os.ReadFile(base + "/s/" + id + "/owner")
+			note, err := os.Readlink(base + "/s/" + id + ".owner")
 			t.Logf("%s: owner %q, %v; gc said %s", id, note, err, all)
 		}
 		t.Errorf("left %v of %v", left, ids)

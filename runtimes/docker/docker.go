@@ -2,7 +2,9 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -114,6 +116,12 @@ func (r *Runtime) Capabilities(ctx context.Context) (runtimes.Capabilities, erro
 // folder is the host's side of a sandbox's private folder.
 func (r *Runtime) folder(id sandbox.ID) string { return filepath.Join(r.cfg.Base, string(id)) }
 
+// note tells who owns a private folder: a link to nowhere, since one is made
+// whole or not at all. It is there before the folder and after it.
+func (r *Runtime) note(id sandbox.ID) string { return r.folder(id) + noteSuffix }
+
+const noteSuffix = ".owner"
+
 // makeFolder makes a sandbox's private folder, with a note of who owns it.
 func (r *Runtime) makeFolder(id sandbox.ID, owner string) (string, error) {
 	if err := os.MkdirAll(r.cfg.Base, 0o700); err != nil {
@@ -124,18 +132,29 @@ func (r *Runtime) makeFolder(id sandbox.ID, owner string) (string, error) {
 		return "", sandbox.Errorf(sandbox.Denied, "close the folder for sockets: %w", err).
 			WithHint("set CAISSON_RUNTIME_DIR to a short path of your own")
 	}
-	dir := r.folder(id)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return "", fmt.Errorf("make private folder: %w", err)
+	if owner != "" {
+		if err := os.Symlink(owner, r.note(id)); err != nil {
+			return "", fmt.Errorf("note the owner of a private folder: %w", err)
+		}
 	}
-	// 0777 behind the base's 0700: the container's root may be another user.
-	err := os.Chmod(dir, 0o777)
+	dir := r.folder(id)
+	err := os.Mkdir(dir, 0o700)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "owner"), []byte(owner), 0o600)
+		// 0777 behind the base's 0700: the container's root may be another user.
+		err = os.Chmod(dir, 0o777)
 	}
 	if err != nil {
-		_ = os.RemoveAll(dir)
-		return "", fmt.Errorf("make private folder: %w", err)
+		return "", errors.Join(fmt.Errorf("make private folder: %w", err), r.removeFolder(id))
 	}
 	return dir, nil
+}
+
+func (r *Runtime) removeFolder(id sandbox.ID) error {
+	if err := os.RemoveAll(r.folder(id)); err != nil {
+		return err
+	}
+	if err := os.Remove(r.note(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }

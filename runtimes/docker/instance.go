@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"sync"
 
@@ -134,7 +133,7 @@ func (i *Instance) Destroy(ctx context.Context) error {
 	for _, vol := range vols {
 		errs = append(errs, removeVolume(ctx, api, vol))
 	}
-	return errors.Join(append(errs, os.RemoveAll(i.r.folder(i.handle.ID)))...)
+	return errors.Join(append(errs, i.r.removeFolder(i.handle.ID))...)
 }
 
 func (i *Instance) removeContainer(ctx context.Context, api *client.Client) error {

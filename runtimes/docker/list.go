@@ -89,28 +89,30 @@ func fromVolume(v *volume.Volume) runtimes.Handle {
 	return h
 }
 
-// fromFolder reads the note that makeFolder left.
+// fromFolder stands for a private folder, or the note of one.
 func (r *Runtime) fromFolder(f fs.DirEntry) (runtimes.Handle, bool) {
-	id := sandbox.ID(f.Name())
+	id := sandbox.ID(strings.TrimSuffix(f.Name(), noteSuffix))
 	info, err := f.Info()
-	if err != nil || !f.IsDir() || !id.Valid() {
+	if err != nil || !id.Valid() {
 		return runtimes.Handle{}, false
 	}
-	owner, err := os.ReadFile(filepath.Join(r.folder(id), "owner"))
+	owner, err := os.Readlink(r.note(id))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return runtimes.Handle{}, false
 	}
 	return runtimes.Handle{
 		Version: runtimes.HandleVersion, Runtime: Name, Kind: runtimes.KindFolder, ID: id, Name: r.folder(id),
-		Owner: string(owner), Created: info.ModTime(),
+		Owner: owner, Created: info.ModTime(),
 	}, true
 }
 
 // remains reports whether a sandbox whose container is gone left a volume of its
 // own or a folder.
 func (r *Runtime) remains(ctx context.Context, api *client.Client, id sandbox.ID) bool {
-	if _, err := os.Lstat(r.folder(id)); err == nil {
-		return true
+	for _, path := range []string{r.folder(id), r.note(id)} {
+		if _, err := os.Lstat(path); err == nil {
+			return true
+		}
 	}
 	_, err := api.VolumeInspect(ctx, containerName(id))
 	return err == nil

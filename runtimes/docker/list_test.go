@@ -1,6 +1,9 @@
 package docker_test
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -58,5 +61,48 @@ func TestListUnlabelledVolumes(t *testing.T) {
 	}
 	if _, err := api.VolumeInspect(t.Context(), "caisson-"+string(id)); err == nil {
 		t.Error("it is still there")
+	}
+}
+
+// Whoever is killed between the note of an owner and its folder, or between a
+// folder's removal and that of its note, leaves something with a name on it.
+func TestListNotes(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	rt, err := docker.New(docker.Config{Engine: dockertest.Engine(t), Agent: "/agent", Base: base})
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, whole := sandbox.NewID(), sandbox.NewID()
+	err = errors.Join(
+		os.Symlink("me", filepath.Join(base, string(alone)+".owner")),
+		os.Symlink("me", filepath.Join(base, string(whole)+".owner")), os.Mkdir(filepath.Join(base, string(whole)), 0o700),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := rt.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, h := range list {
+		if h.ID != alone && h.ID != whole {
+			continue // of another test
+		}
+		found++
+		if h.Owner != "me" || h.Kind != runtimes.KindFolder {
+			t.Errorf("%+v", h)
+		}
+		inst, err := rt.Attach(t.Context(), h)
+		if err == nil {
+			err = inst.Destroy(t.Context())
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if left, err := os.ReadDir(base); err != nil || len(left) > 0 || found != 2 {
+		t.Errorf("found %d, left %v, %v", found, left, err)
 	}
 }
