@@ -21,6 +21,7 @@ type local struct {
 	t       *track.Tracker
 	dir     string
 	observe func(*sandbox.Observation) // nil, or looks at what is handed out
+	restore func() error               // nil, or is called before anything is restored
 }
 
 func newLocal(tb testing.TB, dir string) *local {
@@ -99,6 +100,11 @@ func (l *local) read(path string, hashOnly bool, take func(io.Reader, func() str
 }
 
 func (l *local) Restore(_ context.Context, entries []sandbox.Restore) error {
+	if l.restore != nil {
+		if err := l.restore(); err != nil {
+			return err
+		}
+	}
 	r := l.t.Restorer()
 	for _, e := range entries {
 		w := wire.Entry{Path: e.Path, Mode: e.State.Mode, MTime: e.State.MTime, Target: string(e.State.Target)}

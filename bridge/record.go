@@ -71,6 +71,9 @@ type recording struct {
 	pack  *packWriter
 }
 
+// room is how many bytes of new contents may still be kept of this observation.
+func (r *recording) room() int64 { return r.b.Packs.most() - r.pack.size }
+
 func (r *recording) run(ctx context.Context) (*Entry, error) {
 	if err := r.gather(ctx); err != nil {
 		return nil, err
@@ -168,10 +171,7 @@ func equalState(a, b sandbox.FileState) bool {
 // read gets the content of what may differ.
 func (r *recording) read(ctx context.Context) error {
 	var wants []sandbox.Want
-	budget := int64(1) << 62
-	if r.opts.Baseline {
-		budget = r.b.Packs.most() // what was there before is kept as far as it fits, and not even read beyond
-	}
+	budget := r.b.Packs.most()
 	for i, e := range r.o.Entries {
 		s := e.State
 		if s.Kind != sandbox.KindFile || e.Whole {
@@ -182,11 +182,13 @@ func (r *recording) read(ctx context.Context) error {
 			r.now[e.Path] = s
 			continue
 		}
-		keep := r.b.Packs.keeps(s.Size)
-		if r.opts.Baseline && r.b.Packs != nil && (!keep || s.Size > budget) {
-			continue
+		keep := r.b.Packs.keeps(s.Size) && s.Size <= budget
+		if r.opts.Baseline && r.b.Packs != nil && !keep {
+			continue // what was there before is kept as far as it fits, and not even read beyond
 		}
-		budget -= s.Size
+		if keep {
+			budget -= s.Size
+		}
 		wants = append(wants, sandbox.Want{Entry: i, Hash: !keep})
 	}
 	if len(wants) == 0 {
@@ -229,8 +231,8 @@ func (r *recording) take(ctx context.Context, w sandbox.Want, in io.Reader, sum 
 	s.SHA256, s.Size = hex.EncodeToString(h.Sum(nil)), int64(len(data))+n
 	s.Text = n == 0 && isText(data)
 	r.now[e.Path] = s
-	if int64(len(data)) > limit {
-		return nil
+	if int64(len(data)) > limit || int64(len(data)) > r.room() {
+		return nil // it is not what was promised, or a sandbox promises too much
 	}
 	if len(data) >= worthFinding || len(r.o.Entries) <= fewEntries {
 		have, err := r.b.Ledger.Find(ctx, []string{s.SHA256})

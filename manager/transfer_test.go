@@ -92,3 +92,55 @@ func TestPullResumed(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
+
+// TestPullRaced pulls while a program in the sandbox lets a folder become a link
+// out of the workspace and back, and a file a FIFO. Nothing of the outside comes,
+// and nothing waits for the FIFO.
+func TestPullRaced(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.create(t, manager.SessionOptions{Name: "work"})
+	script := `mkdir d; echo in > d/f; ln -s /etc l; echo in > r; mkfifo q
+while test ! -e stop; do mv d x; mv l d; mv d l; mv x d; mv r s; mv q r; mv r q; mv s r; done`
+	rec, err := p.StartIn(t.Context(), "work", sandbox.Run{Command: []string{"bash", "-c", script}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := p.Files(t.Context(), "work")
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the race begins", func() bool { _, err := f.Stat(t.Context(), "q"); return err == nil })
+	pulled := 0
+	for i := range 60 {
+		dst := t.TempDir()
+		opts := transfer.PullOptions{}
+		if i%2 == 1 {
+			opts.Paths = []string{"d", "d/f", "d/passwd", "r"}
+			opts.Only = true
+		}
+		if _, err := transfer.Pull(t.Context(), f, ".", dst, opts); err != nil {
+			t.Fatal(err)
+		}
+		err := filepath.WalkDir(dst, func(path string, e os.DirEntry, err error) error {
+			if err != nil || !e.Type().IsRegular() {
+				return err
+			}
+			b, err := os.ReadFile(path)
+			if err == nil && string(b) != "in\n" {
+				t.Errorf("%s holds %.40q", path, b)
+			}
+			pulled++
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if pulled == 0 {
+		t.Error("nothing was ever pulled")
+	}
+	if err := p.KillExec(t.Context(), "work", rec.ID); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -18,8 +18,11 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// maxObserved is more entries than an honest agent tells of.
-const maxObserved = 4_000_000
+// More entries, and more bytes of their names, than an honest agent tells of.
+const (
+	maxObserved      = 4_000_000
+	maxObservedBytes = 384 << 20
+)
 
 // Observe hands take what was touched in the workspace since the last call whose
 // take returned nil. Errors: Unavailable, and those of take.
@@ -54,6 +57,7 @@ type observing struct {
 	end    wire.Frame // that ended the last stream of bytes
 	rest   []byte
 	ended  bool
+	most   int64 // bytes that may still come; 0 does not count them
 }
 
 // Read joins Data frames until another frame comes.
@@ -69,6 +73,11 @@ func (o *observing) Read(p []byte) (int, error) {
 		switch f.Type {
 		case wire.TypeData:
 			o.rest = f.Payload
+			if o.most > 0 {
+				if o.most -= int64(len(o.rest)); o.most <= 0 {
+					return 0, forged("more than %d bytes of names", maxObservedBytes)
+				}
+			}
 		case wire.TypeFailure:
 			return 0, failure(f)
 		default:
@@ -85,6 +94,8 @@ func forged(format string, args ...any) error {
 }
 
 func (o *observing) entries() (*sandbox.Observation, error) {
+	o.most = maxObservedBytes
+	defer func() { o.most = 0 }()
 	in := bufio.NewReaderSize(o, 64<<10)
 	var raw []wire.Entry
 	for {

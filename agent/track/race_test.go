@@ -4,6 +4,7 @@ package track_test
 
 import (
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -121,6 +122,17 @@ func TestNeverOpened(t *testing.T) {
 	if err := os.Symlink(filepath.Join(out, "f"), filepath.Join(tree, "link")); err != nil {
 		t.Fatal(err)
 	}
+	sock, err := net.Listen("unix", filepath.Join(tree, "sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sock.Close()
+	names := []string{"fifo", "link", "sock", "../" + filepath.Base(out) + "/f", "/etc/passwd", "link/x", "."}
+	// A device whose opening could not be missed, where it can be made: a terminal
+	// that is nobody's.
+	if unix.Mknod(filepath.Join(tree, "dev"), unix.S_IFCHR|0o666, int(unix.Mkdev(5, 0))) == nil {
+		names = append(names, "dev")
+	}
 	woken := make(chan struct{})
 	go func() {
 		defer close(woken)
@@ -137,7 +149,12 @@ func TestNeverOpened(t *testing.T) {
 			t.Fatal(err)
 		}
 		o.Done(true)
-		for _, name := range []string{"fifo", "link", "../" + filepath.Base(out) + "/f", "/etc/passwd", "link/x", "."} {
+		for _, e := range o.Entries {
+			if want := map[string]string{"fifo": "fifo", "sock": "socket", "dev": "device"}[e.Path]; want != "" && (e.Kind != wire.KindOther || e.Target != want) {
+				t.Errorf("%+v", e)
+			}
+		}
+		for _, name := range names {
 			if f, err := tr.Open(name); err == nil {
 				t.Fatalf("%s was opened: %v", name, f.Name())
 			}

@@ -72,8 +72,8 @@ func (r *Restorer) openUp(path string) bool {
 
 func (r *Restorer) make(e wire.Entry, content io.Reader) error {
 	dir, name, err := r.t.parentOf(e.Path)
-	if e.Kind == wire.KindGone && errors.Is(err, unix.ENOENT) {
-		return nil // its folder is gone too
+	if e.Kind == wire.KindGone && gone(err) {
+		return nil // its folder is gone too, or is none any more
 	}
 	if err != nil {
 		return err

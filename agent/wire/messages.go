@@ -115,7 +115,6 @@ const (
 
 	OpObserve Op = "observe" // what was touched: see [Observe]
 	OpRestore Op = "restore" // entries as they are to be: see [Restore]
-	OpPack    Op = "pack"    // entries as a tar stream: see [Pack]
 )
 
 // Request opens a call: Op, and the field of its name.
@@ -133,7 +132,6 @@ type Request struct {
 
 	Observe *Observe `json:"observe,omitempty"`
 	Restore *Restore `json:"restore,omitempty"`
-	Pack    *Pack    `json:"pack,omitempty"`
 }
 
 // Exec asks for a process.

@@ -47,18 +47,6 @@ const MaxWants = 1 << 20
 //	agent   Reply           Files counts those that were made
 //
 // A file with a Target is made another name of that path, and one with Keep
-// keeps what it holds: neither has a content. An entry of [KindGone] is removed, a folder with all that is in it. Nothing
-// is followed on the way.
+// keeps what it holds: neither has a content. An entry of [KindGone] is removed, a
+// folder with all that is in it. Nothing is followed on the way.
 type Restore struct{}
-
-// Pack asks for entries as a tar stream:
-//
-//	agent   Data*           the stream
-//	        Reply           Files and Bytes
-//
-// Entries that go while it is written are left out; links are links, and what
-// is neither file, folder nor link is left out.
-type Pack struct {
-	Paths []string `json:"paths"` // below the workspace; a folder with all that is in it
-	Role  string   `json:"role,omitempty"`
-}
