@@ -90,7 +90,7 @@ func made(t *testing.T, kit *enginetest.Kit, dockerfile string, files map[string
 		t.Fatal(err)
 	}
 	ref := "caisson-test/any" + sandbox.NewID().Short() + ":1"
-	resp, err := kit.API.ImageBuild(t.Context(), &folder, build.ImageBuildOptions{Tags: []string{ref}, Remove: true, ForceRemove: true, Version: build.BuilderV1})
+	resp, err := kit.API.ImageBuild(t.Context(), &folder, build.ImageBuildOptions{Tags: []string{ref}, Remove: true, ForceRemove: true, NoCache: true, Version: build.BuilderV1})
 	if err != nil {
 		t.Fatal(err)
 	}
