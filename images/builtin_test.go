@@ -1,0 +1,90 @@
+package images
+
+import (
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/caisson-dev/caisson/docker"
+	"github.com/caisson-dev/caisson/internal/dockerclient/dockertest"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// TestBuiltinIsWhole: every language has a base by digest with its tag beside
+// it, a Dockerfile that begins with it, a way without a registry, and what runs
+// code and files of it.
+func TestBuiltinIsWhole(t *testing.T) {
+	t.Parallel()
+	c := Builtin()
+	bases := map[string]string{"python": "python:3.11-slim@sha256:", "node": "node:20-alpine@sha256:", "shell": "ubuntu:22.04@sha256:"}
+	for name, want := range bases {
+		e := c.entries[name]
+		tag, _, _ := strings.Cut(want, "@")
+		if !strings.HasPrefix(e.From, want) || len(e.From) != len(want)+64 {
+			t.Errorf("%s: base %q, want %s…", name, e.From, want)
+		}
+		text, err := fs.ReadFile(docker.Languages, e.Dockerfile+"/Dockerfile")
+		if err != nil || !strings.Contains(string(text), "ARG BASE="+tag+"\n") {
+			t.Errorf("%s: its Dockerfile: %v, %s", name, err, text)
+		}
+		rec, _ := c.recipeFor(e.Image)
+		if other, _ := c.recipeFor(rec.Offline); !rec.Assembled && !other.Assembled {
+			t.Errorf("%s cannot be had without a registry", name)
+		}
+		if e.Env["LANG"] != "C.UTF-8" || len(e.RunCode) == 0 || len(e.RunFile) == 0 || len(e.Suffixes) == 0 || len(e.RunTests) == 0 && name != "shell" {
+			t.Errorf("%s lacks something: %+v", name, e)
+		}
+	}
+	if l, err := c.Language("python@3.11"); err != nil || l.Name != "python" {
+		t.Errorf("python@3.11 is %+v, %v", l, err)
+	}
+}
+
+// offlinePip stands for the pip of python:3.11-slim: the pytest that it is asked
+// for is Debian's.
+const offlinePip = "FROM caisson/python:3.11\nRUN printf '#!/bin/sh\\nmkdir -p /usr/local/lib/python3.11/site-packages; test \"$1\" = install\\n' >/usr/local/bin/pip && chmod 755 /usr/local/bin/pip\n"
+
+// TestBuiltinDockerfiles builds them on bases that were assembled offline.
+func TestBuiltinDockerfiles(t *testing.T) {
+	t.Parallel()
+	shellImage(t)
+	pip := newLanguage("pip", "    dockerfile: "+dockerfile(t, offlinePip)+"\n")
+	bases, _ := storeWith(t, "/bin/false", pip)
+	if _, err := bases.Ensure(t.Context(), pip.ref); err != nil {
+		t.Fatal(err)
+	}
+	run := map[string]string{"python": "print(6*7)", "node": "console.log(6*7)", "shell": "echo $((6*7))"}
+	for name, base := range map[string]string{"shell": "caisson/shell:12", "node": "caisson/node:18", "python": pip.ref} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &fixture{engine: dockertest.Engine(t), ref: "caisson-test/" + name + string(sandbox.NewID()) + ":1"}
+			catalogue, err := Builtin().Extend([]byte("languages:\n  "+name+":\n    image: "+f.ref+"\n    from: "+base+"\n"), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := New(Config{Engine: f.engine, Catalogue: catalogue, StateDir: filepath.Join(t.TempDir(), "s"), Dockerfiles: docker.Languages})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { f.remove(t) })
+			img, err := s.Make(t.Context(), f.ref, MakeOptions{Way: Built})
+			if err != nil {
+				t.Fatal(err)
+			}
+			l, err := catalogue.Language(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// No setuid program is left, and the workspace is there.
+			const look = "test -d /workspace && test -z \"$(find / -xdev -perm /6000 -type f 2>/dev/null)\" && echo fine"
+			if out := f.run(t, img.ID, []string{"sh", "-c", look}); out != "fine\n" {
+				t.Errorf("the image says %q", out)
+			}
+			argv := append([]string{"sh", "-c", `printf %s "$0" >/tmp/x; exec "$@"`, run[name]}, l.Argv(l.RunFile, "", "/tmp/x", nil)...)
+			if out := f.run(t, img.ID, argv); out != "42\n" {
+				t.Errorf("a program says %q", out)
+			}
+		})
+	}
+}
