@@ -8,7 +8,9 @@ import (
 )
 
 func ExampleMerge() {
-	file := func(sum string) sandbox.FileState { return sandbox.FileState{Kind: sandbox.KindFile, SHA256: sum, Mode: 0o644} }
+	file := func(sum string) sandbox.FileState {
+		return sandbox.FileState{Kind: sandbox.KindFile, SHA256: sum, Mode: 0o644}
+	}
 	records := []sandbox.ChangeRecord{
 		{Exec: "1", Changes: []sandbox.FileChange{
 			{Path: "notes", Op: sandbox.OpCreated, After: file("a")}, {Path: "draft", Op: sandbox.OpCreated, After: file("b")},
