@@ -192,13 +192,25 @@ func dialIn(pid int, address string) (*net.TCPConn, error) {
 	}
 	dialed := make(chan result, 1)
 	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with its namespace
+		// The thread goes back to where it was and lives on: its end would be that
+		// of the programs that were started on it and die with their parent.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		own, err := os.Open("/proc/thread-self/ns/net")
+		if err != nil {
+			dialed <- result{nil, err}
+			return
+		}
+		defer own.Close()
 		if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
 			dialed <- result{nil, err}
 			return
 		}
 		// A name or two addresses would be dialled on other threads.
 		c, err := new(net.Dialer).DialContext(context.Background(), "tcp4", address)
+		if back := unix.Setns(int(own.Fd()), unix.CLONE_NEWNET); back != nil {
+			panic(back) // and never a thread in the wrong place
+		}
 		dialed <- result{c, err}
 	}()
 	r := <-dialed

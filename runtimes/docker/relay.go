@@ -23,9 +23,12 @@ import (
 // what comes out: stream, three zeroes, length, bytes. What the relay's program
 // says on standard error is kept for its error.
 type relay struct {
-	net.Conn // of the hijacked exec, for what goes in and for deadlines
+	net.Conn // of the hijacked exec, for what goes in
 	resp     types.HijackedResponse
 	made     time.Time
+
+	mu    sync.Mutex
+	timer *time.Timer // of the deadline that is set; nil without one
 
 	rest int    // bytes of the frame that is being read
 	errs []byte // of standard error
@@ -94,7 +97,7 @@ func (i *Instance) openRelay(ctx context.Context) (*relay, error) {
 		return nil, fail(dockerclient.Wrap(err, "start a relay"))
 	}
 	c := &relay{Conn: resp.Conn, resp: resp, made: time.Now()}
-	stop := context.AfterFunc(ctx, func() { _ = c.SetReadDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	first := make([]byte, 1)
 	_, err = io.ReadFull(c, first)
 	if !stop() && err == nil {
@@ -148,6 +151,28 @@ func (c *relay) nextFrame() error {
 
 // CloseWrite tells the agent that nothing more comes.
 func (c *relay) CloseWrite() error { return c.resp.CloseWrite() }
+
+// SetDeadline has the relay end at a time, at once where it has passed; the zero
+// time takes that back. The connection below is no help: one through ssh takes
+// deadlines and keeps none. Errors: net.ErrClosed after the end.
+func (c *relay) SetDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.timer != nil && !c.timer.Stop() {
+		return net.ErrClosed
+	}
+	c.timer = nil
+	if !t.IsZero() {
+		c.timer = time.AfterFunc(time.Until(t), func() { _ = c.Close() })
+	}
+	return nil
+}
+
+// SetReadDeadline is SetDeadline: there is no half of a relay.
+func (c *relay) SetReadDeadline(t time.Time) error { return c.SetDeadline(t) }
+
+// SetWriteDeadline is SetDeadline.
+func (c *relay) SetWriteDeadline(t time.Time) error { return c.SetDeadline(t) }
 
 // Close ends the relay. It is idempotent.
 func (c *relay) Close() error {
