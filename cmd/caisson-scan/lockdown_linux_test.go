@@ -44,6 +44,17 @@ var probes = map[string]func() error{
 	"unshare": func() error { return unix.Unshare(unix.CLONE_NEWUSER) },
 	"bpf":     func() error { _, _, e := syscall.RawSyscall(unix.SYS_BPF, 0, 0, 0); return errno(e) },
 	"rename":  func() error { return syscall.Rename("/tmp/a", "/tmp/b") },
+	"memory": func() error {
+		_, _, e := syscall.RawSyscall6(syscall.SYS_MMAP, 0, 1<<30, syscall.PROT_READ|syscall.PROT_WRITE,
+			syscall.MAP_ANON|syscall.MAP_PRIVATE, ^uintptr(0), 0)
+		return errno(e)
+	},
+	"more time": func() error {
+		return unix.Setrlimit(unix.RLIMIT_CPU, &unix.Rlimit{Cur: cpu + 1, Max: cpu + 1})
+	},
+	"time for ever": func() error {
+		return unix.Setrlimit(unix.RLIMIT_CPU, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY})
+	},
 }
 
 func errno(e syscall.Errno) error {

@@ -59,3 +59,38 @@ func TestBenign(t *testing.T) {
 		}
 	}
 }
+
+// confusables are characters that look like a letter of "eval".
+var confusables = map[byte]string{
+	'e': "еҽ℮ℯⅇｅ𝐞𝑒𝒆𝓮𝔢𝕖𝖊𝖾𝗲𝘦𝙚𝚎ꬲ",
+	'v': "νѵⅴｖ𝐯𝑣𝒗𝓋𝓿𝔳𝕧𝖛𝗏𝘃𝘷𝙫𝚟ᴠꮩ",
+	'a': "аαａɑ𝐚𝑎𝒂𝒶𝓪𝔞𝕒𝖆𝖺𝗮𝘢𝙖𝚊⍺",
+	'l': "ӏｌⅼℓ𝐥𝑙𝒍𝓁𝓵𝔩𝕝𝖑𝗅𝗹𝘭𝙡𝚕ⵏꓲІⲓ",
+}
+
+// TestConfusables asks about every spelling of eval that passes for it, in
+// both languages that have it.
+func TestConfusables(t *testing.T) {
+	p := newPolicy(t)
+	check := func(word string) {
+		t.Helper()
+		for lang, code := range map[string]string{"python": word + "(input())\n", "javascript": word + "(process.argv[2])\n"} {
+			if d := p.Judge(t.Context(), policy.Request{Language: lang, Code: []byte(code)}); d.Level < sandbox.High {
+				t.Errorf("%s %q (%+q) is %s", lang, word, word, d.Level)
+			}
+		}
+	}
+	for i := range len("eval") {
+		for _, r := range confusables["eval"[i]] {
+			check("eval"[:i] + string(r) + "eval"[i+1:])
+		}
+	}
+	for n := range 16 { // all letters at once
+		word := ""
+		for i := range len("eval") {
+			all := []rune(confusables["eval"[i]])
+			word += string(all[n%len(all)])
+		}
+		check(word)
+	}
+}

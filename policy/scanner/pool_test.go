@@ -1,11 +1,13 @@
 package scanner_test
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +54,8 @@ func fake(how string) {
 			how = "fake-none"
 		}
 		switch how {
+		case "fake-pid":
+			doc.Strings = []facts.String{{Kind: "pid", Text: strconv.Itoa(os.Getpid())}}
 		case "fake-crash":
 			os.Exit(139)
 		case "fake-hang":
@@ -99,7 +103,7 @@ func fakePool(t *testing.T, how string) *scanner.Pool {
 	if err := os.WriteFile(script, []byte("#!/bin/sh\nexec '"+self+"' "+how+"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	p, err := scanner.New(scanner.Config{Path: script, Tables: loadTables(t), Size: 1})
+	p, err := scanner.New(scanner.Config{Path: script, Tables: loadTables(t), Size: 1, Requests: 3, Bytes: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,6 +129,37 @@ func TestMisbehavingScannersAreErrors(t *testing.T) {
 				t.Errorf("next request: %v", err)
 			}
 		})
+	}
+}
+
+// TestRecycling: a process serves one owner, and no more than so many requests
+// or bytes.
+func TestRecycling(t *testing.T) {
+	p := fakePool(t, "fake-pid")
+	pid := func(owner string, size int) string {
+		t.Helper()
+		d, err := p.Scan(t.Context(), facts.Request{Lang: facts.Python, Code: bytes.Repeat([]byte("x"), size), Owner: owner})
+		if err != nil || len(d.Strings) != 1 {
+			t.Fatalf("%+v, %v", d, err)
+		}
+		return d.Strings[0].Text
+	}
+	first := pid("a", 1)
+	if again := pid("a", 1); again != first {
+		t.Error("a process is not used again by its owner")
+	}
+	if other := pid("b", 1); other == first {
+		t.Error("another owner was given the same process")
+	}
+	if third := pid("a", 1); third != first {
+		t.Error("the owner's process is gone")
+	}
+	if fourth := pid("a", 1); fourth == first {
+		t.Error("a process serves more requests than it may")
+	}
+	big := pid("c", 1000)
+	if after := pid("c", 1); after == big {
+		t.Error("a process reads more than it may")
 	}
 }
 
