@@ -64,9 +64,9 @@ func (p provenance) given(d *facts.Dynamic) bool {
 	case facts.DynCommand:
 		return d.Inert && (d.Lang != facts.Shell || from != "")
 	case facts.DynFile:
-		return told("param", "argv0", "argv", "env", "command", "file", "own_process")
+		return told("param", "argv0", "argv", "env", "command", "file", "own_process", "own_folder")
 	case facts.DynOpaqueCode, facts.DynEval:
-		return told("file", "param") && strings.Contains(from, "file") || d.Lang == facts.Shell && told("command", "param")
+		return told("file", "param") && strings.Contains(from, "file") || d.Lang == facts.Shell && told("command", "param", "own_folder")
 	}
 	return false
 }

@@ -54,6 +54,18 @@ looks(a) if {
 	not elsewhere(a)
 }
 
+looks(a) if {
+	a.by in {"docker", "podman", "nerdctl"}
+	a.args[1] == "compose"
+	a.args[2] in {"config", "ps", "logs", "ls", "version", "build", "images", "top"}
+	not elsewhere(a)
+}
+
+looks(a) if {
+	a.by == "kubectl"
+	a.args[1] in {"version", "help", "completion", "kustomize"}
+}
+
 # elsewhere: the engine of another host is asked.
 elsewhere(a) if {
 	some c in input.commands[a.by]

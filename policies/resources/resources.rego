@@ -246,6 +246,13 @@ findings contains {"id": "SBX-RES-0006", "at": a.at, "msg": sprintf("all texts o
 	some a in input.actions.hash
 	a.line >= e.line
 	not a.idle
+	not few(e)
+}
+
+# few: all texts of one or two letters.
+few(e) if {
+	some n in e.args
+	n in {"1", "2"}
 }
 
 # METADATA

@@ -74,6 +74,13 @@ func (t *Tables) PathClass(p string) string {
 	return "outside"
 }
 
+// aims reports a pattern that may be meant for one of some names. In the
+// workspace, *.bak and data* are not.
+func aims(t *Tables, p, base string) bool {
+	i := strings.IndexAny(base, "*?[")
+	return i >= 0 && strings.Trim(base, "*?.") != "" && (i > 2 || !under(p, t.Workspace))
+}
+
 func (r *PathRule) matches(t *Tables, p, base string, glob bool) bool {
 	for _, u := range r.Under {
 		u = t.home(u)
@@ -96,7 +103,7 @@ func (r *PathRule) matches(t *Tables, p, base string, glob bool) bool {
 		if ok, _ := path.Match(m, base); ok {
 			return true
 		}
-		if glob && strings.ContainsAny(base, "*?[") && strings.Trim(base, "*?.") != "" && globMatch(base, m) {
+		if glob && aims(t, p, base) && globMatch(base, m) {
 			return true
 		}
 	}

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -76,6 +77,9 @@ func (w *walker) cd(c *invocation) text {
 	}
 	w.b.SetCwd(w.st.cwd)
 	w.b.Chdir(dir.value())
+	if w.b.Cwd() == "/" && slices.Contains(dir.from, ownFolder) && strings.Count(dir.all()[0], "..") == 1 {
+		w.b.Chdir(facts.Text(w.tables.Workspace)) // above the script's folder, which is one of the workspace
+	}
 	w.st.cwd = w.b.Cwd()
 	w.put("OLDPWD", &variable{val: old})
 	return text{}

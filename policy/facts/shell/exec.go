@@ -167,12 +167,15 @@ func (w *walker) binary(c *syntax.BinaryCmd) text {
 	if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
 		return w.pipeline(c)
 	}
+	if x, ok := c.X.Cmd.(*syntax.BinaryCmd); ok && c.Op == syntax.OrStmt && x.Op == syntax.AndStmt && assignment(x.Y) {
+		return w.choice(x, c.Y) // A && v=x || v=y
+	}
 	out := w.stmt(c.X)
 	want, never := succeeds, fails
 	if c.Op == syntax.OrStmt {
 		want, never = fails, succeeds
 	}
-	if w.status == want {
+	if w.status == want || c.Op == syntax.AndStmt && enters(c.X) {
 		return concat(out, w.stmt(c.Y))
 	}
 	skipped := w.status == never
@@ -185,6 +188,40 @@ func (w *walker) binary(c *syntax.BinaryCmd) text {
 	w.enter(w.st)
 	w.status = unsure
 	return union(out, concat(out, more))
+}
+
+// assignment: variables are set, which does not fail.
+func assignment(s *syntax.Stmt) bool {
+	c, ok := s.Cmd.(*syntax.CallExpr)
+	return ok && len(c.Args) == 0 && len(c.Assigns) > 0
+}
+
+// enters: a folder is entered, which is taken to be there: what follows prints
+// where that is.
+func enters(s *syntax.Stmt) bool {
+	c, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(c.Args) == 0 {
+		return false
+	}
+	name, _ := plain(c.Args[0])
+	return name == "cd" || name == "pushd"
+}
+
+// choice is "A && B || C" where B does not fail: if A, B, else C.
+func (w *walker) choice(c *syntax.BinaryCmd, other *syntax.Stmt) text {
+	out := w.stmt(c.X)
+	switch w.status {
+	case succeeds:
+		return concat(out, w.stmt(c.Y))
+	case fails:
+		return concat(out, w.stmt(other))
+	}
+	then, a := w.branch(func() text { return w.stmt(c.Y) })
+	els, b := w.branch(func() text { return w.stmt(other) })
+	w.st.join(then, els)
+	w.enter(w.st)
+	w.status = unsure
+	return concat(out, union(a, b))
 }
 
 func (w *walker) ifClause(c *syntax.IfClause) text {

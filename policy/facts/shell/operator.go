@@ -169,10 +169,11 @@ func folderOf(t text) text {
 	return text{out, notSelf(t.from)}
 }
 
-// notSelf drops the origin of the script's own name from what is only near it.
+// notSelf takes the folder of the script for what it is, and not for the script.
 func notSelf(from []string) []string {
 	if i := slices.Index(from, fromSelf); i >= 0 {
-		return slices.Delete(slices.Clone(from), i, i+1)
+		from = slices.Clone(from)
+		from[i] = ownFolder
 	}
 	return from
 }

@@ -56,6 +56,10 @@ func (v *variable) scalar() text {
 // fromSelf is the origin of the script's own name.
 const fromSelf = "argv0"
 
+// ownFolder is the origin of the folder that the script lies in: the workspace,
+// or one of its folders.
+const ownFolder = "own_folder"
+
 // function is a declared function and the text that it was found in.
 type function struct {
 	name   string
