@@ -44,6 +44,11 @@ type Config struct {
 	Lazy bool
 	// Scanner gives the facts. nil makes every decision a refusal.
 	Scanner Scanner
+	// Keeper, where not nil, keeps decisions for other processes. Programs names
+	// the builds of caisson and its scanner that they are of: others decide
+	// anew.
+	Keeper   Keeper
+	Programs string
 	// Timeout bounds one evaluation; 1 s where 0, which leaves room for a busy
 	// machine: an evaluation takes about one millisecond.
 	Timeout time.Duration

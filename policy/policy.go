@@ -2,7 +2,6 @@ package policy
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"sync/atomic"
 	"time"
@@ -44,6 +43,14 @@ func (p *Policy) Reload(ctx context.Context) error {
 		return err
 	}
 	p.snap.Store(s)
+	return nil
+}
+
+// Err says why it decides nothing; nil where it does.
+func (p *Policy) Err() error {
+	if p == nil || p.snap.Load() == nil {
+		return sandbox.Errorf(sandbox.Invalid, "no policy is loaded")
+	}
 	return nil
 }
 
@@ -89,10 +96,17 @@ func (p *Policy) Examine(ctx context.Context, r Request) (sandbox.Decision, []Re
 	if r.Language == Dockerfile {
 		return p.JudgeDockerfile(ctx, r.Code, r.File), nil
 	}
-	sum := sha256.Sum256(r.Code)
-	key := cacheKey{revision: s.revision, lang: facts.ParseLang(r.Language), digest: sum, file: r.File}
+	key := keyOf(s.revision, r)
+	sum := key.digest
+	lasting := len(r.Context) == 0 && s.nextExpiry(p.c.Now()).IsZero()
 	if len(r.Context) == 0 {
 		if d, refs, ok := p.cache.get(key, p.c.Now()); ok {
+			return d, refs
+		}
+	}
+	if lasting {
+		if d, refs, ok := p.c.recall(key); ok {
+			p.cache.put(key, d, refs, time.Time{})
 			return d, refs
 		}
 	}
@@ -110,6 +124,9 @@ func (p *Policy) Examine(ctx context.Context, r Request) (sandbox.Decision, []Re
 	refs := refsOf(doc)
 	if sure && !failed && len(r.Context) == 0 {
 		p.cache.put(key, d, refs, s.nextExpiry(p.c.Now()))
+	}
+	if sure && !failed && lasting {
+		p.c.remember(key, d, refs)
 	}
 	return d, refs
 }

@@ -156,6 +156,11 @@ func sortedKeys[V any](m map[string]V) []string {
 // revision.
 func loadData(c Config, digest func([]byte) (int, error)) (map[string]any, error) {
 	data := map[string]any{}
+	return data, readData(c, data, digest)
+}
+
+// readData is loadData; without into it reads for the digest alone.
+func readData(c Config, into map[string]any, digest func([]byte) (int, error)) error {
 	err := fs.WalkDir(c.Rules, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || path.Ext(name) != ".yaml" {
 			return err
@@ -172,6 +177,9 @@ func loadData(c Config, digest func([]byte) (int, error)) (map[string]any, error
 		}
 		fmt.Fprintf(hashWriter(digest), "%s %d\n", path.Base(name), len(text))
 		digest(text) //nolint:errcheck // a hash never fails
+		if into == nil {
+			return nil
+		}
 		switch path.Base(name) {
 		case "settings.yaml", "blacklist.yaml", "waivers.yaml":
 		default:
@@ -182,14 +190,31 @@ func loadData(c Config, digest func([]byte) (int, error)) (map[string]any, error
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		for k, v := range doc {
-			data[k] = v
+			into[k] = v
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, sandbox.Errorf(sandbox.Invalid, "read policy data: %w", err)
+		return sandbox.Errorf(sandbox.Invalid, "read policy data: %w", err)
 	}
-	return data, nil
+	return nil
+}
+
+// revisionOf is the revision that a configuration has once it is loaded.
+func revisionOf(c Config) (string, error) {
+	sum := sha256.New()
+	if err := readData(c, nil, sum.Write); err != nil {
+		return "", err
+	}
+	if _, err := sources(c.Rules, "", sum.Write); err != nil {
+		return "", err
+	}
+	for _, name := range sortedKeys(c.User) {
+		if _, err := sources(c.User[name], name, sum.Write); err != nil {
+			return "", err
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:16], nil
 }
 
 type hashWriter func([]byte) (int, error)

@@ -4,6 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/caisson-dev/caisson/images"
@@ -16,7 +19,7 @@ import (
 )
 
 // gate makes what judges every run, and the desk that settles what it asks.
-func (a *app) gate(journal *sqlite.Store, _ string) (*gate.Gate, *approval.Desk, error) {
+func (a *app) gate(journal *sqlite.Store, state string) (*gate.Gate, *approval.Desk, error) {
 	cfg := approval.Config{Store: journal, Actor: a.actor(), Log: a.logger()}
 	var err error
 	if v := a.getenv("CAISSON_APPROVE_TIMEOUT"); v != "" {
@@ -32,10 +35,53 @@ func (a *app) gate(journal *sqlite.Store, _ string) (*gate.Gate, *approval.Desk,
 		return nil, nil, err
 	}
 	g, err := gate.New(gate.Config{
-		Policy: func(ctx context.Context) (gate.Policy, error) { return asPolicy(a.rules.load(ctx, a)) },
+		Policy: a.texts(state),
 		Plans:  a.plans, Desk: desk, Actor: a.actor(),
 	})
 	return g, desk, err
+}
+
+// texts is the policy that judges what runs. What another process has decided
+// by the same rules needs none of them loaded.
+func (a *app) texts(state string) func(context.Context) (gate.Policy, error) {
+	return func(context.Context) (gate.Policy, error) {
+		cfg, _, err := a.policyConfig()
+		if err != nil {
+			return nil, err
+		}
+		if cfg.Programs, err = a.builds(); err != nil {
+			return nil, err
+		}
+		folder := policy.NewFolder(filepath.Join(state, "decisions"))
+		a.rules.keep(cfg.Programs, folder)
+		cfg.Keeper = folder
+		d, err := policy.Defer(cfg, func(ctx context.Context) (*policy.Policy, error) { return a.rules.load(ctx, a) })
+		if err != nil {
+			return nil, err
+		}
+		return d, nil
+	}
+}
+
+// builds names the files of caisson and its scanner, as they are now.
+func (a *app) builds() (string, error) {
+	scan, err := a.helper("caisson-scan", "CAISSON_SCAN")
+	if err != nil {
+		return "", err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find this program: %w", err)
+	}
+	names := version()
+	for _, name := range []string{self, scan} {
+		st, err := os.Stat(name)
+		if err != nil {
+			return "", fmt.Errorf("look at %s: %w", name, err)
+		}
+		names += fmt.Sprintf(" %q %d %d", name, st.Size(), st.ModTime().UnixNano())
+	}
+	return names, nil
 }
 
 // plans is the part of the policy that judges sandboxes. Where an operator's

@@ -24,6 +24,16 @@ type rules struct {
 	policy *policy.Policy
 	err    error
 	pool   *scanner.Starting
+
+	programs string
+	kept     *policy.Folder // nil keeps no decisions
+}
+
+// keep has decisions kept in a folder; programs are the builds they are of.
+func (r *rules) keep(programs string, folder *policy.Folder) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.programs, r.kept = programs, folder
 }
 
 // load reads the rules while the first scanner starts. A scanner that is not
@@ -54,7 +64,10 @@ func (r *rules) open(ctx context.Context, a *app) (*policy.Policy, error) {
 		t, err := tables.Load(from)
 		return scanner.Config{Path: scan, Tables: t}, err
 	})
-	cfg.Scanner = r.pool
+	cfg.Scanner, cfg.Programs = r.pool, r.programs
+	if r.kept != nil {
+		cfg.Keeper = r.kept
+	}
 	p, err := policy.Load(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -70,6 +83,9 @@ func (r *rules) close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
+	if r.kept != nil {
+		_ = r.kept.Close() // it never fails
+	}
 	if r.pool == nil {
 		return nil
 	}

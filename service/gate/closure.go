@@ -127,8 +127,11 @@ func (w *walker) examine(ctx context.Context, u *unit) error {
 	}
 	code, prefix := w.prefixed(u)
 	d, refs := w.p.Examine(ctx, policy.Request{Language: u.lang, Code: code, File: u.name, Owner: w.owner})
-	if err := ctx.Err(); err != nil {
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if err := w.p.Err(); err != nil {
+		return err
 	}
 	w.decision = merge(w.decision, unprefixed(d, prefix))
 	for _, r := range refs {

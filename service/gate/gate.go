@@ -25,6 +25,8 @@ type Policy interface {
 	Examine(ctx context.Context, r policy.Request) (sandbox.Decision, []policy.Ref)
 	DecideContext(ctx context.Context, about map[string]any) sandbox.Decision
 	Revision() string
+	// Err says why the policy could not be had, where it refuses for that.
+	Err() error
 }
 
 // Desk settles what policy asks about.

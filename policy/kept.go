@@ -1,0 +1,200 @@
+package policy
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// Keeper keeps decisions beyond the process. What it gives back must be what it
+// was given under that key, or nothing. It is safe for concurrent use.
+type Keeper interface {
+	Get(key string) ([]byte, bool)
+	Put(key string, value []byte)
+}
+
+// kept is one decision as a [Keeper] has it.
+type kept struct {
+	Decision sandbox.Decision `json:"decision"`
+	Refs     []Ref            `json:"refs"`
+}
+
+// keptKey names a decision by all that it depends on.
+func (c *Config) keptKey(k cacheKey) string {
+	h := sha256.New()
+	for _, s := range []string{"caisson decision 1", c.Programs, k.revision, string(k.lang), hex.EncodeToString(k.digest[:]), k.file} {
+		fmt.Fprintf(h, "%d:%s", len(s), s)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// recall gives a decision that was kept. What cannot be read is none.
+func (c *Config) recall(k cacheKey) (sandbox.Decision, []Ref, bool) {
+	if c.Keeper == nil {
+		return sandbox.Decision{}, nil, false
+	}
+	b, ok := c.Keeper.Get(c.keptKey(k))
+	var v kept
+	if !ok || json.Unmarshal(b, &v) != nil || v.Decision.PolicyRevision != k.revision || v.Decision.Verdict == "" {
+		return sandbox.Decision{}, nil, false
+	}
+	return v.Decision, v.Refs, true
+}
+
+func (c *Config) remember(k cacheKey, d sandbox.Decision, refs []Ref) {
+	if c.Keeper == nil {
+		return
+	}
+	if b, err := json.Marshal(kept{d, refs}); err == nil {
+		c.Keeper.Put(c.keptKey(k), b)
+	}
+}
+
+// keyOf is the cache's key of a request.
+func keyOf(revision string, r Request) cacheKey {
+	return cacheKey{revision: revision, lang: facts.ParseLang(r.Language), digest: sha256.Sum256(r.Code), file: r.File}
+}
+
+// Deferred is a policy that is loaded once something was not decided before: a
+// process that runs what another one has judged needs neither rules nor scanner.
+// It is safe for concurrent use.
+type Deferred struct {
+	c        Config
+	load     func(ctx context.Context) (*Policy, error)
+	revision string
+
+	mu     sync.Mutex
+	loaded bool
+	p      *Policy
+	err    error
+}
+
+// Defer reads the rules and data of a Config, for their revision, and loads
+// nothing. load loads a policy of the same Config. Errors: Invalid.
+func Defer(c Config, load func(ctx context.Context) (*Policy, error)) (*Deferred, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	revision, err := revisionOf(c)
+	if err != nil {
+		return nil, err
+	}
+	return &Deferred{c: c, load: load, revision: revision}, nil
+}
+
+// get loads the policy, once. The first caller's context does not end the
+// loading for the others.
+func (d *Deferred) get(ctx context.Context) (*Policy, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.loaded {
+		d.loaded = true
+		d.p, d.err = d.load(context.WithoutCancel(ctx))
+		if d.err == nil && d.p.Revision() != d.revision {
+			d.err = sandbox.Errorf(sandbox.Conflict, "the rules changed while they were read").WithHint("try again")
+		}
+	}
+	return d.p, d.err
+}
+
+// Err says why the policy could not be loaded; nil also before that was needed.
+func (d *Deferred) Err() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.err
+}
+
+// Revision is [Policy.Revision].
+func (d *Deferred) Revision() string { return d.revision }
+
+// Examine is [Policy.Examine]. Where the policy cannot be loaded it refuses, and
+// Err says why.
+func (d *Deferred) Examine(ctx context.Context, r Request) (sandbox.Decision, []Ref) {
+	if len(r.Context) == 0 && r.Language != Dockerfile && !d.isLoaded() {
+		if dec, refs, ok := d.c.recall(keyOf(d.revision, r)); ok {
+			return dec, refs
+		}
+	}
+	p, err := d.get(ctx)
+	if err != nil {
+		return refusal(d.revision, err.Error()), nil
+	}
+	return p.Examine(ctx, r)
+}
+
+// isLoaded: the policy's own cache, in memory, goes before.
+func (d *Deferred) isLoaded() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.loaded
+}
+
+// DecideContext is [Policy.DecideContext], as Examine is [Policy.Examine].
+func (d *Deferred) DecideContext(ctx context.Context, about map[string]any) sandbox.Decision {
+	p, err := d.get(ctx)
+	if err != nil {
+		return refusal(d.revision, err.Error())
+	}
+	return p.DecideContext(ctx, about)
+}
+
+// Folder keeps decisions as files of a folder that nobody but its user may
+// write. It makes the folder at the first Put, and forgets all where it has
+// grown too large. Close waits for what is still being written.
+type Folder struct {
+	dir     string
+	writing sync.WaitGroup
+}
+
+// NewFolder keeps decisions in dir.
+func NewFolder(dir string) *Folder { return &Folder{dir: dir} }
+
+// mostKept bounds the files of a [Folder], and mostKeptBytes one of them.
+const (
+	mostKept      = 4096
+	mostKeptBytes = 64 << 10
+)
+
+// Get implements [Keeper].
+func (f *Folder) Get(key string) ([]byte, bool) {
+	b, err := os.ReadFile(filepath.Join(f.dir, key))
+	return b, err == nil
+}
+
+// Put implements [Keeper]. It does not wait, and what cannot be written is not
+// kept.
+func (f *Folder) Put(key string, value []byte) {
+	if len(value) > mostKeptBytes {
+		return
+	}
+	f.writing.Go(func() {
+		if os.MkdirAll(f.dir, 0o700) != nil {
+			return
+		}
+		if key[:2] == "00" { // now and then
+			if list, err := os.ReadDir(f.dir); err == nil && len(list) > mostKept {
+				_ = os.RemoveAll(f.dir) // they are decided anew
+				return
+			}
+		}
+		temp := filepath.Join(f.dir, ".new-"+string(sandbox.NewID()))
+		if os.WriteFile(temp, value, 0o600) != nil || os.Rename(temp, filepath.Join(f.dir, key)) != nil {
+			_ = os.Remove(temp) // it is not kept, which is no failure
+		}
+	})
+}
+
+// Close implements [io.Closer]. It never fails.
+func (f *Folder) Close() error {
+	f.writing.Wait()
+	return nil
+}
