@@ -3,6 +3,7 @@
 package transfer
 
 import (
+	"errors"
 	"os"
 	"time"
 
@@ -17,5 +18,11 @@ func setTime(f *os.File, mtime time.Time) error {
 	if err != nil {
 		return err
 	}
-	return futimens(int(f.Fd()), at)
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var no error
+	err = raw.Control(func(fd uintptr) { no = futimens(int(fd), at) })
+	return errors.Join(err, no)
 }

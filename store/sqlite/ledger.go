@@ -26,8 +26,14 @@ CREATE INDEX IF NOT EXISTS places_of_pack ON places (pack);
 CREATE TABLE IF NOT EXISTS packs (seq INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, size INTEGER NOT NULL);
 `
 
-// maxRecords bounds the records of a session: older ones are forgotten.
-const maxRecords = 10_000
+// Bounds of the records of a session: older ones are forgotten. Their bytes are
+// counted now and then, and whenever a large one comes.
+const (
+	maxRecords     = 10_000
+	maxRecordBytes = 128 << 20
+	largeRecord    = 256 << 10
+	countEvery     = 64
+)
 
 // Ledger is a [bridge.Ledger] in a file of its own, which goes with its session.
 // It is not synced at each commit: after a loss of power it may lack the last
@@ -228,6 +234,12 @@ func (w *ledgerWriter) record(r *sandbox.ChangeRecord) {
 	}
 	w.exec("DELETE FROM records WHERE id <= ?", r.ID-maxRecords)
 	w.exec("DELETE FROM sharers WHERE record <= ?", r.ID-maxRecords)
+	if len(body) < largeRecord && r.ID%countEvery != 0 {
+		return
+	}
+	w.exec(`DELETE FROM records WHERE id < ? AND id <= (SELECT MAX(id) FROM
+		(SELECT id, SUM(LENGTH(body)) OVER (ORDER BY id DESC) AS bytes FROM records) WHERE bytes > ?)`, r.ID, maxRecordBytes)
+	w.exec("DELETE FROM sharers WHERE record < (SELECT MIN(id) FROM records)")
 }
 
 // Records returns records in their order.

@@ -1,7 +1,10 @@
 package sqlite_test
 
 import (
+	"errors"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,8 +69,49 @@ func TestLedger(t *testing.T) {
 			same(t, file, memory, "records", func(l bridge.Ledger) (any, error) { return l.Records(t.Context(), f) })
 		}
 	}
-	if err := file.Close(); err != nil {
+	other := filepath.Join(t.TempDir(), "copy.db")
+	if err := file.Copy(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	copied, err := sqlite.OpenLedger(t.Context(), other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, copied, file, "copied states", func(l bridge.Ledger) (any, error) { return l.Below(t.Context(), ".") })
+	same(t, copied, file, "copied records", func(l bridge.Ledger) (any, error) { return l.Records(t.Context(), bridge.RecordFilter{}) })
+	if err := errors.Join(file.Close(), copied.Close()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLedgerIsBounded writes more records than are kept. The newest stays.
+func TestLedgerIsBounded(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it writes 200 MiB")
+	}
+	l, err := sqlite.OpenLedger(t.Context(), filepath.Join(t.TempDir(), "ledger.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var last sandbox.ID
+	for range 6 {
+		last = sandbox.NewID()
+		r := &sandbox.ChangeRecord{Exec: last}
+		for i := range 400 {
+			r.Changes = append(r.Changes, sandbox.FileChange{Path: strings.Repeat("x", 60<<10) + strconv.Itoa(i), Op: sandbox.OpCreated, By: sandbox.ByOwn})
+		}
+		if err := l.Commit(t.Context(), &bridge.Entry{Records: []*sandbox.ChangeRecord{r}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	records, err := l.Records(t.Context(), bridge.RecordFilter{})
+	if err != nil || len(records) == 0 || len(records) == 6 {
+		t.Fatalf("%d records, %v", len(records), err)
+	}
+	if r := records[len(records)-1]; r.Exec != last || r.ID != 6 || len(r.Changes) != 400 {
+		t.Errorf("the newest is %d", r.ID)
 	}
 }
 
