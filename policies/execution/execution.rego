@@ -14,7 +14,7 @@ package caisson.rules.execution
 #   remediation: "Write the code down, or use a parser (ast.literal_eval, json)."
 #   match:
 #     - {"language": "python", "code": "import os\neval('os')"}
-#     - {"language": "javascript", "code": "new Function('return 1')()"}
+#     - {"language": "javascript", "code": "new Function('return process')()"}
 #     - {"language": "python", "code": "eval('__import__(\"os\").getcwd()')"}
 #     - {"language": "python", "code": "def f(x):\n    eval(x)\nf(input())"}
 #     - {"language": "python", "code": "def f(x):\n    eval(x)\nprint(globals()['f'])"}
@@ -133,7 +133,7 @@ findings contains {"id": "SBX-EXEC-0006", "at": a.at, "msg": sprintf("%s", [conc
 }
 
 # METADATA
-# title: Rebuilds objects that can run code
+# title: Rebuilds objects, or loads bytecode, that can run code
 # custom:
 #   id: SBX-EXEC-0007
 #   severity: medium
@@ -146,7 +146,7 @@ findings contains {"id": "SBX-EXEC-0006", "at": a.at, "msg": sprintf("%s", [conc
 #   not_match:
 #     - {"language": "python", "code": "import json\njson.loads('1')"}
 findings contains {"id": "SBX-EXEC-0007", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
-	some op in ["deserialise"]
+	some op in ["deserialise", "bytecode"]
 	some a in input.actions[op]
 }
 

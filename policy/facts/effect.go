@@ -346,8 +346,25 @@ func (x *effects) code(e *Effect, v Value) {
 	before := x.b.s.weight()
 	x.b.Nested(lang, v, NestedOpts{Pos: x.pos, Via: []string{x.via}, Expr: x.by == "eval"})
 	if at >= 0 && at < len(x.b.s.doc.Dynamic) && v.Known() && len(v.From) == 0 {
-		x.b.s.doc.Dynamic[at].Inert = x.b.s.weight() == before && !slices.ContainsFunc(v.Alts, func(s string) bool { return named(s) && !global[strings.Trim(s, " ;\n")] })
+		x.b.s.doc.Dynamic[at].Inert = x.b.s.weight() == before && !slices.ContainsFunc(v.Alts, func(s string) bool {
+			return named(s) && !global[strings.Trim(s, " ;\n")] && !x.b.plain(lang, s, x.parameters())
+		})
 	}
+}
+
+// parameters are the names that all but the last argument of Function bind.
+func (x *effects) parameters() []string {
+	c, ok := x.args.(callArgs)
+	if !ok || x.b.lang == Python {
+		return nil
+	}
+	var names []string
+	for i := range len(c.c.Args) - 1 {
+		if s, known := c.c.Args[i].One(); known {
+			names = append(names, wordsOf.FindAllString(s, -1)...)
+		}
+	}
+	return names
 }
 
 // global are texts by which programs of any host find its global object; what

@@ -81,9 +81,9 @@ func TestFacts(t *testing.T) {
 
 		{"kill", `process.kill(1, 'SIGKILL')`, []string{"action kill"}, nil},
 		{"setuid", `process.setuid(0)`, []string{"action setuid"}, nil},
-		{"recon", `const os = require('os'); os.userInfo(); os.hostname(); os.networkInterfaces()`, []string{"action users", "action host_info", "action host_watch"}, nil},
+		{"recon", `const os = require('os'); os.userInfo(); os.hostname(); os.networkInterfaces()`, []string{"action users", "action host_info", "action network_info"}, nil},
 		{"dlopen", `process.dlopen(module, '/tmp/x.node')`, []string{"action native_code"}, nil},
-		{"wasm", `WebAssembly.instantiate(b)`, []string{"action native_code"}, nil},
+		{"wasm", `WebAssembly.instantiate(b)`, []string{"action bytecode"}, nil},
 
 		{"fork bomb", `while (true) require('child_process').fork(__filename)`, []string{"struct fork_bomb"}, nil},
 		{"cluster bomb", `const c = require('cluster'); for (;;) c.fork()`, []string{"struct fork_bomb"}, nil},

@@ -8,7 +8,9 @@ import (
 )
 
 // isPath reports an object of pathlib.
-func isPath(v *val) bool { return v.kind == kObj && v.text == "pathlib.Path" }
+func isPath(v *val) bool {
+	return v.kind == kObj && v.text == "pathlib.Path" && v.x != nil && v.x.str != nil
+}
 
 // newPath is a path object that stands for a text.
 func newPath(s *val) *val {
@@ -126,6 +128,12 @@ func pathHandlers() map[string]handler {
 			return newPath(f(c, c.self.x.str))
 		}
 	}
+	asText := func(c *invocation) *val {
+		if c.self == nil { // Path.as_posix(p)
+			return toStr(c.get0())
+		}
+		return toStr(c.self)
+	}
 	keep := ofPath(func(_ *invocation, s *val) *val { return s })
 	part := func(f func(string) string) handler {
 		return func(c *invocation) *val {
@@ -153,12 +161,15 @@ func pathHandlers() map[string]handler {
 			}
 			return s.mapText(kStr, func(p string) (string, bool) { return strings.TrimSuffix(p, path.Ext(p)) + suffix, true })
 		}),
-		"pathlib.Path.as_posix":    func(c *invocation) *val { return toStr(c.self) },
-		"pathlib.Path.__str__":     func(c *invocation) *val { return toStr(c.self) },
-		"pathlib.Path.__fspath__":  func(c *invocation) *val { return toStr(c.self) },
-		"pathlib.Path.relative_to": func(c *invocation) *val { return derived(c.self) },
-		"os.path.join":             joinPaths,
-		"os.path.expanduser":       same, "os.path.abspath": same, "os.path.realpath": same, "os.path.normpath": part(path.Clean),
+		"pathlib.Path.as_posix": asText, "pathlib.Path.__str__": asText, "pathlib.Path.__fspath__": asText,
+		"pathlib.Path.relative_to": func(c *invocation) *val {
+			if c.self == nil {
+				return derived(c.all()...)
+			}
+			return derived(c.self)
+		},
+		"os.path.join":       joinPaths,
+		"os.path.expanduser": same, "os.path.abspath": same, "os.path.realpath": same, "os.path.normpath": part(path.Clean),
 		"os.path.expandvars": (*invocation).expandvars,
 		"os.fspath":          same, "os.fsdecode": same, "os.fsencode": same,
 		"os.path.dirname": part(func(p string) string {

@@ -55,6 +55,8 @@ func TestHostile(t *testing.T) {
 		"with":              "with " + long("a as b, ", 20_000) + "c: pass",
 		"f-string":          "x = f'" + long("{", 190) + long("}", 190) + "'",
 		"format":            "x = '" + long("{}", 20_000) + "'.format(*range(1000))",
+		"unbound methods":   "import pathlib\nprint(pathlib.Path.as_posix(p), pathlib.Path.__str__(), pathlib.Path.relative_to('a', 'b'))",
+		"derived class":     "import pathlib\nclass Path(type(pathlib.Path())):\n    def resolve(self):\n        return super().resolve()\nPath('x').resolve()",
 		"star":              long("from os import *\n", 5_000) + "foo()",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,6 +64,9 @@ func TestHostile(t *testing.T) {
 			d := scan(t, src)
 			if took := took(); took > 2*time.Second {
 				t.Errorf("took %v", took)
+			}
+			if slices.ContainsFunc(d.Dynamic, func(x facts.Dynamic) bool { return strings.Contains(x.Detail, "panicked") }) {
+				t.Errorf("the extractor failed: %+v", d.Dynamic)
 			}
 			if text, err := json.Marshal(d); err != nil || len(text) > 8<<20 {
 				t.Errorf("%d bytes of facts, %v", len(text), err)

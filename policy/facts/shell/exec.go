@@ -215,6 +215,7 @@ func (w *walker) choice(c *syntax.BinaryCmd, other *syntax.Stmt) text {
 		return concat(out, w.stmt(c.Y))
 	case fails:
 		return concat(out, w.stmt(other))
+	case unsure: // both
 	}
 	then, a := w.branch(func() text { return w.stmt(c.Y) })
 	els, b := w.branch(func() text { return w.stmt(other) })

@@ -1,0 +1,103 @@
+package facts
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// plainWords are words that text may hold and still reach nothing of what is
+// around it: those of the language, and functions that only compute.
+var plainWords = map[Lang][]string{
+	Python: strings.Fields(`and as assert break class continue def del elif else except False finally for if in is lambda None nonlocal not or pass
+		raise return True try while with yield abs all any bool dict divmod enumerate filter float frozenset int isinstance len list map max min ord
+		pow print range reversed round set slice sorted str sum tuple zip join split append upper lower strip format items keys values
+		ValueError TypeError KeyError IndexError Exception ZeroDivisionError`),
+	JavaScript: strings.Fields(`return var let const function if else for while do of in new true false null undefined typeof switch case break continue
+		default throw try catch finally Math Number String Array JSON isNaN parseInt parseFloat length push pop map filter reduce join split slice
+		concat toString toFixed max min abs floor ceil round sqrt pow PI log`),
+}
+
+// plainModules are modules of Python that only compute.
+var plainModules = []string{"math", "cmath", "statistics", "random", "string", "decimal", "fractions", "datetime", "calendar", "itertools"}
+
+var (
+	wordsOf = regexp.MustCompile(`[\pL_$][\pL\pN_$]*`)
+	quoted  = regexp.MustCompile(`"[^"\\\n]*"|'[^'\\\n]*'`)
+	binds   = regexp.MustCompile(`(?:def|for|lambda|let|const|var|function)\s+([\pL_]\w*)|([\pL_]\w*)\s*=[^=]`)
+	params  = regexp.MustCompile(`(?:def\s+\w+|function\s*\w*)\s*\(([^()]*)\)|lambda([^:]*):`)
+	called  = regexp.MustCompile(`(def\s+|function\s+)?([\pL_$][\pL\pN_$]*)\s*\(`)
+	members = regexp.MustCompile(`\.\s*([\pL_]\w*)`)
+)
+
+// plain reports that constant text names nothing but its own variables, given
+// are those that its caller binds for it, and what any program has; and that
+// the program around it did not make these names mean something else.
+func (b *Builder) plain(lang Lang, text string, given []string) bool {
+	if lang == TypeScript {
+		lang = JavaScript
+	}
+	allowed := plainWords[lang]
+	if allowed == nil || len(text) > 4096 || strings.ContainsAny(text, "`@\\") || strings.Contains(text, "__") || strings.Contains(text, "f\"") || strings.Contains(text, "f'") {
+		return false
+	}
+	bare := quoted.ReplaceAllString(text, " ")
+	own := slices.Clone(given)
+	for _, m := range binds.FindAllStringSubmatch(bare, -1) {
+		own = append(own, m[1], m[2])
+	}
+	for _, m := range params.FindAllStringSubmatch(bare, -1) {
+		own = append(own, wordsOf.FindAllString(m[1]+" "+m[2], -1)...)
+	}
+	for _, m := range called.FindAllStringSubmatch(bare, -1) {
+		if m[1] == "" && slices.Contains(own, m[2]) {
+			return false // what it is given is called
+		}
+	}
+	for _, w := range wordsOf.FindAllString(bare, -1) {
+		switch {
+		case slices.Contains(own, w):
+		case slices.Contains(allowed, w):
+			if b.rebound(w) {
+				return false
+			}
+		case lang == Python && slices.Contains(plainModules, w):
+			if b.rebound(w) || !strings.Contains(b.src, "import "+w) {
+				return false
+			}
+		case lang == Python && b.memberOfModule(bare, w):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// memberOfModule: math.sqrt, where nothing but modules that compute have
+// members in the text.
+func (b *Builder) memberOfModule(bare, w string) bool {
+	at := strings.Index(bare, "."+w)
+	if at < 0 {
+		return false
+	}
+	for _, m := range members.FindAllStringSubmatchIndex(bare, -1) {
+		if bare[m[2]:m[3]] != w {
+			continue
+		}
+		before := wordsOf.FindAllString(bare[:m[0]], -1)
+		if len(before) == 0 || !slices.Contains(plainModules, before[len(before)-1]) || !strings.HasSuffix(strings.TrimRight(bare[:m[0]], " "), before[len(before)-1]) {
+			return false
+		}
+	}
+	return true
+}
+
+// rebound reports that the program around may have given a name another
+// meaning.
+func (b *Builder) rebound(w string) bool {
+	if strings.Contains(b.src, "builtins") || strings.Contains(b.src, "setattr") || strings.Contains(b.src, "globals(") {
+		return true
+	}
+	q := regexp.QuoteMeta(w)
+	return regexp.MustCompile(`(?:\b` + q + `\s*(?:=[^=]|:=|\+=)|(?:def|as|class|function|for|var|let|const)\s+` + q + `\b|from\s+\S+\s+import\s[^\n]*\b` + q + `\b|import\s+\*|["']` + q + `["'])`).MatchString(b.src)
+}
