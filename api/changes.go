@@ -32,6 +32,8 @@ type ChangesOptions struct {
 	Exact bool
 	// Recorded asks for what is recorded already, without a look.
 	Recorded bool
+	// Names leaves the texts out of a Diff, which then reads no contents.
+	Names bool
 }
 
 // UndoOptions say what is taken back.

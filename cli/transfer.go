@@ -200,7 +200,7 @@ With --only-changes, what execs have changed since the session began, or with
 
 // changedPaths lists what is there of what execs have changed, below a folder.
 func changedPaths(ctx context.Context, svc api.Service, session, exec, dir string) ([]string, error) {
-	opts := api.ChangesOptions{}
+	opts := api.ChangesOptions{Names: true}
 	if exec != "" {
 		var err error
 		if opts.Exec, err = changedExec(ctx, svc, session, exec); err != nil {

@@ -142,10 +142,17 @@ func (m *Manager) Fork(ctx context.Context, session string, opts ForkOptions) (f
 			}
 		}
 		what := data(map[string]any{"from": v.Name, "snapshot": opts.Snapshot, "copied": how})
-		return m.recordLate(ctx, sandbox.Change{PutSession: &v.Session, CreateSession: &fork, Events: []sandbox.Event{
+		err = m.recordLate(ctx, sandbox.Change{PutSession: &v.Session, CreateSession: &fork, Events: []sandbox.Event{
 			{Kind: sandbox.EventSessionCreated, Session: fork.Name, Data: data(fork)},
 			{Kind: sandbox.EventSessionForked, Session: fork.Name, Data: what},
 		}})
+		if err != nil && m.cfg.Recorder != nil {
+			err = errors.Join(err, m.cfg.Recorder.Forget(id))
+		}
+		if err != nil {
+			err = errors.Join(err, m.dropVolumes(ctx, fork.Workspace))
+		}
+		return err
 	}
 	if opts.Snapshot != "" {
 		err = m.withLayers(ctx, session, do) // what the session does meanwhile is of no matter

@@ -61,7 +61,15 @@ func (s *Service) Diff(ctx context.Context, session string, o api.ChangesOptions
 	if o.Exec != "" {
 		records = bridge.OwnShare(records, o.Exec)
 	}
-	return b.Diffs(ctx, bridge.Shown(bridge.Merge(records)))
+	changes := bridge.Shown(bridge.Merge(records))
+	if !o.Names {
+		return b.Diffs(ctx, changes)
+	}
+	diffs := make([]sandbox.FileDiff, len(changes))
+	for i, c := range changes {
+		diffs[i].FileChange = c
+	}
+	return diffs, nil
 }
 
 // Undo takes back what an exec changed.

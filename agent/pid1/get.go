@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -88,8 +87,8 @@ func (p *packer) some(dir string, paths []string) error {
 		if err == nil {
 			err = p.entries(parent, path.Dir(rel), []string{path.Base(name)}, nil)
 			err = errors.Join(err, unix.Close(parent))
-		} else if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.ENOTDIR) {
-			p.skip(rel, "it is gone, or closed")
+		} else {
+			p.skip(rel, "its folder is gone, closed, or a link that leads out")
 			err = nil
 		}
 		if err != nil {
