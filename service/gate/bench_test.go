@@ -1,22 +1,38 @@
 package gate_test
 
 import (
+	"os"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/caisson-dev/caisson/manager"
+	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// BenchmarkJudge is a command that nobody has seen yet, judged.
+// BenchmarkJudge judges what nobody has seen yet.
 func BenchmarkJudge(b *testing.B) {
+	fifty, err := os.ReadFile("../../bench/gate/fifty.py.txt")
+	if err != nil {
+		b.Fatal(err)
+	}
 	g := newGate(b, newPolicy(b), &desk{})
-	n := 0
-	for b.Loop() {
-		n++
-		q := question(command("true", strconv.Itoa(n)), nil, "")
-		q.Run.Session = "s"
-		if _, err := g.Judge(b.Context(), manager.Question{Exec: q}); err != nil {
-			b.Fatal(err)
-		}
+	n := 0 // also over repetitions, which must not meet what was judged
+	for name, run := range map[string]func(n string) sandbox.Run{
+		"true": func(n string) sandbox.Run { return command("true", n) },
+		"python": func(n string) sandbox.Run {
+			return sandbox.Run{Language: "python", Code: strings.ReplaceAll(string(fifty), "@ROUND@", n)}
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				n++
+				r := run(strconv.Itoa(n))
+				r.Session = "s"
+				if _, err := g.Judge(b.Context(), manager.Question{Exec: question(r, nil, "")}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

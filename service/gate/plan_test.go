@@ -6,12 +6,17 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/caisson-dev/caisson/internal/enginetest"
 	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/policies"
 	"github.com/caisson-dev/caisson/policy"
+	"github.com/caisson-dev/caisson/policy/facts"
+	"github.com/caisson-dev/caisson/policy/scanner"
+	"github.com/caisson-dev/caisson/policy/tables"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
 	"github.com/caisson-dev/caisson/service/gate"
@@ -140,4 +145,77 @@ func (r privileged) Plan(ctx context.Context, spec sandbox.Spec) (runtimes.Plan,
 
 func (r privileged) Create(context.Context, sandbox.ID, runtimes.Plan) (runtimes.Instance, error) {
 	return nil, errors.New("it was made")
+}
+
+// Judging goes on beside getting ready: the sandbox is asked about, and so on its
+// way, before the run is judged, and the run is judged before the sandbox is
+// there.
+func TestJudgingOverlaps(t *testing.T) {
+	t.Parallel()
+	kit := enginetest.New(t)
+	kit.Image(t, "shell")
+	exec, plan := make(chan struct{}), make(chan struct{})
+	both := func(ctx context.Context, q manager.Question) (manager.Answer, error) {
+		mine, other := exec, plan
+		if q.Plan != nil {
+			mine, other = plan, exec
+		}
+		close(mine)
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return manager.Answer{}, context.Cause(ctx)
+		}
+		return manager.Answer{Decision: sandbox.Decision{Verdict: sandbox.Allow}}, nil
+	}
+	m, err := manager.New(manager.Config{Runtime: kit.Runtime(t), Images: kit.Images, Gate: both, Owner: kit.Owner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if res, err := m.Run(ctx, sandbox.Run{Language: "shell", Command: []string{"true"}}, sandbox.Streams{}); err != nil || res.Code != 0 {
+		t.Errorf("%v, %+v", err, res)
+	}
+}
+
+// The same text is scanned once, however often it runs.
+func TestDecisionIsReused(t *testing.T) {
+	t.Parallel()
+	scans := &counted{}
+	tb, err := tables.Load(policies.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := scanner.New(scanner.Config{Path: enginetest.Scanner(t), Tables: tb})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = pool.Close() })
+	scans.Pool = pool
+	p, err := policy.Load(t.Context(), policy.Config{Rules: policies.FS, Scanner: scans})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newGate(t, p, &desk{})
+	for range 3 {
+		q := question(sandbox.Run{Language: "python", Code: "import helper"}, files{"helper.py": "x = 1"}, "")
+		if _, err := g.Judge(t.Context(), manager.Question{Exec: q}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := scans.n.Load(); n != 2 {
+		t.Errorf("two texts were scanned %d times", n)
+	}
+}
+
+type counted struct {
+	*scanner.Pool
+	n atomic.Int32
+}
+
+func (c *counted) Scan(ctx context.Context, r facts.Request) (*facts.Document, error) {
+	c.n.Add(1)
+	return c.Pool.Scan(ctx, r)
 }
