@@ -76,6 +76,9 @@ func rewrite(r io.Reader, w io.Writer, moved *sandbox.Moved) error {
 // cleanHeader is a header with what is known to be harmless; why says that the
 // entry is left out.
 func cleanHeader(h *tar.Header) (clean *tar.Header, why string, err error) {
+	if err := checkSparse(h); err != nil {
+		return nil, "", err
+	}
 	name, err := checkName(h.Name)
 	if err != nil {
 		return nil, "", err

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"math/rand/v2"
@@ -12,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -243,5 +245,61 @@ func (k *kept) PutTar(_ context.Context, _ string, r io.Reader) (sandbox.Moved, 
 		if h.Typeflag == tar.TypeReg {
 			k.files = append(k.files, h.Name)
 		}
+	}
+}
+
+// TestForgedHoles sends a file of a terabyte in two KiB, made of holes.
+func TestForgedHoles(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	h := &tar.Header{Typeflag: tar.TypeReg, Name: "GNUSparseFile.0/f", Size: 512, Format: tar.FormatPAX}
+	if err := w.WriteHeader(h); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(make([]byte, 512)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// The library writes no such records: they are put in by hand, in place of a
+	// time that is as long.
+	record := func(k, v string) string {
+		n := len(k) + len(v) + 3
+		for len(strconv.Itoa(n))+len(k)+len(v)+3 != n {
+			n = len(strconv.Itoa(n)) + len(k) + len(v) + 3
+		}
+		return fmt.Sprintf("%d %s=%s\n", n, k, v)
+	}
+	records := record("GNU.sparse.major", "1") + record("GNU.sparse.minor", "0") + record("GNU.sparse.realsize", "1099511627776") + record("GNU.sparse.name", "f")
+	var x bytes.Buffer
+	xw := tar.NewWriter(&x)
+	if err := xw.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "PaxHeaders", Size: int64(len(records)), Format: tar.FormatUSTAR}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := xw.Write([]byte(records)); err != nil {
+		t.Fatal(err)
+	}
+	if err := xw.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	head := x.Bytes()
+	head[156] = 'x' // its type, and the checksum with it
+	copy(head[148:156], "        ")
+	sum := 0
+	for _, c := range head[:512] {
+		sum += int(c)
+	}
+	copy(head[148:156], fmt.Sprintf("%06o\x00 ", sum))
+	body := b.Bytes()
+	copy(body[len(body)-1024-512:], "1\n1099511627775\n1\n") // the map: one byte, at the end
+	dst := t.TempDir()
+	_, err := transfer.Pull(t.Context(), &liar{stream: append(head, body...)}, ".", dst, transfer.PullOptions{})
+	if !errors.Is(err, sandbox.Unavailable) {
+		t.Errorf("%v", err)
+	}
+	if list, _ := os.ReadDir(dst); len(list) > 0 {
+		t.Errorf("made %v", list)
 	}
 }

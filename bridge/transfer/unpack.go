@@ -48,7 +48,21 @@ func checkName(name string) (string, error) {
 	return name, nil
 }
 
+// checkSparse refuses files with holes, which the archive's reader would fill: a
+// few bytes would become a disk full of zeros. Our agent sends none.
+func checkSparse(h *tar.Header) error {
+	for key := range h.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse") {
+			return forged("a file with holes")
+		}
+	}
+	return nil
+}
+
 func (p *pull) entry(h *tar.Header, r io.Reader, buf []byte) error {
+	if err := checkSparse(h); err != nil {
+		return err
+	}
 	name, err := checkName(h.Name)
 	if err != nil {
 		return err
