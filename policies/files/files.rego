@@ -61,6 +61,13 @@ findings contains {"id": "SBX-FS-0002", "at": f.at, "msg": sprintf("%s is delete
 	not own_file(f)
 }
 
+# own_file: what lies in a folder that the program itself made there.
+own_file(f) if {
+	some m in input.files.mkdir.home
+	not whole_home(m.path)
+	under(f.path, m.path)
+}
+
 # own_file: a cache, or what the program itself made.
 own_file(f) if {
 	not f.recursive
@@ -95,6 +102,13 @@ findings contains {"id": "SBX-FS-0003", "at": f.at, "msg": sprintf("%s is writte
 	some op in {"write", "append", "copy_dst", "move_dst", "chmod", "link", "mkdir", "mount"}
 	some class in data.settings.system_classes
 	some f in input.files[op][class]
+	not result(f)
+}
+
+# result: a file where data is mounted by habit.
+result(f) if {
+	f.op in {"write", "append", "mkdir", "copy_dst"}
+	data_place(f.path)
 }
 
 # METADATA
@@ -107,13 +121,15 @@ findings contains {"id": "SBX-FS-0003", "at": f.at, "msg": sprintf("%s is writte
 #   attack: ["T1565"]
 #   remediation: "Write under the workspace or /tmp."
 #   match:
-#     - {"language": "bash", "code": "echo x > /data/x"}
+#     - {"language": "bash", "code": "echo x > /srv2/x"}
 #   not_match:
 #     - {"language": "bash", "code": "echo x > data/x"}
+#     - {"language": "bash", "code": "echo x > /output/x"}
 findings contains {"id": "SBX-FS-0004", "at": f.at, "msg": sprintf("%s is written by %s", [f.path, f.by])} if {
 	some op in {"write", "append", "copy_dst", "move_dst", "chmod", "link", "mkdir", "mount"}
 	some class in data.settings.outside_classes
 	some f in input.files[op][class]
+	not result(f)
 }
 
 # METADATA
@@ -318,12 +334,20 @@ findings contains {"id": "SBX-FS-0012", "at": f.at, "msg": sprintf("%s is delete
 #   remediation: "Read the workspace only."
 #   match:
 #     - {"language": "bash", "code": "cat /data/x"}
+#     - {"language": "bash", "code": "echo x > /output/x"}
 #   not_match:
 #     - {"language": "bash", "code": "cat data/x"}
 findings contains {"id": "SBX-FS-0013", "at": f.at, "msg": sprintf("%s is read by %s", [f.path, f.by])} if {
 	some op in {"read", "copy_src", "move_src", "exec"}
 	some class in {"outside", "system_state", "runtime", "device"}
 	some f in input.files[op][class]
+}
+
+findings contains {"id": "SBX-FS-0013", "at": f.at, "msg": sprintf("%s is written by %s", [f.path, f.by])} if {
+	some op in {"write", "append", "mkdir", "copy_dst"}
+	some class in {"outside", "system_state"}
+	some f in input.files[op][class]
+	result(f)
 }
 
 findings contains {"id": "SBX-FS-0013", "at": f.at, "msg": sprintf("%s is listed by %s", [f.path, f.by])} if {

@@ -53,11 +53,28 @@ findings contains {"id": "SBX-PER-0002", "at": a.at, "msg": sprintf("%s", [conca
 #   remediation: "Start programs directly."
 #   match:
 #     - {"language": "bash", "code": "systemctl enable x"}
+#     - {"language": "bash", "code": "service cron restart"}
 #   not_match:
+#     - {"language": "bash", "code": "systemctl status x; service --status-all"}
 #     - {"language": "bash", "code": "ls"}
 findings contains {"id": "SBX-PER-0003", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
-	some op in ["service"]
-	some a in input.actions[op]
+	some a in input.actions.service
+	not shows(a)
+}
+
+# shows: a state is asked for.
+shows(a) if {
+	a.by == "systemctl"
+	a.args[1] in {"status", "is-active", "is-enabled", "is-failed", "list-units", "list-unit-files", "show", "cat"}
+}
+
+shows(a) if {
+	a.by == "service"
+	a.args[2] == "status"
+}
+
+shows(a) if {
+	count([w | some w in a.args; w != ""]) == 0
 }
 
 # METADATA

@@ -185,9 +185,6 @@ func pathHandlers() map[string]handler {
 			return list(kTuple, []*val{str(strings.TrimSuffix(p, path.Ext(p))), str(path.Ext(p))})
 		},
 		"os.getcwd":                func(c *invocation) *val { return c.it.cwd() },
-		"tempfile.gettempdir":      func(*invocation) *val { return str("/tmp") },
-		"tempfile.mkdtemp":         func(*invocation) *val { return &val{x: &extra{pre: "/tmp/"}} },
-		"tempfile.mktemp":          func(*invocation) *val { return &val{x: &extra{pre: "/tmp/"}} },
 		"open.write":               (*invocation).fileWrite,
 		"open.writelines":          (*invocation).fileWrite,
 		"open.read":                (*invocation).fileRead,

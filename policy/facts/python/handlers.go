@@ -15,7 +15,7 @@ type handler func(c *invocation) *val
 func newHandlers() map[string]handler {
 	out := map[string]handler{}
 	for _, m := range []map[string]handler{
-		namespaceHandlers(), textHandlers(), sequenceHandlers(), functionHandlers(), codecHandlers(), pathHandlers(), envHandlers(),
+		namespaceHandlers(), textHandlers(), sequenceHandlers(), functionHandlers(), codecHandlers(), pathHandlers(), tempHandlers(), envHandlers(),
 	} {
 		maps.Copy(out, m)
 	}

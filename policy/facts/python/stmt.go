@@ -261,7 +261,7 @@ func (it *interp) withItem(n *node, s *scope) {
 // entered is what a known context manager hands out where that is not itself.
 func (it *interp) entered(v *val) *val {
 	if v.kind == kObj && v.text == "tempfile.TemporaryDirectory" {
-		return &val{x: &extra{pre: "/tmp/"}}
+		return v.x.dict["name"]
 	}
 	return v
 }

@@ -1,0 +1,51 @@
+package python
+
+import "fmt"
+
+// tempHandlers give temporary files and folders names that are as good as any
+// others, so that what is written there is found again.
+func tempHandlers() map[string]handler {
+	file := func(c *invocation) *val {
+		name := c.tempName(true)
+		got := c.it.report("open", &arguments{pos: []*val{name, str("w+")}}, nil, c.n)
+		if got.kind == kObj && got.x != nil {
+			o, x := *got, *got.x
+			x.dict = map[string]*val{"name": name}
+			o.x = &x
+			return &o
+		}
+		return got
+	}
+	dir := func(c *invocation) *val { return c.tempName(false) }
+	return map[string]handler{
+		"tempfile.gettempdir":         func(*invocation) *val { return str("/tmp") },
+		"tempfile.mkdtemp":            dir,
+		"tempfile.mktemp":             func(c *invocation) *val { return c.tempName(true) },
+		"tempfile.NamedTemporaryFile": file,
+		"tempfile.TemporaryDirectory": func(c *invocation) *val {
+			return &val{kind: kObj, text: "tempfile.TemporaryDirectory", x: &extra{dict: map[string]*val{"name": c.tempName(false)}}}
+		},
+	}
+}
+
+// tempName is a name that no other place of the text gives.
+func (c *invocation) tempName(file bool) *val {
+	folder, suffix := "/tmp", ""
+	if d, ok := c.kw["dir"].text0(); ok {
+		folder = d
+	}
+	if s, ok := c.kw["suffix"].text0(); ok {
+		suffix = s
+	} else if file && len(c.pos) > 0 && c.name == "tempfile.mktemp" {
+		suffix, _ = c.pos[0].text0()
+	}
+	return str(fmt.Sprintf("%s/tmp%d_%d%s", folder, c.n.row, c.n.col, suffix))
+}
+
+// text0 is the text of an argument that may be absent.
+func (v *val) text0() (string, bool) {
+	if v == nil || v.kind != kStr {
+		return "", false
+	}
+	return v.oneText()
+}
