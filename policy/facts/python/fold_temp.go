@@ -22,6 +22,10 @@ func tempHandlers() map[string]handler {
 		"tempfile.mkdtemp":            dir,
 		"tempfile.mktemp":             func(c *invocation) *val { return c.tempName(true) },
 		"tempfile.NamedTemporaryFile": file,
+		// What is written by the descriptor is not followed.
+		"tempfile.mkstemp": func(*invocation) *val {
+			return list(kTuple, []*val{unknown, {from: []string{"computed"}, x: &extra{pre: "/tmp/"}}})
+		},
 		"tempfile.TemporaryDirectory": func(c *invocation) *val {
 			return &val{kind: kObj, text: "tempfile.TemporaryDirectory", x: &extra{dict: map[string]*val{"name": c.tempName(false)}}}
 		},
