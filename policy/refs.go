@@ -90,6 +90,10 @@ func refsOf(doc *facts.Document) []Ref {
 			refs = append(refs, Ref{Kind: RefAny, Lang: string(d.Lang), By: d.Detail, Line: d.Line})
 		case facts.DynOpaqueCode:
 			refs = append(refs, codeRefs(d)...)
+		case facts.DynCommand:
+			if d.Lang == facts.Shell { // $(cat file): elsewhere a file is data, of which a part is a name
+				refs = append(refs, codeRefs(d)...)
+			}
 		}
 	}
 	for i := range doc.Env {
@@ -209,6 +213,8 @@ func commandRefs(c *facts.Command) []Ref {
 		return []Ref{{Kind: RefStartup, By: c.Name, Line: c.Line}}
 	case interpreter && (lang == string(facts.Python) || lang == string(facts.JavaScript)) && has("i", "interactive"):
 		return []Ref{{Kind: RefInput, By: c.Name, Line: c.Line}}
+	case c.Name == "perl" && has("I"):
+		return []Ref{{Kind: RefProgram, Name: "perl -I", Args: words, By: c.Name, Line: c.Line}}
 	case foreign[c.Name] && has("f", "file"):
 		return []Ref{{Kind: RefForeign, Path: c.Values["-f"], By: c.Name, Line: c.Line}}
 	}

@@ -64,6 +64,9 @@ type walker struct {
 // modules.
 var wandering = regexp.MustCompile(`\b(cd|pushd|chdir|cwd|sys\.path|addsitedir|PYTHONPATH)\b|env (-\S+ )*-C`)
 
+// debuggers finds what makes a Python program take commands from its input.
+var debuggers = regexp.MustCompile(`\b(breakpoint\s*\(|pdb\b|code\.interact|InteractiveConsole)`)
+
 // pathAssign finds assignments of PATH that are no facts, since they export
 // nothing.
 var pathAssign = regexp.MustCompile(`(?:^|[\s;&|({'\x60])PATH=("[^"\n]*"|'[^'\n]*'|[^\s;&|)'"]*)`)
@@ -120,6 +123,9 @@ func (w *walker) examine(ctx context.Context, u *unit) error {
 		return nil
 	}
 	w.wanders = w.wanders || wandering.Match(u.code)
+	if w.input && u.lang == "python" && debuggers.Match(u.code) {
+		w.cannot("standard input", title(u)+" may take commands from it, in a debugger or console")
+	}
 	if u.lang == "bash" {
 		for _, m := range pathAssign.FindAllSubmatch(u.code, -1) {
 			w.searched("PATH", string(m[1]))

@@ -346,3 +346,27 @@ func TestSwappedModuleOfNode(t *testing.T) {
 		}
 	}
 }
+
+// Modules of both kinds run as they are, and by their own names.
+func TestModulesOfNode(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "node")
+	f := p.session(t, "kinds", "node")
+	for name, text := range map[string]string{
+		"a.cjs": "const {x} = require('./c.cjs')\nimport('./b.mjs').then(b => console.log('good', x, b.y, __filename))\n", "c.cjs": "exports.x = 1\n",
+		"a.mjs": "import {y} from './b.mjs'\nconsole.log('good', 1, y, import.meta.url.slice(7))\n", "b.mjs": "export const y = 2\n",
+	} {
+		write(t, f, name, text)
+	}
+	if err := f.Mkdir(t.Context(), "es", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, f, "es/package.json", `{"type": "module"}`)
+	write(t, f, "es/a.js", "import {y} from '../b.mjs'\nconsole.log('good', 1, y, import.meta.url.slice(7))\n")
+	for _, name := range []string{"a.cjs", "a.mjs", "es/a.js"} {
+		res, err := p.ExecIn(t.Context(), "kinds", sandbox.Run{File: name}, sandbox.Streams{})
+		if want := "good 1 2 /workspace/" + name + "\n"; err != nil || string(res.Stdout) != want {
+			t.Errorf("%s: %v, %q %s", name, err, res.Stdout, res.Stderr)
+		}
+	}
+}

@@ -84,7 +84,7 @@ func (e *execution) examine(ctx context.Context) error {
 		e.main = &unit{lang: e.f.lang, code: []byte(q.Run.Code), staged: true, roots: e.here()}
 		return e.w.examine(ctx, e.main)
 	case e.f.file != "":
-		staged := e.stageable()
+		staged := e.stageable() && (path.Ext(e.f.file) != ".js" || !e.w.esModule(ctx, e.f.file))
 		if err := e.w.addFile(ctx, e.f.file, e.f.lang, staged, e.w.rootsOf(path.Dir(e.f.file))); err != nil {
 			return err
 		}

@@ -195,6 +195,7 @@ func TestJudges(t *testing.T) {
 		"a required index":          {sandbox.Run{Language: "node", Code: "require('./b')"}, files{"b/index.js": evilNode}, "", sandbox.Deny, "SBX-BL"},
 		"a required file of -e":     {command("node", "-e", "require('./b')"), files{"b.js": evilNode}, "", sandbox.Deny, "SBX-BL"},
 		"a required file elsewhere": {command("sh", "-c", "cd a; node -e \"require('./b')\""), files{"b.js": "", "a/b.js": evilNode}, "", sandbox.Deny, "SBX-BL"},
+		"a module that is imported": {file("node", "a.cjs"), files{"a.cjs": "import('./b.mjs')", "b.mjs": "import fs from 'fs'\nfs.rmSync('/', {recursive: true, force: true})"}, "", sandbox.Deny, "SBX-BL"},
 		"node_modules":              {file("node", "a.js"), files{"a.js": "require('lib')", "node_modules/lib/package.json": `{"main":"m.js"}`, "node_modules/lib/m.js": evilNode}, "", sandbox.Deny, "SBX-BL"},
 		"a native addon":            {file("node", "a.js"), files{"a.js": "require('./x.node')", "x.node": "\x7fELF"}, "", sandbox.Ask, "SBX-GATE-0001"},
 		"a Makefile":                {command("make"), files{"Makefile": "all:\n\t@rm -rf /\n"}, "", sandbox.Deny, "SBX-BL"},

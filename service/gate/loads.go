@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"bytes"
 	"context"
 	"path"
 	"slices"
@@ -34,8 +35,17 @@ func (w *walker) importPython(ctx context.Context, from *unit, r policy.Ref) err
 			return err
 		}
 	}
+	if dots > 0 && r.By != "import" && r.By != "from" {
+		// By a call, which may name the package that it is relative to.
+		return w.addAll(ctx, from, []string{".py", ".pyc", ".so"}, from.staged)
+	}
 	if !anywhere {
 		return nil // of the image
+	}
+	if bytes.Contains(from.code, []byte("sys.path")) || bytes.Contains(from.code, []byte("PYTHONPATH")) {
+		if err := w.archives(ctx); err != nil {
+			return err
+		}
 	}
 	// It looks in folders of its own choosing: any folder may be meant.
 	infos, err := w.everything(ctx)
@@ -48,6 +58,21 @@ func (w *walker) importPython(ctx context.Context, from *unit, r policy.Ref) err
 		}
 		if _, err := w.pythonIn(ctx, from, i.Path, parts, r.Names); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// archives tells of the archives that Python can import from.
+func (w *walker) archives(ctx context.Context) error {
+	infos, err := w.everything(ctx)
+	if err != nil {
+		return err
+	}
+	for _, i := range infos {
+		switch path.Ext(i.Path) {
+		case ".zip", ".egg", ".whl", ".pyz":
+			w.cannot(i.Path, "Python imports out of archives that it is told to look in")
 		}
 	}
 	return nil

@@ -17,6 +17,12 @@ func (w *walker) importNode(ctx context.Context, from *unit, r policy.Ref) error
 		return nil
 	}
 	w.loads = true // what is not found now must not be found later
+	if from.staged && (r.By == "dynamic" || r.By == "import") {
+		// import() goes past the loader that gives out the judged copies.
+		inPlace := *from
+		inPlace.staged = false
+		from = &inPlace
+	}
 	if path.IsAbs(name) {
 		if in, ok := inWorkspace(name); ok {
 			return w.nodeFile(ctx, from, in)
@@ -55,6 +61,21 @@ func (w *walker) importNode(ctx context.Context, from *unit, r policy.Ref) error
 }
 
 func judgesNode(lang string) bool { return lang == "javascript" || lang == "typescript" }
+
+// esModule reports whether the nearest package.json makes a .js file a module of
+// the other kind, which Node loads by itself and not through its CommonJS loader.
+func (w *walker) esModule(ctx context.Context, name string) bool {
+	for dir := path.Dir(name); ; dir = path.Dir(dir) {
+		b, err := w.ws.ReadFile(ctx, path.Join(dir, "package.json"), mostFile)
+		if err == nil {
+			var p struct{ Type string }
+			return json.Unmarshal(b, &p) == nil && p.Type == "module"
+		}
+		if dir == "." || dir == "/" {
+			return false
+		}
+	}
+}
 
 // nodeFrom finds what a require in a folder loads.
 func (w *walker) nodeFrom(ctx context.Context, from *unit, dir, name string) error {

@@ -16,6 +16,11 @@ func (w *walker) followProgram(ctx context.Context, from *unit, r policy.Ref) er
 	w.loads = true
 	switch r.Name {
 	case "pytest":
+		for _, word := range r.Args {
+			if strings.Contains(word, "doctest") || path.Ext(word) == ".txt" || path.Ext(word) == ".rst" {
+				w.cannot(word, "pytest runs the examples in it, which are not judged")
+			}
+		}
 		py := &unit{roots: from.roots}
 		if err := w.settings(ctx, "pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"); err != nil {
 			return err
