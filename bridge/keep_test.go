@@ -2,11 +2,14 @@ package bridge_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/caisson-dev/caisson/bridge"
@@ -165,4 +168,46 @@ func TestUndoMeetsLink(t *testing.T) {
 		t.Logf("by force: %v", err)
 	}
 	untouched()
+}
+
+// TestFewPacks keeps many small contents, from two who do not know of each other:
+// in a few files, and each can be read.
+func TestFewPacks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	packs, ledger := filepath.Join(dir, "packs"), &bridge.Memory{}
+	var both sync.WaitGroup
+	for who := range 2 {
+		tree := filepath.Join(dir, fmt.Sprint(who))
+		if err := os.Mkdir(tree, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		l := newLocal(t, tree)
+		book := &bridge.Book{Ledger: ledger, Packs: &bridge.Packs{Dir: packs}}
+		both.Go(func() {
+			for i := range 60 {
+				text := fmt.Sprintf("content %d of %d", i, who)
+				if err := os.WriteFile(filepath.Join(tree, fmt.Sprintf("f%d-%d", who, i)), []byte(text), 0o644); err != nil {
+					t.Error(err)
+				}
+				if _, err := book.Record(t.Context(), l, sandbox.RecordOptions{Exact: true}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	both.Wait()
+	book := &bridge.Book{Ledger: ledger, Packs: &bridge.Packs{Dir: packs}}
+	for who := range 2 {
+		for i := range 60 {
+			text := fmt.Sprintf("content %d of %d", i, who)
+			sum := sha256.Sum256([]byte(text))
+			if got, err := book.Content(t.Context(), hex.EncodeToString(sum[:])); err != nil || string(got) != text {
+				t.Fatalf("%q, %v", got, err)
+			}
+		}
+	}
+	if list, err := os.ReadDir(packs); err != nil || len(list) > 30 {
+		t.Errorf("%d packs, %v", len(list), err)
+	}
 }

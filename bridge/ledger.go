@@ -35,7 +35,7 @@ type Ledger interface {
 type Entry struct {
 	Set     map[string]sandbox.FileState // what is there now; KindNone forgets a path
 	Records []*sandbox.ChangeRecord
-	Pack    *Pack // new, with its places; nil where nothing new is kept
+	Pack    *Pack // new or larger than before, with new places; nil where nothing new is kept
 	Places  map[string]Place
 	Drop    []string // packs that are no longer kept
 }

@@ -100,7 +100,11 @@ func (m *Memory) Commit(_ context.Context, e *Entry) error {
 		m.records = append(m.records, *r)
 	}
 	if e.Pack != nil {
-		m.packs = append(m.packs, *e.Pack)
+		if i := slices.IndexFunc(m.packs, func(p Pack) bool { return p.Name == e.Pack.Name }); i >= 0 {
+			m.packs[i].Size = max(m.packs[i].Size, e.Pack.Size)
+		} else {
+			m.packs = append(m.packs, *e.Pack)
+		}
 		maps.Copy(m.places, e.Places)
 	}
 	if len(e.Drop) > 0 {

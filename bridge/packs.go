@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -10,14 +9,16 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// Packs keeps contents in files of one folder: a file for each observation that
-// met a new one, named at random, never changed, and removed when what is kept
-// grows beyond its bound, the oldest first. So several processes can add to it
-// at once.
+// Packs keeps contents in files of one folder, named at random. What is in a file
+// is never changed: little is appended to the newest, under its lock, and much
+// makes a file of its own. The oldest are removed when what is kept grows beyond
+// its bound. So several processes can add to it at once.
 type Packs struct {
 	Dir string // made at first use, with mode 0700
 	// Most bounds all of it, in bytes, and MostFile one content. 0 is the
@@ -95,11 +96,35 @@ func (w *packWriter) flush() error {
 	return err
 }
 
-// finish makes the pack, and returns nil where there is nothing in it.
-func (w *packWriter) finish() (*Pack, error) {
+// packRoom is how large a pack may grow by appending.
+const packRoom = 4 << 20
+
+// finish makes the pack, or a part of the newest of those that there are, and
+// returns nil where there is nothing in it.
+func (w *packWriter) finish(packs []Pack) (*Pack, error) {
 	if len(w.places) == 0 {
 		return nil, nil
 	}
+	base, appended := int64(0), false
+	if w.file == nil && len(packs) > 0 {
+		if base, appended = w.appendTo(packs[len(packs)-1]); appended {
+			w.name = packs[len(packs)-1].Name
+		}
+	}
+	if !appended {
+		if err := w.settle(); err != nil {
+			return nil, sandbox.Errorf(sandbox.Exhausted, "keep old contents: %w", err).WithHint("make room on the disk of %s", w.packs.Dir)
+		}
+	}
+	for sum, p := range w.places {
+		p.Pack, p.Offset = w.name, base+p.Offset
+		w.places[sum] = p
+	}
+	return &Pack{Name: w.name, Size: base + w.size}, nil
+}
+
+// settle makes a file of its own.
+func (w *packWriter) settle() error {
 	err := w.flush()
 	if err == nil {
 		err = w.file.Close()
@@ -107,14 +132,33 @@ func (w *packWriter) finish() (*Pack, error) {
 	if err == nil {
 		err = os.Rename(w.file.Name(), filepath.Join(w.packs.Dir, w.name))
 	}
+	return err
+}
+
+// appendTo adds what there is to a pack, and says where it begins. A pack that is
+// full, gone, or written to by another process is left as it is.
+func (w *packWriter) appendTo(to Pack) (base int64, done bool) {
+	most := min(packRoom, w.packs.most()/4)
+	if !sandbox.ID(to.Name).Valid() || to.Size+w.size > most {
+		return 0, false
+	}
+	f, err := os.OpenFile(filepath.Join(w.packs.Dir, to.Name), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
-		return nil, sandbox.Errorf(sandbox.Exhausted, "keep old contents: %w", err).WithHint("make room on the disk of %s", w.packs.Dir)
+		return 0, false
 	}
-	for sum, p := range w.places {
-		p.Pack = w.name
-		w.places[sum] = p
+	defer f.Close() // which drops the lock; a write that failed was seen below
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		return 0, false
 	}
-	return &Pack{Name: w.name, Size: w.size}, nil
+	// More may be in it than its size says: of one who never came to commit it.
+	st, err := f.Stat()
+	if err != nil || st.Size()+w.size > most {
+		return 0, false
+	}
+	if _, err := f.Write(w.buf); err != nil {
+		return 0, false
+	}
+	return st.Size(), true
 }
 
 // abandon removes what was begun.
@@ -149,15 +193,12 @@ func (p *Packs) read(at Place, sum string) ([]byte, error) {
 }
 
 // excess names the oldest packs beyond the bound, once added is there.
-func (p *Packs) excess(ctx context.Context, l Ledger, added *Pack) ([]string, error) {
+func (p *Packs) excess(packs []Pack, added *Pack) []string {
 	if p == nil || added == nil {
-		return nil, nil
-	}
-	packs, err := l.Kept(ctx)
-	if err != nil {
-		return nil, err
+		return nil
 	}
 	total := added.Size
+	packs = slices.DeleteFunc(packs, func(k Pack) bool { return k.Name == added.Name })
 	for _, k := range packs {
 		total += k.Size
 	}
@@ -169,7 +210,7 @@ func (p *Packs) excess(ctx context.Context, l Ledger, added *Pack) ([]string, er
 		total -= k.Size
 		drop = append(drop, k.Name)
 	}
-	return drop, nil
+	return drop
 }
 
 func (p *Packs) remove(names []string) {

@@ -90,13 +90,18 @@ func (r *recording) run(ctx context.Context) (*Entry, error) {
 	if !r.opts.Baseline {
 		entry.Records = r.records(compare(r.old, r.now))
 	}
-	var err error
-	if entry.Pack, err = r.pack.finish(); err != nil {
+	if len(r.pack.places) == 0 {
+		return entry, nil
+	}
+	packs, err := r.b.Ledger.Kept(ctx)
+	if err != nil {
 		return nil, err
 	}
-	entry.Places = r.pack.places
-	entry.Drop, err = r.b.Packs.excess(ctx, r.b.Ledger, entry.Pack)
-	return entry, err
+	if entry.Pack, err = r.pack.finish(packs); err != nil {
+		return nil, err
+	}
+	entry.Places, entry.Drop = r.pack.places, r.b.Packs.excess(packs, entry.Pack)
+	return entry, nil
 }
 
 // gather finds out what was known of every path that is concerned: those that

@@ -211,7 +211,7 @@ func (w *ledgerWriter) contents(e *bridge.Entry) {
 	if e.Pack == nil {
 		return
 	}
-	w.exec("INSERT INTO packs (name, size) VALUES (?, ?)", e.Pack.Name, e.Pack.Size)
+	w.exec("INSERT INTO packs (name, size) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET size = MAX(size, excluded.size)", e.Pack.Name, e.Pack.Size)
 	for sum, p := range e.Places {
 		w.exec("INSERT OR REPLACE INTO places VALUES (?, ?, ?, ?)", sum, p.Pack, p.Offset, p.Size)
 	}

@@ -44,6 +44,9 @@ func TestLedger(t *testing.T) {
 				Records: []*sandbox.ChangeRecord{{Time: time.Unix(6, 0).UTC(), Undoes: []int64{1}}, {Exec: b, Time: time.Unix(7, 0).UTC()}},
 			}
 		},
+		func() *bridge.Entry { // more in the same pack
+			return &bridge.Entry{Pack: &bridge.Pack{Name: "p2", Size: 9}, Places: map[string]bridge.Place{"cc": {Pack: "p2", Offset: 5, Size: 4}}}
+		},
 	}
 	for i, e := range entries {
 		for _, l := range []bridge.Ledger{file, memory} {
