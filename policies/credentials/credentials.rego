@@ -20,8 +20,9 @@ package caisson.rules.credentials
 #     - {"language": "bash", "code": "cat notes.txt"}
 findings contains {"id": "SBX-CRED-0001", "at": f.at, "msg": sprintf("%s is read by %s", [f.path, f.by])} if {
 	some op in {"read", "copy_src", "move_src", "list", "link", "exec"}
+	used := input.files[op]
 	some class in data.settings.secret_classes
-	some f in input.files[op][class]
+	some f in used[class]
 }
 
 # METADATA
@@ -42,8 +43,9 @@ findings contains {"id": "SBX-CRED-0001", "at": f.at, "msg": sprintf("%s is read
 #     - {"language": "bash", "code": "echo /etc/passwd"}
 findings contains {"id": "SBX-CRED-0002", "at": f.at, "msg": sprintf("%s is read by %s", [f.path, f.by])} if {
 	some op in {"read", "copy_src", "move_src", "link"}
+	used := input.files[op]
 	some class in data.settings.identity_classes
-	some f in input.files[op][class]
+	some f in used[class]
 }
 
 # METADATA

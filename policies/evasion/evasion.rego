@@ -231,8 +231,9 @@ keeps_nothing("HISTIGNORE", "*")
 
 findings contains {"id": "SBX-EV-0009", "at": f.at, "msg": sprintf("%s is altered by %s", [f.path, f.by])} if {
 	some op in {"write", "delete", "append", "chmod", "link"}
+	used := input.files[op]
 	some class in {"history", "log"}
-	some f in input.files[op][class]
+	some f in used[class]
 }
 
 # METADATA

@@ -228,8 +228,9 @@ findings contains {"id": "SBX-EXEC-0011", "at": s.at, "msg": sprintf("what a con
 #     - {"language": "bash", "code": "sh run.sh"}
 findings contains {"id": "SBX-EXEC-0012", "at": f.at, "msg": sprintf("%s is run by %s", [f.path, f.by])} if {
 	some op in {"exec"}
+	used := input.files[op]
 	some class in {"tmp", "outside", "shm", "runtime", "home", "other_home"}
-	some f in input.files[op][class]
+	some f in used[class]
 }
 
 # METADATA

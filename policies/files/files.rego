@@ -24,8 +24,9 @@ package caisson.rules.files
 #     - {"language": "python", "code": "import os\nos.remove('out.txt')"}
 findings contains {"id": "SBX-FS-0001", "at": f.at, "msg": sprintf("%s is deleted by %s", [f.path, f.by])} if {
 	some op in {"delete", "move_src"}
+	used := input.files[op]
 	some class in data.settings.system_classes
-	some f in input.files[op][class]
+	some f in used[class]
 }
 
 findings contains {"id": "SBX-FS-0001", "at": f.at, "msg": sprintf("what is deleted by %s is / where a variable is not set", [f.by])} if {
@@ -56,8 +57,9 @@ given(f) if f.where == "param"
 #     - {"language": "bash", "code": "echo x > ~/note; rm ~/note"}
 findings contains {"id": "SBX-FS-0002", "at": f.at, "msg": sprintf("%s is deleted by %s", [f.path, f.by])} if {
 	some op in {"delete"}
+	used := input.files[op]
 	some class in {"home", "outside", "other_home", "block_device", "persistence"}
-	some f in input.files[op][class]
+	some f in used[class]
 	not own_file(f)
 }
 
@@ -100,8 +102,9 @@ own_file(f) if {
 #     - {"language": "bash", "code": "echo x > /tmp/x"}
 findings contains {"id": "SBX-FS-0003", "at": f.at, "msg": sprintf("%s is written by %s", [f.path, f.by])} if {
 	some op in {"write", "append", "copy_dst", "move_dst", "chmod", "link", "mkdir", "mount"}
+	used := input.files[op]
 	some class in data.settings.system_classes
-	some f in input.files[op][class]
+	some f in used[class]
 	not result(f)
 }
 
@@ -127,8 +130,9 @@ result(f) if {
 #     - {"language": "bash", "code": "echo x > /output/x"}
 findings contains {"id": "SBX-FS-0004", "at": f.at, "msg": sprintf("%s is written by %s", [f.path, f.by])} if {
 	some op in {"write", "append", "copy_dst", "move_dst", "chmod", "link", "mkdir", "mount"}
+	used := input.files[op]
 	some class in data.settings.outside_classes
-	some f in input.files[op][class]
+	some f in used[class]
 	not result(f)
 }
 
@@ -148,8 +152,9 @@ findings contains {"id": "SBX-FS-0004", "at": f.at, "msg": sprintf("%s is writte
 #     - {"language": "bash", "code": "head -c 4 /dev/urandom"}
 findings contains {"id": "SBX-FS-0005", "at": f.at, "msg": sprintf("%s is opened by %s", [f.path, f.by])} if {
 	some op in {"read", "copy_src", "write", "append", "chmod"}
+	used := input.files[op]
 	some class in {"block_device", "kernel_memory", "input_device"}
-	some f in input.files[op][class]
+	some f in used[class]
 }
 
 # METADATA
@@ -173,8 +178,9 @@ findings contains {"id": "SBX-FS-0005", "at": f.at, "msg": sprintf("%s is opened
 #     - {"language": "python", "code": "import os\nos.listdir('/data/images')"}
 findings contains {"id": "SBX-FS-0006", "at": f.at, "msg": sprintf("%s is listed by %s", [f.path, f.by])} if {
 	some op in {"list"}
+	used := input.files[op]
 	some class in data.settings.listed_classes
-	some f in input.files[op][class]
+	some f in used[class]
 	not data_place(f.path)
 }
 
@@ -202,8 +208,9 @@ under(path, place) if startswith(path, sprintf("%s/", [place]))
 #     - {"language": "bash", "code": "cat README.md"}
 findings contains {"id": "SBX-FS-0007", "at": f.at, "msg": sprintf("%s is read by %s", [f.path, f.by])} if {
 	some op in {"read", "copy_src", "move_src", "exec"}
+	used := input.files[op]
 	some class in data.settings.noted_classes
-	some f in input.files[op][class]
+	some f in used[class]
 	class != "home"
 }
 
@@ -223,8 +230,9 @@ findings contains {"id": "SBX-FS-0007", "at": f.at, "msg": sprintf("%s is read b
 #     - {"language": "bash", "code": "cat README.md"}
 findings contains {"id": "SBX-FS-0008", "at": f.at, "msg": sprintf("%s is read by %s", [f.path, f.by])} if {
 	some op in {"read", "copy_src", "move_src", "exec"}
+	used := input.files[op]
 	some class in data.settings.guarded_classes
-	some f in input.files[op][class]
+	some f in used[class]
 	not program(op, class)
 }
 
@@ -246,8 +254,9 @@ program("exec", "other_home")
 #     - {"language": "python", "code": "open('a/../b')"}
 findings contains {"id": "SBX-FS-0009", "at": f.at, "msg": sprintf("%s is reached through .. by %s", [f.path, f.by])} if {
 	some op in {"read", "write", "append", "delete", "copy_src", "copy_dst"}
+	used := input.files[op]
 	some class in {"outside", "other_home", "system_state"}
-	some f in input.files[op][class]
+	some f in used[class]
 	f.traversal
 }
 
@@ -266,8 +275,9 @@ findings contains {"id": "SBX-FS-0009", "at": f.at, "msg": sprintf("%s is reache
 #     - {"language": "bash", "code": "rm -rf build"}
 findings contains {"id": "SBX-FS-0010", "at": f.at, "msg": sprintf("a path that begins with %q is deleted by %s", [f.path, f.by])} if {
 	some op in {"delete"}
+	used := input.files[op]
 	some class in {"unknown"}
-	some f in input.files[op][class]
+	some f in used[class]
 }
 
 # METADATA
@@ -317,8 +327,9 @@ open_mode("438")
 #     - {"language": "bash", "code": "rm -rf dist"}
 findings contains {"id": "SBX-FS-0012", "at": f.at, "msg": sprintf("%s is deleted as a whole by %s", [f.path, f.by])} if {
 	some op in {"delete"}
+	used := input.files[op]
 	some class in {"workspace"}
-	some f in input.files[op][class]
+	some f in used[class]
 	f.recursive
 	f.path in {"/workspace", "/workspace/*"}
 }
@@ -339,14 +350,16 @@ findings contains {"id": "SBX-FS-0012", "at": f.at, "msg": sprintf("%s is delete
 #     - {"language": "bash", "code": "cat data/x"}
 findings contains {"id": "SBX-FS-0013", "at": f.at, "msg": sprintf("%s is read by %s", [f.path, f.by])} if {
 	some op in {"read", "copy_src", "move_src", "exec"}
+	used := input.files[op]
 	some class in {"outside", "system_state", "runtime", "device"}
-	some f in input.files[op][class]
+	some f in used[class]
 }
 
 findings contains {"id": "SBX-FS-0013", "at": f.at, "msg": sprintf("%s is written by %s", [f.path, f.by])} if {
 	some op in {"write", "append", "mkdir", "copy_dst"}
+	used := input.files[op]
 	some class in {"outside", "system_state"}
-	some f in input.files[op][class]
+	some f in used[class]
 	result(f)
 }
 

@@ -149,8 +149,9 @@ findings contains {"id": "SBX-FS-0020", "at": f.at, "msg": sprintf("what is list
 	some l in input.files.list.home
 	whole_home(l.path)
 	some op in {"write", "append", "delete", "chmod"}
+	used := input.files[op]
 	some class in {"home", "unknown"}
-	some f in input.files[op][class]
+	some f in used[class]
 	not f.folded
 }
 

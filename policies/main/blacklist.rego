@@ -7,8 +7,9 @@ package caisson.blacklist
 findings contains {"id": e.id, "at": f.at, "msg": sprintf("%s of %s by %s", [f.op, f.path, f.by])} if {
 	some e in data.blacklist
 	some op in e.files.op
+	used := input.files[op]
 	some class in e.files.class
-	some f in input.files[op][class]
+	some f in used[class]
 	recursive_enough(e.files, f)
 }
 

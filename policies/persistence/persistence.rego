@@ -19,8 +19,9 @@ package caisson.rules.persistence
 #     - {"language": "bash", "code": "echo x >> notes"}
 findings contains {"id": "SBX-PER-0001", "at": f.at, "msg": sprintf("%s is written by %s", [f.path, f.by])} if {
 	some op in ({"write", "append", "copy_dst", "move_dst", "chmod", "link", "mkdir", "mount"} | {"move_src", "delete"})
+	used := input.files[op]
 	some class in {"persistence"}
-	some f in input.files[op][class]
+	some f in used[class]
 }
 
 # METADATA
@@ -171,20 +172,21 @@ replacements := {
 #     - {"language": "bash", "code": "git config core.hooksPath .githooks"}
 #     - {"language": "bash", "code": "git config --global user.name x"}
 #     - {"language": "bash", "code": "git config --global alias.st status"}
-findings contains {"id": "SBX-PER-0006", "at": c.at, "msg": sprintf("git is told to run %s", [c.argv[count(c.argv) - 1]])} if {
+findings contains {"id": "SBX-PER-0006", "at": c.at, "msg": sprintf("git is told to run %s", [value])} if {
 	some c in input.commands.git
-	"config" in c.argv
-	count(c.argv) > 3
-	lower(c.argv[count(c.argv) - 2]) in {"core.sshcommand", "core.fsmonitor", "core.askpass", "core.gitproxy"}
+	c.operands[0] == "config"
+	n := count(c.argv)
+	n > 3
+	value := c.argv[n - 1]
+	told(lower(c.argv[n - 2]), value, c)
 }
 
-findings contains {"id": "SBX-PER-0006", "at": c.at, "msg": sprintf("git is told to run %s", [c.argv[count(c.argv) - 1]])} if {
-	some c in input.commands.git
-	"config" in c.argv
-	count(c.argv) > 3
-	some scope in {"--global", "--system"}
-	scope in c.argv
-	runs(lower(c.argv[count(c.argv) - 2]), c.argv[count(c.argv) - 1])
+told(key, _, _) if key in {"core.sshcommand", "core.fsmonitor", "core.askpass", "core.gitproxy"}
+
+told(key, value, c) if {
+	some scope in {"global", "system"}
+	scope in c.flags
+	runs(key, value)
 }
 
 runs("core.hookspath", _)
