@@ -34,6 +34,7 @@ type unit struct {
 	staged, inPlace bool
 	// shown: it is a part of another text, such as a recipe of a Makefile.
 	shown bool
+	dir   string   // where it begins, absolute; "" is where the run does
 	roots []string // where its imports are looked for, beside its own folder
 }
 
@@ -161,17 +162,18 @@ func title(u *unit) string {
 // prefixed puts before a text that it begins in a folder other than the
 // workspace, so that relative paths in it mean what they will mean.
 func (w *walker) prefixed(u *unit) ([]byte, int) {
-	if w.dir == sandbox.WorkspaceDir {
+	dir := firstOf(u.dir, w.dir)
+	if dir == sandbox.WorkspaceDir {
 		return u.code, 0
 	}
 	var p string
 	switch u.lang {
 	case "bash":
-		p = "cd " + quote(w.dir) + "; "
+		p = "cd " + quote(dir) + "; "
 	case "python":
-		p = fmt.Sprintf("import os; os.chdir(%q); ", w.dir)
+		p = fmt.Sprintf("import os; os.chdir(%q); ", dir)
 	default:
-		p = fmt.Sprintf("process.chdir(%q); ", w.dir)
+		p = fmt.Sprintf("process.chdir(%q); ", dir)
 	}
 	return append([]byte(p), u.code...), len(p)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/caisson-dev/caisson/policy"
+	"github.com/caisson-dev/caisson/sandbox"
 )
 
 // followProgram looks at what a program runs that it finds in the workspace.
@@ -152,7 +153,7 @@ func (w *walker) followMake(ctx context.Context, r policy.Ref) error {
 		}
 		for _, n := range makefiles {
 			if entries[n] != "" {
-				if err := w.judgeMakefile(ctx, path.Join(dir, n)); err != nil {
+				if err := w.judgeMakefile(ctx, path.Join(dir, n), path.Join(sandbox.WorkspaceDir, dir)); err != nil {
 					return err
 				}
 				break
@@ -172,10 +173,10 @@ func (w *walker) makefile(ctx context.Context, word string) error {
 		w.cannot(word, "make is told to read it, and where it lies is not known before")
 		return nil
 	}
-	return w.judgeMakefile(ctx, name)
+	return w.judgeMakefile(ctx, name, w.dir)
 }
 
-func (w *walker) judgeMakefile(ctx context.Context, name string) error {
+func (w *walker) judgeMakefile(ctx context.Context, name, dir string) error {
 	if w.units[name] != nil {
 		return nil
 	}
@@ -190,7 +191,7 @@ func (w *walker) judgeMakefile(ctx context.Context, name string) error {
 	if odd != "" {
 		w.cannot(name, odd)
 	}
-	u := &unit{name: name, lang: "bash", code: []byte(script), shown: true}
+	u := &unit{name: name, lang: "bash", code: []byte(script), shown: true, dir: dir}
 	w.units[name+" (recipes)"] = u
 	return w.examine(ctx, u)
 }
@@ -366,7 +367,7 @@ func (w *walker) packageScripts(ctx context.Context, dir string, r policy.Ref) e
 		return nil
 	}
 	for _, key := range sortedKeys(p.Scripts) {
-		u := &unit{name: name + " (" + key + ")", lang: "bash", code: []byte(p.Scripts[key]), shown: true}
+		u := &unit{name: name + " (" + key + ")", lang: "bash", code: []byte(p.Scripts[key]), shown: true, dir: path.Join(sandbox.WorkspaceDir, dir)}
 		w.units[u.name] = u
 		if err := w.examine(ctx, u); err != nil {
 			return err
