@@ -85,7 +85,17 @@ func (b *Bridge) Record(ctx context.Context, session sandbox.ID, tree sandbox.Tr
 	if opts.Exec == "" {
 		return made, nil, nil
 	}
-	records, err := book.Ledger.Records(ctx, RecordFilter{Exec: opts.Exec})
+	// What was just made need not be read.
+	earlier := RecordFilter{Exec: opts.Exec}
+	if len(made) > 0 {
+		earlier.Until = made[0].ID
+	}
+	records, err := book.Ledger.Records(ctx, earlier)
+	for _, r := range made {
+		if concerns(r, opts.Exec) {
+			records = append(records, r)
+		}
+	}
 	return made, Shown(Merge(OwnShare(records, opts.Exec))), err
 }
 

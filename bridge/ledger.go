@@ -57,6 +57,7 @@ type Pack struct {
 type RecordFilter struct {
 	Exec  sandbox.ID // those of an exec, and those that it may have a share in
 	From  int64      // those with this ID and later ones
+	Until int64      // those before this ID; 0 is all of them
 	Limit int        // the newest; 0 is all of them
 }
 

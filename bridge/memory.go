@@ -120,7 +120,7 @@ func (m *Memory) Records(_ context.Context, f RecordFilter) ([]sandbox.ChangeRec
 	defer m.mu.Unlock()
 	var out []sandbox.ChangeRecord
 	for _, r := range m.records {
-		if r.ID >= f.From && (f.Exec == "" || concerns(r, f.Exec)) {
+		if r.ID >= f.From && (f.Until == 0 || r.ID < f.Until) && (f.Exec == "" || concerns(r, f.Exec)) {
 			out = append(out, r)
 		}
 	}

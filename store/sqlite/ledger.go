@@ -178,29 +178,31 @@ func (w *ledgerWriter) exec(q string, args ...any) sql.Result {
 	return r
 }
 
+// rows puts many rows with few statements: each has to be compiled.
+func (w *ledgerWriter) rows(before string, columns int, after string, args []any) {
+	const chunk = 64
+	one := "(?" + strings.Repeat(",?", columns-1) + ")"
+	for len(args) > 0 {
+		n := min(chunk, len(args)/columns)
+		w.exec(before+one+strings.Repeat(","+one, n-1)+after, args[:n*columns]...)
+		args = args[n*columns:]
+	}
+}
+
 func (w *ledgerWriter) states(set map[string]sandbox.FileState) {
-	if len(set) == 0 {
-		return
-	}
-	put, err := w.tx.PrepareContext(w.ctx, "INSERT INTO states VALUES (?, ?, ?) ON CONFLICT (path) DO UPDATE SET inode = excluded.inode, state = excluded.state")
-	if err != nil {
-		w.err = err
-		return
-	}
-	defer put.Close()
+	args := make([]any, 0, 3*len(set))
 	for p, s := range set {
 		if s.Kind == sandbox.KindNone {
 			w.exec("DELETE FROM states WHERE path = ?", []byte(p))
 			continue
 		}
 		raw, err := json.Marshal(s)
-		if err == nil && w.err == nil {
-			_, err = put.ExecContext(w.ctx, []byte(p), int64(s.Inode), raw)
-		}
 		if err != nil && w.err == nil {
 			w.err = err
 		}
+		args = append(args, []byte(p), int64(s.Inode), raw)
 	}
+	w.rows("INSERT INTO states VALUES ", 3, " ON CONFLICT (path) DO UPDATE SET inode = excluded.inode, state = excluded.state", args)
 }
 
 func (w *ledgerWriter) contents(e *bridge.Entry) {
@@ -212,9 +214,11 @@ func (w *ledgerWriter) contents(e *bridge.Entry) {
 		return
 	}
 	w.exec("INSERT INTO packs (name, size) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET size = MAX(size, excluded.size)", e.Pack.Name, e.Pack.Size)
+	args := make([]any, 0, 4*len(e.Places))
 	for sum, p := range e.Places {
-		w.exec("INSERT OR REPLACE INTO places VALUES (?, ?, ?, ?)", sum, p.Pack, p.Offset, p.Size)
+		args = append(args, sum, p.Pack, p.Offset, p.Size)
 	}
+	w.rows("INSERT OR REPLACE INTO places VALUES ", 4, "", args)
 }
 
 func (w *ledgerWriter) record(r *sandbox.ChangeRecord) {
@@ -245,6 +249,10 @@ func (w *ledgerWriter) record(r *sandbox.ChangeRecord) {
 // Records returns records in their order.
 func (l *Ledger) Records(ctx context.Context, f bridge.RecordFilter) ([]sandbox.ChangeRecord, error) {
 	q, args := "SELECT id, body FROM records WHERE id >= ?", []any{f.From}
+	if f.Until > 0 {
+		q += " AND id < ?"
+		args = append(args, f.Until)
+	}
 	if f.Exec != "" {
 		q += " AND id IN (SELECT record FROM sharers WHERE exec = ?)"
 		args = append(args, string(f.Exec))

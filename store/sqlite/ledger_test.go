@@ -68,7 +68,7 @@ func TestLedger(t *testing.T) {
 		same(t, file, memory, "same file", func(l bridge.Ledger) (any, error) { return l.SameFile(t.Context(), 1<<63) })
 		same(t, file, memory, "find", func(l bridge.Ledger) (any, error) { return l.Find(t.Context(), []string{"aa", "bb", "cc"}) })
 		same(t, file, memory, "kept", func(l bridge.Ledger) (any, error) { return l.Kept(t.Context()) })
-		for _, f := range []bridge.RecordFilter{{}, {Exec: a}, {Exec: b}, {From: 2}, {Limit: 1}} {
+		for _, f := range []bridge.RecordFilter{{}, {Exec: a}, {Exec: b}, {From: 2}, {Until: 2}, {From: 2, Until: 3}, {Exec: a, Until: 1}, {Limit: 1}} {
 			same(t, file, memory, "records", func(l bridge.Ledger) (any, error) { return l.Records(t.Context(), f) })
 		}
 	}
