@@ -11,7 +11,11 @@ package caisson.rules.files
 #   remediation: "Keep the plain files."
 #   match:
 #     - {"language": "python", "code": "import os\nfrom cryptography.fernet import Fernet\nf = Fernet(Fernet.generate_key())\nfor r, d, fs in os.walk('.'):\n    for n in fs:\n        p = os.path.join(r, n)\n        t = f.encrypt(open(p, 'rb').read())\n        open(p, 'wb').write(t)"}
+#     - {"language": "bash", "code": "for f in *; do openssl enc -aes-256-cbc -in $f -out $f.enc -k x && rm $f; done"}
+#     - {"language": "bash", "code": "find . -type f -exec gpg -c {} \\; -exec rm {} \\;"}
 #   not_match:
+#     - {"language": "bash", "code": "openssl enc -aes-256-cbc -in a -out a.enc -k x; rm a"}
+#     - {"language": "bash", "code": "for f in *.enc; do openssl enc -d -in $f -out ${f%.enc}; rm $f; done"}
 #     - {"language": "python", "code": "from cryptography.fernet import Fernet\nf = Fernet(Fernet.generate_key())\nopen('a.enc', 'wb').write(f.encrypt(open('a', 'rb').read()))"}
 findings contains {"id": "SBX-FS-0015", "at": f.at, "msg": sprintf("files that were listed are encrypted and replaced by %s", [f.by])} if {
 	count(input.actions.crypto) > 0
@@ -21,6 +25,28 @@ findings contains {"id": "SBX-FS-0015", "at": f.at, "msg": sprintf("files that w
 	some class
 	some f in input.files[op][class]
 	not f.folded
+}
+
+findings contains {"id": "SBX-FS-0015", "at": c.at, "msg": sprintf("files are encrypted by %s, and the plain ones removed by %s", [name, remover])} if {
+	count(input.actions.crypto) > 0
+	some name in {"openssl", "gpg", "gpg2", "age", "ccrypt"}
+	some c in input.commands[name]
+	one_by_one(c)
+	not "d" in c.flags
+	some remover in {"rm", "shred", "mv", "unlink"}
+	some r in input.commands[remover]
+	one_by_one(r)
+}
+
+# one_by_one: for each of many files.
+one_by_one(c) if {
+	some wrapper in {"find", "xargs", "parallel", "fd"}
+	wrapper in c.wrappers
+}
+
+one_by_one(c) if {
+	some block in {"for", "while", "until"}
+	block in c.in
 }
 
 # METADATA

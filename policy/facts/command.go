@@ -143,7 +143,22 @@ func (c *command) program(name string, argv []Value, wrappers []string) Value {
 	if len(x.paths) == 0 || len(p.operands) == 0 {
 		from = append(from, p.stdin.From...)
 	}
+	if top, ok := found(base, p); ok {
+		return Partial(top, "").WithFrom(from...)
+	}
 	return Opaque(from...)
+}
+
+// found is how the names begin that find prints.
+func found(base string, p *parsed) (string, bool) {
+	if base != "find" || len(p.operands) == 0 {
+		return "", false
+	}
+	top, ok := p.operands[0].One()
+	if !ok || top == "" || top[0] != '/' && top[0] != '~' {
+		return "", false
+	}
+	return strings.TrimSuffix(top, "/") + "/", true
 }
 
 // inner follows all ways in which a program starts another or runs code.
