@@ -57,7 +57,9 @@ func TestOutputFloodIntoSlowReader(t *testing.T) {
 	if w.n != size || w.fault != "" {
 		t.Errorf("%d of %d bytes came; %s", w.n, size, w.fault)
 	}
-	if grown := int64(peak) - int64(before.HeapInuse); grown > 48<<20 {
+	// Other tests run beside it, on the same heap: what is bounded is far from all
+	// of the output.
+	if grown := int64(peak) - int64(before.HeapInuse); grown > size/4 {
 		t.Errorf("the host's heap grew by %d MiB", grown>>20)
 	}
 	if int64(len(res.Stdout))+res.Truncated.Stdout != size {

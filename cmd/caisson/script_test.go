@@ -22,15 +22,15 @@ import (
 	"github.com/caisson-dev/caisson/internal/enginetest"
 )
 
-func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"caisson": main})
-}
-
-// The command line, as scripts through the real main: testdata/script.
+// The command line, as scripts that run the real program: testdata/script.
 func TestScript(t *testing.T) {
 	kit := enginetest.New(t)
 	for _, lang := range []string{"python", "node", "shell"} {
 		kit.Image(t, lang)
+	}
+	bin := t.TempDir()
+	if err := os.Symlink(enginetest.Command(t), filepath.Join(bin, "caisson")); err != nil {
+		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -46,6 +46,7 @@ func TestScript(t *testing.T) {
 				_ = os.RemoveAll(base)
 			})
 			env.Defer(func() { removeSessions(t, env) })
+			env.Setenv("PATH", bin+":"+env.Getenv("PATH"))
 			env.Setenv("CAISSON_AGENT", kit.Agent)
 			env.Setenv("CAISSON_SCAN", enginetest.Scanner(t))
 			env.Setenv("CAISSON_RUNTIME_DIR", base+"/s")
@@ -61,7 +62,11 @@ func TestScript(t *testing.T) {
 			return false, fmt.Errorf("no condition %q", cond)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"caisson": func(ts *testscript.TestScript, _ bool, args []string) { exits(ts, "0", "caisson", args) },
+			"caisson": func(ts *testscript.TestScript, neg bool, args []string) {
+				if err := ts.Exec("caisson", args...); (err != nil) != neg {
+					ts.Fatalf("unexpected end: %v", err)
+				}
+			},
 			"exits":   func(ts *testscript.TestScript, _ bool, args []string) { exits(ts, args[0], args[1], args[2:]) },
 			"readid":  readID, "waitlog": waitLog, "registry": registry, "waitquestion": waitQuestion, "waitfile": waitFile,
 			"nobody": nobody, "oneline": oneline, "jsonhas": jsonHas, "jsonkeys": jsonKeys,
