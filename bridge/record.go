@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -69,6 +70,7 @@ type recording struct {
 	now   map[string]sandbox.FileState // of all paths that were looked at
 	execs map[string][]sandbox.ID
 	pack  *packWriter
+	small map[string][]byte // contents by their sums that may be kept already
 }
 
 // room is how many bytes of new contents may still be kept of this observation.
@@ -199,7 +201,32 @@ func (r *recording) read(ctx context.Context) error {
 	if len(wants) == 0 {
 		return nil
 	}
-	return r.o.Read(ctx, wants, func(i int, in io.Reader, sum func() string) error { return r.take(ctx, wants[i], in, sum) })
+	err := r.o.Read(ctx, wants, func(i int, in io.Reader, sum func() string) error { return r.take(ctx, wants[i], in, sum) })
+	if err != nil {
+		return err
+	}
+	return r.keepSmall(ctx)
+}
+
+// keepSmall keeps the small contents that are new: one question for all of them.
+func (r *recording) keepSmall(ctx context.Context) error {
+	if len(r.small) == 0 {
+		return nil
+	}
+	sums := slices.Sorted(maps.Keys(r.small))
+	have, err := r.b.Ledger.Find(ctx, sums)
+	if err != nil {
+		return err
+	}
+	for _, s := range sums {
+		if _, kept := have[s]; kept || int64(len(r.small[s])) > r.room() {
+			continue
+		}
+		if err := r.pack.add(s, r.small[s]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // take reads one content.
@@ -239,7 +266,14 @@ func (r *recording) take(ctx context.Context, w sandbox.Want, in io.Reader, sum 
 	if int64(len(data)) > limit || int64(len(data)) > r.room() {
 		return nil // it is not what was promised, or a sandbox promises too much
 	}
-	if len(data) >= worthFinding || len(r.o.Entries) <= fewEntries {
+	if len(data) < worthFinding && len(r.o.Entries) <= fewEntries {
+		if r.small == nil {
+			r.small = map[string][]byte{}
+		}
+		r.small[s.SHA256] = data
+		return nil
+	}
+	if len(data) >= worthFinding {
 		have, err := r.b.Ledger.Find(ctx, []string{s.SHA256})
 		if err != nil || len(have) > 0 {
 			return err

@@ -26,8 +26,8 @@ CREATE INDEX IF NOT EXISTS places_of_pack ON places (pack);
 CREATE TABLE IF NOT EXISTS packs (seq INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, size INTEGER NOT NULL);
 `
 
-// Bounds of the records of a session: older ones are forgotten. Their bytes are
-// counted now and then, and whenever a large one comes.
+// Bounds of the records of a session: older ones are forgotten, now and then and
+// whenever a large one comes.
 const (
 	maxRecords     = 10_000
 	maxRecordBytes = 128 << 20
@@ -129,18 +129,33 @@ func (l *Ledger) SameFile(ctx context.Context, inode uint64) (map[string]sandbox
 // Find returns where contents are kept.
 func (l *Ledger) Find(ctx context.Context, sums []string) (map[string]bridge.Place, error) {
 	out := map[string]bridge.Place{}
-	for _, s := range sums {
-		var p bridge.Place
-		err := l.db.QueryRowContext(ctx, "SELECT pack, at, size FROM places WHERE sum = ?", s).Scan(&p.Pack, &p.Offset, &p.Size)
-		switch {
-		case errors.Is(err, sql.ErrNoRows):
-		case err != nil:
-			return nil, l.class(err, "read the ledger")
-		default:
-			out[s] = p
+	for part := range slices.Chunk(sums, 500) {
+		args := make([]any, len(part))
+		for i, s := range part {
+			args[i] = s
+		}
+		if err := l.find(ctx, out, "SELECT sum, pack, at, size FROM places WHERE sum IN (?"+strings.Repeat(",?", len(part)-1)+")", args); err != nil {
+			return nil, err
 		}
 	}
 	return out, nil
+}
+
+func (l *Ledger) find(ctx context.Context, into map[string]bridge.Place, q string, args []any) error {
+	rows, err := l.db.QueryContext(ctx, q, args...)
+	if err != nil {
+		return l.class(err, "read the ledger")
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var sum string
+		var p bridge.Place
+		if err := rows.Scan(&sum, &p.Pack, &p.Offset, &p.Size); err != nil {
+			return l.class(err, "read the ledger")
+		}
+		into[sum] = p
+	}
+	return l.class(rows.Err(), "read the ledger")
 }
 
 // Commit makes all of an entry or nothing.
@@ -236,11 +251,10 @@ func (w *ledgerWriter) record(r *sandbox.ChangeRecord) {
 	for _, id := range bridge.Sharers(r) {
 		w.exec("INSERT INTO sharers VALUES (?, ?)", string(id), r.ID)
 	}
-	w.exec("DELETE FROM records WHERE id <= ?", r.ID-maxRecords)
-	w.exec("DELETE FROM sharers WHERE record <= ?", r.ID-maxRecords)
 	if len(body) < largeRecord && r.ID%countEvery != 0 {
 		return
 	}
+	w.exec("DELETE FROM records WHERE id <= ?", r.ID-maxRecords)
 	w.exec(`DELETE FROM records WHERE id < ? AND id <= (SELECT MAX(id) FROM
 		(SELECT id, SUM(LENGTH(body)) OVER (ORDER BY id DESC) AS bytes FROM records) WHERE bytes > ?)`, r.ID, maxRecordBytes)
 	w.exec("DELETE FROM sharers WHERE record < (SELECT MIN(id) FROM records)")
