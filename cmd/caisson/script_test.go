@@ -67,8 +67,8 @@ func TestScript(t *testing.T) {
 					ts.Fatalf("unexpected end: %v", err)
 				}
 			},
-			"exits":   func(ts *testscript.TestScript, _ bool, args []string) { exits(ts, args[0], args[1], args[2:]) },
-			"readid":  readID, "waitlog": waitLog, "registry": registry, "waitquestion": waitQuestion, "waitfile": waitFile,
+			"exits":  func(ts *testscript.TestScript, _ bool, args []string) { exits(ts, args[0], args[1], args[2:]) },
+			"readid": readID, "waitlog": waitLog, "registry": registry, "waitquestion": waitQuestion, "waitfile": waitFile,
 			"nobody": nobody, "oneline": oneline, "jsonhas": jsonHas, "jsonkeys": jsonKeys,
 			"execid": execID,
 			"kept":   func(ts *testscript.TestScript, _ bool, args []string) { ts.Check(findKept(kit, ts, args[0], true)) },
