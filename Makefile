@@ -35,9 +35,8 @@ setup-tests: ## as setup, and what the tests alone need: a registry, skopeo, mus
 build: ## build bin/caisson and its helpers
 	$(STATIC) -o bin/caisson ./cmd/caisson
 	$(STATIC) -ldflags "-s -w" -o bin/caisson-agent ./cmd/caisson-agent
-	@if [ -d cmd/caisson-scan ]; then set -x; \
-		CGO_ENABLED=1 $(GO) build -trimpath -tags netgo,osusergo -ldflags '-s -w -linkmode external -extldflags "-static"' \
-			-o bin/caisson-scan ./cmd/caisson-scan; fi
+	CGO_ENABLED=1 $(GO) build -trimpath -tags netgo,osusergo -ldflags '-s -w -linkmode external -extldflags "-static"' \
+		-o bin/caisson-scan ./cmd/caisson-scan
 
 images: build ## make the images of the languages present (the first time: assembled, a minute)
 	@bin/caisson images build

@@ -114,17 +114,7 @@ func TestCredentialHelper(t *testing.T) {
 // tag points, until somebody takes what is new.
 func TestPinnedTagMoved(t *testing.T) {
 	t.Parallel()
-	r, ref := nativeRegistry(t, false)
-	s, _ := puller(t, ref)
-	s.cfg.LockFile = filepath.Join(t.TempDir(), "images.lock")
-	img, err := s.Pull(t.Context(), ref, PullOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	(&fixture{engine: s.cfg.Engine}).removeLater(t, img)
-	if _, err := s.Pin(t.Context(), ref); err != nil {
-		t.Fatal(err)
-	}
+	s, r, ref, img := pulledAndPinned(t)
 	next, _ := nativeRegistry(t, false)
 	r.moved = next
 	(&fixture{engine: s.cfg.Engine, ref: img.ID}).remove(t)

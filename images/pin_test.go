@@ -62,22 +62,30 @@ func TestPinnedImageIsWhatRuns(t *testing.T) {
 	}
 }
 
-func TestPulledTagMoved(t *testing.T) {
-	t.Parallel()
-	r, ref := nativeRegistry(t, false)
-	s, _ := puller(t, ref)
+// pulledAndPinned is a store with an image that it pulled from a registry of the
+// test's own, under ref, and then pinned.
+func pulledAndPinned(t *testing.T) (s *Store, r *fakeRegistry, ref string, img sandbox.Image) {
+	t.Helper()
+	r, ref = nativeRegistry(t, false)
+	s, _ = puller(t, ref)
 	s.cfg.LockFile = filepath.Join(t.TempDir(), "images.lock")
-	img, err := s.Pull(t.Context(), ref, PullOptions{})
-	if err != nil {
+	var err error
+	if img, err = s.Pull(t.Context(), ref, PullOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	(&fixture{engine: s.cfg.Engine}).removeLater(t, img)
 	if _, err := s.Pin(t.Context(), ref); err != nil {
 		t.Fatal(err)
 	}
+	return s, r, ref, img
+}
+
+func TestPulledTagMoved(t *testing.T) {
+	t.Parallel()
+	s, r, ref, _ := pulledAndPinned(t)
 	next, _ := nativeRegistry(t, false)
 	r.manifest, r.config, r.layer = next.manifest, next.config, next.layer
-	_, err = s.Pull(t.Context(), ref, PullOptions{})
+	_, err := s.Pull(t.Context(), ref, PullOptions{})
 	if !errors.Is(err, sandbox.Conflict) || !strings.Contains(sandbox.HintOf(err), "@sha256:") {
 		t.Errorf("error %v, hint %q", err, sandbox.HintOf(err))
 	}

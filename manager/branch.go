@@ -70,32 +70,20 @@ func (m *Manager) Restore(ctx context.Context, session, snapshot string) (sandbo
 
 // RemoveSnapshot forgets a snapshot. What nothing else lies on is removed.
 func (m *Manager) RemoveSnapshot(ctx context.Context, session, snapshot string) error {
-	unlock, err := m.lock(ctx, "session-"+session)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	done, err := m.lock(ctx, layersLock)
-	if err != nil {
-		return err
-	}
-	defer done()
-	v, err := m.Session(ctx, session)
-	if err != nil {
-		return err
-	}
-	at, err := findSnapshot(v.Session, snapshot)
-	if err != nil {
-		return err
-	}
-	gone := v.Snapshots[at]
-	v.Snapshots = append(append([]sandbox.Snapshot(nil), v.Snapshots[:at]...), v.Snapshots[at+1:]...)
-	if err := m.recordLate(ctx, sandbox.Change{PutSession: &v.Session, Events: []sandbox.Event{{
-		Kind: sandbox.EventSessionChanged, Session: session, Data: data(map[string]any{"removed_snapshot": gone.ID}),
-	}}}); err != nil {
-		return err
-	}
-	return m.dropVolumes(ctx, gone.Workspace)
+	return m.withLayers(ctx, session, func(v sandbox.SessionView) error {
+		at, err := findSnapshot(v.Session, snapshot)
+		if err != nil {
+			return err
+		}
+		gone := v.Snapshots[at]
+		v.Snapshots = append(append([]sandbox.Snapshot(nil), v.Snapshots[:at]...), v.Snapshots[at+1:]...)
+		if err := m.recordLate(ctx, sandbox.Change{PutSession: &v.Session, Events: []sandbox.Event{{
+			Kind: sandbox.EventSessionChanged, Session: session, Data: data(map[string]any{"removed_snapshot": gone.ID}),
+		}}}); err != nil {
+			return err
+		}
+		return m.dropVolumes(ctx, gone.Workspace)
+	})
 }
 
 // ForkOptions say what a fork is. The zero value makes up a name and forks the

@@ -203,7 +203,7 @@ func (c *Client) WriteFile(ctx context.Context, role sandbox.Role, name string, 
 		answered <- err
 	}()
 	src := &sourceReader{r: r}
-	n, err := io.Copy(dataWriter{s}, src)
+	n, err := io.Copy(wire.DataWriter{W: s}, src)
 	if src.err != nil {
 		return n, src.err // the stream closes without an end, and the agent drops what it has
 	}

@@ -182,7 +182,7 @@ func (c *Client) Restore(ctx context.Context, entries []sandbox.Restore) error {
 		_ = s.SetWriteDeadline(time.Unix(1, 0)) // whatever it says, there is nothing more to send
 		answered <- err
 	}()
-	out := bufio.NewWriterSize(dataWriter{s}, wire.MaxChunk)
+	out := bufio.NewWriterSize(wire.DataWriter{W: s}, wire.MaxChunk)
 	for i := range entries {
 		local, err := sendRestore(out, &entries[i])
 		if local != nil {
@@ -282,7 +282,7 @@ func (o *observing) read(_ context.Context, wants []sandbox.Want, take func(int,
 			}
 			b = binary.AppendUvarint(b, n)
 		}
-		if _, err := (dataWriter{o.s}).Write(b); err != nil {
+		if _, err := (wire.DataWriter{W: o.s}).Write(b); err != nil {
 			return broken("observe the workspace", err)
 		}
 		if err := wire.WriteFrame(o.s, wire.TypeDataEnd, nil); err != nil {

@@ -53,7 +53,7 @@ func (c *Client) put(ctx context.Context, req wire.Put, send func(io.Writer) err
 		_ = s.SetWriteDeadline(time.Unix(1, 0)) // whatever it says, there is nothing more to send
 		answers <- answered{reply, err}
 	}()
-	out := &sink{w: dataWriter{s}}
+	out := &sink{w: wire.DataWriter{W: s}}
 	sent := send(out)
 	if sent == nil {
 		sent = wire.WriteFrame(s, wire.TypeDataEnd, nil)
@@ -156,20 +156,4 @@ func sendFile(tw *tar.Writer, f sandbox.File) error {
 		return &sourceError{f.Source, fmt.Errorf("it shrank to %d bytes while it was read", n)}
 	}
 	return err
-}
-
-// dataWriter cuts a stream of bytes into Data frames.
-type dataWriter struct{ w io.Writer }
-
-func (d dataWriter) Write(p []byte) (int, error) {
-	n := 0
-	for len(p) > 0 {
-		part := p[:min(len(p), wire.MaxChunk)]
-		if err := wire.WriteFrame(d.w, wire.TypeData, part); err != nil {
-			return n, err
-		}
-		n += len(part)
-		p = p[len(part):]
-	}
-	return n, nil
 }

@@ -34,7 +34,7 @@ func (a *Agent) callGet(s *yamux.Stream, req *wire.Get) {
 		fail(s, "invalid", err)
 		return
 	}
-	out := bufio.NewWriterSize(dataFrames{s}, wire.MaxChunk)
+	out := bufio.NewWriterSize(wire.DataWriter{W: s}, wire.MaxChunk)
 	p := &packer{a: a, role: req.Role, out: out, tar: tar.NewWriter(out), names: map[uint64]string{}, buf: make([]byte, 64<<10)}
 	if len(req.Paths) > 0 {
 		err = p.some(dir, req.Paths)

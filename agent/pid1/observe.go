@@ -76,7 +76,7 @@ func (a *Agent) callObserve(s *yamux.Stream, r *wire.Reader, req *wire.Observe) 
 	}
 	taken := false
 	defer func() { o.Done(taken) }()
-	out := bufio.NewWriterSize(dataFrames{s}, wire.MaxChunk/2)
+	out := bufio.NewWriterSize(wire.DataWriter{W: s}, wire.MaxChunk/2)
 	buf := make([]byte, 0, 512)
 	for i := range o.Entries {
 		buf = wire.AppendEntry(buf[:0], &o.Entries[i])
@@ -164,22 +164,6 @@ func sendContent(out *bufio.Writer, t *track.Tracker, path string, hashOnly bool
 	}
 	_, err = out.Write(h.Sum([]byte{0, wire.ContentOK}))
 	return err
-}
-
-// dataFrames cuts a stream of bytes into Data frames.
-type dataFrames struct{ w io.Writer }
-
-func (d dataFrames) Write(p []byte) (int, error) {
-	n := 0
-	for len(p) > 0 {
-		part := p[:min(len(p), wire.MaxChunk)]
-		if err := wire.WriteFrame(d.w, wire.TypeData, part); err != nil {
-			return n, err
-		}
-		n += len(part)
-		p = p[len(part):]
-	}
-	return n, nil
 }
 
 // callRestore serves wire.Restore.

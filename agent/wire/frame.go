@@ -224,6 +224,24 @@ func WriteFrame(w io.Writer, t Type, payload []byte) error {
 	return err
 }
 
+// DataWriter cuts a stream of bytes into Data frames on W, each in one Write. The
+// zero value is of no use.
+type DataWriter struct{ W io.Writer }
+
+// Write writes all of p, in as many frames as that takes.
+func (d DataWriter) Write(p []byte) (int, error) {
+	n := 0
+	for len(p) > 0 {
+		part := p[:min(len(p), MaxChunk)]
+		if err := WriteFrame(d.W, TypeData, part); err != nil {
+			return n, err
+		}
+		n += len(part)
+		p = p[len(part):]
+	}
+	return n, nil
+}
+
 const ackSize = 16
 
 // Ack says how many bytes of each output the client has delivered.

@@ -3,17 +3,18 @@ package main
 import (
 	"debug/elf"
 	"os"
-	"path/filepath"
 	"testing"
+
+	"github.com/caisson-dev/caisson/internal/enginetest"
 )
 
 // TestBinary: what `make build` makes is small and needs no library of the
 // host.
 func TestBinary(t *testing.T) {
-	path := filepath.Join("..", "..", "bin", "caisson-scan")
+	path := enginetest.Scanner(t) // built as that one
 	info, err := os.Stat(path)
 	if err != nil {
-		t.Skip("no bin/caisson-scan: run make build")
+		t.Fatal(err)
 	}
 	if most := int64(12_000_000); info.Size() > most {
 		t.Errorf("%d bytes, at most %d", info.Size(), most)

@@ -6,15 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/caisson-dev/caisson/internal/enginetest"
 )
 
 // An operator's own rules and data are found by their variables, and add to the
 // shipped ones.
 func TestPolicyOfTheOperator(t *testing.T) {
-	scan := filepath.Join("..", "..", "bin", "caisson-scan")
-	if _, err := os.Stat(scan); err != nil {
-		t.Skip("no bin/caisson-scan: run make build")
-	}
+	scan := enginetest.Scanner(t)
 	dir := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()

@@ -21,9 +21,9 @@ import (
 )
 
 // List returns the containers, volumes and folders that carry caisson's label,
-// and volumes that carry the name of a sandbox's alone: an engine that finds a
-// volume gone when its container starts makes it again, without its labels. A
-// volume or folder stands for itself only where its container is gone.
+// and volumes that carry the name of a sandbox's alone: an engine that makes a
+// container makes what volumes are missing, without labels. A volume or folder
+// stands for itself only where its container is gone.
 func (r *Runtime) List(ctx context.Context) ([]runtimes.Handle, error) {
 	api, err := r.cfg.Engine.API(ctx)
 	if err != nil {
