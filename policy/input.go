@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -53,6 +54,13 @@ func (g *group) term() *ast.Term {
 	return ast.ObjectTerm(pairs...)
 }
 
+func (g *group) holds(first, _ []string) bool {
+	if first == nil {
+		return len(g.in) > 0
+	}
+	return slices.ContainsFunc(first, func(k string) bool { return g.in[k] != nil })
+}
+
 type groups struct {
 	keys []string
 	in   map[string]*group
@@ -71,6 +79,13 @@ func (g *groups) add(outer, inner string, t *ast.Term) {
 	sub.add(inner, t)
 }
 
+func (g *groups) holds(first, then []string) bool {
+	if first == nil {
+		first = g.keys
+	}
+	return slices.ContainsFunc(first, func(k string) bool { return g.in[k] != nil && g.in[k].holds(then, nil) })
+}
+
 func (g *groups) term() *ast.Term {
 	pairs := make([]pair, 0, len(g.keys))
 	for _, k := range g.keys {
@@ -85,6 +100,20 @@ type inputBuilder struct {
 	// uses says which parts any rule looks at.
 	uses   func(part string) bool
 	places []*facts.At
+	// needs are the sorts of facts that the input's "has" tells of.
+	needs []need
+}
+
+// holder holds something under keys.
+type holder interface {
+	// holds reports that there is something under one of those; nil is any.
+	holds(first, then []string) bool
+}
+
+// grouped are facts under their keys.
+type grouped interface {
+	holder
+	term() *ast.Term
 }
 
 // at is a fact's place: its number, and its line for rules that compare.
@@ -103,23 +132,55 @@ func (b *inputBuilder) build(d *facts.Document, ctx map[string]any, now time.Tim
 		extra = ast.NewTerm(v)
 	}
 	pairs := []pair{field("meta", metaTerm(&d.Meta)), field("ctx", extra), field("now", str(now.UTC().Format(time.RFC3339)))}
-	add := func(part string, make func() *ast.Term) {
+	has := map[string]holder{"ctx": told(ctx)}
+	add := func(part string, make func() grouped) {
 		if b.uses(part) {
-			pairs = append(pairs, field(part, make()))
+			g := make()
+			has[part] = g
+			pairs = append(pairs, field(part, g.term()))
 		}
 	}
-	add("files", func() *ast.Term { return b.files(d.Files) })
-	add("net", func() *ast.Term { return b.net(d.Net) })
-	add("commands", func() *ast.Term { return b.commands(d.Commands) })
-	add("calls", func() *ast.Term { return b.calls(d.Calls) })
-	add("imports", func() *ast.Term { return b.imports(d.Imports) })
-	add("env", func() *ast.Term { return b.env(d.Env) })
-	add("actions", func() *ast.Term { return b.actions(d.Actions) })
-	add("dynamic", func() *ast.Term { return b.dynamic(d) })
-	add("strings", func() *ast.Term { return b.strings(d.Strings) })
-	add("structs", func() *ast.Term { return b.structs(d.Structs) })
-	add("pipelines", func() *ast.Term { return b.pipelines(d.Pipes) })
-	return ast.NewObject(pairs...), nil
+	add("files", func() grouped { return b.files(d.Files) })
+	add("net", func() grouped { return b.net(d.Net) })
+	add("commands", func() grouped { return b.commands(d.Commands) })
+	add("calls", func() grouped { return b.calls(d.Calls) })
+	add("imports", func() grouped { return b.imports(d.Imports) })
+	add("env", func() grouped { return b.env(d.Env) })
+	add("actions", func() grouped { return b.actions(d.Actions) })
+	add("dynamic", func() grouped { return b.dynamic(d) })
+	add("strings", func() grouped { return b.strings(d.Strings) })
+	add("structs", func() grouped { return b.structs(d.Structs) })
+	if b.uses("pipelines") {
+		has["pipelines"] = some(len(d.Pipes) > 0)
+		pairs = append(pairs, field("pipelines", b.pipelines(d.Pipes)))
+	}
+	return ast.NewObject(append(pairs, field("has", b.hasTerm(has)))...), nil
+}
+
+// hasTerm names the needs that are met.
+func (b *inputBuilder) hasTerm(has map[string]holder) *ast.Term {
+	var met []pair
+	for i := range b.needs {
+		if n := &b.needs[i]; has[n.part] != nil && has[n.part].holds(n.first, n.then) {
+			met = append(met, pair{n.term, ast.InternedTerm(true)})
+		}
+	}
+	return ast.ObjectTerm(met...)
+}
+
+// some is a list that has no keys.
+type some bool
+
+func (s some) holds(_, _ []string) bool { return bool(s) }
+
+// told is what is known beside the facts, by its keys.
+type told map[string]any
+
+func (t told) holds(first, _ []string) bool {
+	if first == nil {
+		return len(t) > 0
+	}
+	return slices.ContainsFunc(first, func(k string) bool { _, ok := t[k]; return ok })
 }
 
 func metaTerm(m *facts.Meta) *ast.Term {
@@ -127,7 +188,7 @@ func metaTerm(m *facts.Meta) *ast.Term {
 		field("errors", num(m.Errors)), field("truncated", boolean(m.Truncated)))
 }
 
-func (b *inputBuilder) files(fs []facts.File) *ast.Term {
+func (b *inputBuilder) files(fs []facts.File) grouped {
 	var g groups
 	for i := range fs {
 		f := &fs[i]
@@ -136,10 +197,10 @@ func (b *inputBuilder) files(fs []facts.File) *ast.Term {
 			field("traversal", boolean(f.Traversal)), field("folded", boolean(f.Folded)), field("recursive", boolean(f.Recursive)),
 			field("mode", str(f.Mode)), field("by", str(f.By)), field("from", strs(f.From)), field("where", str(f.Where))))
 	}
-	return g.term()
+	return &g
 }
 
-func (b *inputBuilder) net(ns []facts.Net) *ast.Term {
+func (b *inputBuilder) net(ns []facts.Net) grouped {
 	var g groups
 	for i := range ns {
 		n := &ns[i]
@@ -148,10 +209,10 @@ func (b *inputBuilder) net(ns []facts.Net) *ast.Term {
 			field("scheme", str(n.Scheme)), field("host", str(n.Host)), field("port", num(n.Port)), field("class", str(n.Class)),
 			field("folded", boolean(n.Folded)), field("by", str(n.By)), field("carries", strs(n.Carries)), field("size", num(n.Size))))
 	}
-	return g.term()
+	return &g
 }
 
-func (b *inputBuilder) commands(cs []facts.Command) *ast.Term {
+func (b *inputBuilder) commands(cs []facts.Command) grouped {
 	var g group
 	for i := range cs {
 		c := &cs[i]
@@ -174,7 +235,7 @@ func (b *inputBuilder) commands(cs []facts.Command) *ast.Term {
 		pairs = append(pairs, field("env", ast.NewTerm(env)), field("values", ast.NewTerm(values)), field("opaque", ast.ArrayTerm(opaque...)))
 		g.add(c.Name, ast.ObjectTerm(pairs...))
 	}
-	return g.term()
+	return &g
 }
 
 func valueTerm(v facts.Value) *ast.Term {
@@ -186,7 +247,7 @@ func valueTerm(v facts.Value) *ast.Term {
 		field("prefix", str(v.Prefix)), field("func", str(v.Func)), field("from", strs(v.From)), field("items", ast.ArrayTerm(items...)))
 }
 
-func (b *inputBuilder) calls(cs []facts.Call) *ast.Term {
+func (b *inputBuilder) calls(cs []facts.Call) grouped {
 	var g group
 	for i := range cs {
 		c := &cs[i]
@@ -202,20 +263,20 @@ func (b *inputBuilder) calls(cs []facts.Call) *ast.Term {
 		g.add(c.Name, ast.ObjectTerm(place, line, field("name", str(c.Name)), field("args", ast.ArrayTerm(args...)),
 			field("kwargs", ast.NewTerm(kw)), field("how", str(c.How))))
 	}
-	return g.term()
+	return &g
 }
 
-func (b *inputBuilder) imports(is []facts.Import) *ast.Term {
+func (b *inputBuilder) imports(is []facts.Import) grouped {
 	var g group
 	for i := range is {
 		m := &is[i]
 		place, line := b.at(&m.At)
 		g.add(m.Module, ast.ObjectTerm(place, line, field("module", str(m.Module)), field("names", strs(m.Names)), field("how", str(m.How))))
 	}
-	return g.term()
+	return &g
 }
 
-func (b *inputBuilder) env(es []facts.Env) *ast.Term {
+func (b *inputBuilder) env(es []facts.Env) grouped {
 	var g groups
 	for i := range es {
 		e := &es[i]
@@ -226,10 +287,10 @@ func (b *inputBuilder) env(es []facts.Env) *ast.Term {
 		}
 		g.add(e.Op, class, ast.ObjectTerm(place, line, field("op", str(e.Op)), field("name", str(e.Name)), field("value", str(e.Value)), field("class", str(class)), field("idle", boolean(e.Idle))))
 	}
-	return g.term()
+	return &g
 }
 
-func (b *inputBuilder) actions(as []facts.Action) *ast.Term {
+func (b *inputBuilder) actions(as []facts.Action) grouped {
 	var g group
 	for i := range as {
 		a := &as[i]
@@ -237,10 +298,10 @@ func (b *inputBuilder) actions(as []facts.Action) *ast.Term {
 		g.add(a.Op, ast.ObjectTerm(place, line, field("op", str(a.Op)), field("detail", str(a.Detail)), field("by", str(a.By)), field("args", strs(a.Args)),
 			field("depth", num(a.Depth)), field("idle", boolean(a.Idle)), field("from", strs(a.From))))
 	}
-	return g.term()
+	return &g
 }
 
-func (b *inputBuilder) dynamic(d *facts.Document) *ast.Term {
+func (b *inputBuilder) dynamic(d *facts.Document) grouped {
 	ds := d.Dynamic
 	var g group
 	w := provenance{d}
@@ -250,27 +311,27 @@ func (b *inputBuilder) dynamic(d *facts.Document) *ast.Term {
 		g.add(d.Kind, ast.ObjectTerm(place, line, field("kind", str(d.Kind)), field("detail", str(d.Detail)), field("from", strs(d.From)),
 			field("library", boolean(w.given(d))), field("inert", boolean(d.Inert))))
 	}
-	return g.term()
+	return &g
 }
 
-func (b *inputBuilder) strings(ss []facts.String) *ast.Term {
+func (b *inputBuilder) strings(ss []facts.String) grouped {
 	var g group
 	for i := range ss {
 		s := &ss[i]
 		place, line := b.at(&s.At)
 		g.add(s.Kind, ast.ObjectTerm(place, line, field("kind", str(s.Kind)), field("text", str(s.Text)), field("len", num(s.Len)), field("class", str(s.Class))))
 	}
-	return g.term()
+	return &g
 }
 
-func (b *inputBuilder) structs(ss []facts.Struct) *ast.Term {
+func (b *inputBuilder) structs(ss []facts.Struct) grouped {
 	var g group
 	for i := range ss {
 		s := &ss[i]
 		place, line := b.at(&s.At)
 		g.add(s.Kind, ast.ObjectTerm(place, line, field("kind", str(s.Kind)), field("detail", str(s.Detail))))
 	}
-	return g.term()
+	return &g
 }
 
 func (b *inputBuilder) pipelines(ps []facts.Pipeline) *ast.Term {

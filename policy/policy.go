@@ -162,7 +162,7 @@ func opaqueDocument(r Request, digest string, err error) *facts.Document {
 // decide evaluates the rules; sure is false where that failed.
 func (s *snapshot) decide(ctx context.Context, c Config, doc *facts.Document, r Request) (d sandbox.Decision, sure bool) {
 	now := c.Now()
-	in := &inputBuilder{uses: s.uses}
+	in := &inputBuilder{uses: s.uses, needs: s.needs}
 	input, err := in.build(doc, r.Context, now)
 	if err != nil {
 		return refusal(s.revision, "build input: "+err.Error()), false

@@ -41,6 +41,8 @@ type snapshot struct {
 	rulesErr error
 	// parts of the input that some rule looks at; "" is all of them.
 	parts map[string]bool
+	// needs are what rules need to hold.
+	needs []need
 }
 
 // uses reports whether a rule looks at a part of the input.
@@ -125,6 +127,7 @@ func loadSnapshot(ctx context.Context, c Config) (*snapshot, error) {
 		return nil, err
 	}
 	s.parts = partsOf(modules)
+	s.needs = guard(modules)
 	comp := ast.NewCompiler().WithCapabilities(s.caps).WithStrict(true)
 	if comp.Compile(modules); comp.Failed() {
 		return nil, sandbox.Errorf(sandbox.Invalid, "compile rules: %w", comp.Errors)
@@ -134,7 +137,7 @@ func loadSnapshot(ctx context.Context, c Config) (*snapshot, error) {
 			return nil, err
 		}
 	}
-	s.query, err = rego.New(rego.Query(query), rego.Compiler(comp), rego.Store(inmem.NewFromObject(data)), rego.StrictBuiltinErrors(true)).PrepareForEval(ctx)
+	s.query, err = rego.New(rego.Query(query), rego.Compiler(comp), rego.Store(inmem.NewFromObjectWithOpts(data, inmem.OptReturnASTValuesOnRead(true))), rego.StrictBuiltinErrors(true)).PrepareForEval(ctx)
 	if err != nil {
 		return nil, sandbox.Errorf(sandbox.Invalid, "prepare rules: %w", err)
 	}

@@ -6,7 +6,7 @@ package caisson.rules.dockerfile
 
 file := input.ctx.dockerfile
 
-all_of(op) := [i | some i in file.instructions; i.op == op]
+all_of(op) := [i | some i in file.instructions; i.op == op] if file
 
 # METADATA
 # title: Fetches a file that nothing vouches for
