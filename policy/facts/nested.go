@@ -94,7 +94,7 @@ func (b *Builder) Nested(lang Lang, code Value, o NestedOpts) {
 		return
 	}
 	head := strings.TrimLeft(code.Head(), " \t\n")
-	if lang == Shell && strings.ContainsAny(head, " \t\n;") && len(code.Alts) == 0 {
+	if lang == Shell && strings.ContainsAny(head, " \t\n;") {
 		b.dynamicVia(DynPartialCode, short(head), o, code.From)
 		o.Verbatim = false
 		b.nestedText(lang, head+`"$`+Hole+`"`+code.Tail(), code.From, o)

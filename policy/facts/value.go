@@ -202,17 +202,15 @@ func Concat(parts ...Value) Value {
 func concat2(a, b Value) Value {
 	from := clip(append(slices.Clone(a.From), b.From...))
 	if a.Known() && b.Known() && len(a.Alts)*len(b.Alts) <= MaxAlts {
-		alts := make([]string, 0, len(a.Alts)*len(b.Alts))
-		for _, x := range a.Alts {
-			for _, y := range b.Alts {
-				alts = append(alts, x+y)
-			}
-		}
-		v := typed(a.Type, alts)
+		v := typed(a.Type, concatAlts(a, b))
 		v.From = from
 		return v
 	}
 	v := Value{Type: a.Type, From: from}
+	if len(a.Alts) > 0 && len(b.Alts) > 0 && len(a.Alts)*len(b.Alts) <= MaxAlts {
+		v = typed(a.Type, concatAlts(a, b))
+		v.Open, v.From = true, from // what it is where nobody says otherwise
+	}
 	v.Prefix = a.Head()
 	if s, ok := a.One(); ok {
 		v.Prefix = head(s + b.Head())
@@ -222,6 +220,18 @@ func concat2(a, b Value) Value {
 		v.Suffix = tail(a.Tail() + s)
 	}
 	return v
+}
+
+// concatAlts are all texts that the two can come to, without those that are
+// too long.
+func concatAlts(a, b Value) []string {
+	alts := make([]string, 0, len(a.Alts)*len(b.Alts))
+	for _, x := range a.Alts {
+		for _, y := range b.Alts {
+			alts = append(alts, x+y)
+		}
+	}
+	return alts
 }
 
 // Head is the longest text that it is known to begin with.

@@ -63,6 +63,13 @@ func (it *interp) attribute(v *val, name string, n *node, s *scope) *val {
 		return &val{kind: kRef, text: "dict." + name, x: &extra{self: v}}
 	default: // a method of its type, below
 	}
+	if name == "value" || name == "_value_" {
+		switch v.kind {
+		case kStr, kBytes, kInt, kFloat, kBool, kList, kTuple, kDict:
+			return v // a member of an enumeration stands for its value
+		default: // no member
+		}
+	}
 	if t := methodType(v); t != "" {
 		return &val{kind: kRef, text: t + "." + name, from: v.from, x: &extra{self: v}}
 	}
@@ -273,6 +280,19 @@ func (it *interp) item(v, key *val, n *node, s *scope) *val {
 		return indexText(v, key)
 	case kRef:
 		return it.itemOfRef(v, key, n)
+	case kClass:
+		if name, ok := key.oneText(); ok {
+			if m := v.x.cls.member(name, 0); m != nil {
+				return m
+			}
+		}
+	case kInst:
+		if v.x.cls.tuple {
+			return indexed(list(kTuple, v.x.cls.items()), key)
+		}
+		if m := v.x.cls.member("__getitem__", 0); m != nil && m.kind == kFunc {
+			return it.follow(m.x.fn, &arguments{pos: []*val{key}}, v, n)
+		}
 	case kObj:
 		out := derived(v, key)
 		if _, ok := it.b.API(v.text + ".__getitem__"); ok {

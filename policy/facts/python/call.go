@@ -105,6 +105,8 @@ func (it *interp) callWrap(f *val, a *arguments, n *node, s *scope) *val {
 	switch f.text {
 	case "attrgetter", "itemgetter", "methodcaller":
 		return it.getter(f, a, n, s)
+	case "option":
+		return it.withDefault(f, a)
 	}
 	return it.call(f.x.self, b, n, s)
 }
@@ -193,7 +195,8 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 		it.handOver("", a, n)
 		return derived(append(a.all(), f)...)
 	}
-	v := it.report(name, a, self, n)
+	it.applyOwn(name, a, n, s)
+	v := it.report(name, it.eachCommand(name, a, self, n), self, n)
 	it.handOver(name, a, n)
 	return v
 }

@@ -9,8 +9,12 @@ type class struct {
 	bases []*val
 	scope *scope
 	attrs map[string]*val
-	value *val // the class itself
-	self  *val // the one instance that stands for all
+	// fields are annotated names in order, which arguments are bound to where
+	// nothing else takes them; tuple says that they can be unpacked.
+	fields []string
+	tuple  bool
+	value  *val // the class itself
+	self   *val // the one instance that stands for all
 }
 
 func (it *interp) currentClass(s *scope) *class {
@@ -32,6 +36,14 @@ func (it *interp) defineClass(n *node, s *scope, decorators []*node) {
 	}
 	it.classes = append(it.classes, c)
 	it.set(s, c.name, c.value)
+	for _, b := range c.bases {
+		if b.kind == kClass {
+			c.fields = append(c.fields, b.x.cls.fields...)
+			c.tuple = c.tuple || b.x.cls.tuple
+		}
+		c.tuple = c.tuple || b.kind == kRef && b.text == "typing.NamedTuple"
+	}
+	c.fields = append(c.fields, it.annotated(n.child("body"))...)
 	it.block(n.child("body"), c.scope)
 	for i := len(decorators) - 1; i >= 0; i-- {
 		it.decorate(decorators[i], c.value, s)
@@ -92,6 +104,9 @@ func (c *class) outside(depth int) *val {
 func (it *interp) instantiate(c *class, a *arguments, n *node, s *scope) *val {
 	self := c.instance()
 	made := false
+	if c.member("__init__", 0) == nil {
+		it.bindFields(c, a)
+	}
 	for _, name := range []string{"__new__", "__init__", "__post_init__"} {
 		m := c.member(name, 0)
 		if m == nil || m.kind != kFunc {
@@ -112,15 +127,45 @@ func (it *interp) instantiate(c *class, a *arguments, n *node, s *scope) *val {
 			it.call(o, a, n, s)
 		}
 	}
-	it.fields(c, a)
 	return self
 }
 
-// fields binds arguments to annotated names, as dataclasses do.
-func (it *interp) fields(c *class, a *arguments) {
-	for _, k := range a.keys {
-		c.attrs[k] = prefer(c.attrs[k], a.kw[k])
+// annotated are the names that a class body annotates, in order.
+func (it *interp) annotated(body *node) []string {
+	if body == nil {
+		return nil
 	}
+	var out []string
+	body.each(func(c *node) {
+		a := c.nth(0)
+		if c.kind != "expression_statement" || a == nil || a.kind != "assignment" || a.child("type") == nil {
+			return
+		}
+		if l := a.child("left"); l != nil && l.kind == "identifier" && !strings.Contains(it.t.text(a.child("type")), "ClassVar") {
+			out = append(out, identifier(it.t.text(l)))
+		}
+	})
+	return out
+}
+
+// bindFields binds arguments to annotated names, as dataclasses do.
+func (it *interp) bindFields(c *class, a *arguments) {
+	for i, v := range a.pos {
+		if i < len(c.fields) {
+			it.bindField(c, c.fields[i], v)
+		}
+	}
+	for _, k := range a.keys {
+		it.bindField(c, k, a.kw[k])
+	}
+}
+
+func (it *interp) bindField(c *class, name string, v *val) {
+	now := prefer(c.attrs[name], v)
+	if old := c.attrs[name]; old != nil && !same(old, now) {
+		it.version++
+	}
+	c.attrs[name] = now
 }
 
 // attributeOf is v.name for instances and classes of the program.

@@ -225,8 +225,10 @@ func (it *interp) named(n *node, s *scope) *val {
 
 func (it *interp) yield(n *node, s *scope) *val {
 	v := it.evalOr(n.nth(0), s)
+	s.endless = s.endless || it.loops > s.loops
 	if v.isSeq() && strings.HasPrefix(it.t.text(n), "yield from") {
 		s.yields = append(s.yields, v.x.items...)
+		s.endless = s.endless || v.open
 	} else {
 		s.yields = append(s.yields, v)
 	}

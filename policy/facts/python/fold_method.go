@@ -251,8 +251,29 @@ func joinPlain(sep *val, items []*val) (string, bool) {
 	return b.String(), true
 }
 
+// maxSplit bounds the texts that one may be, where a method gives a list.
+const maxSplit = 8
+
+// eachSelf is a method of each text that the object may be.
+func (c *invocation) eachSelf(method func(*invocation, string) *val, name string) *val {
+	before := c.self
+	defer func() { c.self = before }()
+	var out *val
+	for _, s := range before.all() {
+		c.self = text(before.kind, s).with(before.from)
+		out = join(out, method(c, name))
+	}
+	if before.open {
+		out = join(out, derived(before))
+	}
+	return out
+}
+
 func (c *invocation) split(name string) *val {
 	s, ok := c.self.oneText()
+	if !ok && c.self.isText() && len(c.self.more) < maxSplit {
+		return c.eachSelf((*invocation).textMethod, name)
+	}
 	if !ok {
 		return derived(append(c.all(), c.self)...)
 	}

@@ -193,17 +193,8 @@ func textHandlers() map[string]handler {
 		"textwrap.dedent":  func(c *invocation) *val { return c.get0().mapText(kStr, dedent) },
 		"inspect.cleandoc": func(c *invocation) *val { return c.get0().mapText(kStr, dedent) },
 		"shlex.quote":      func(c *invocation) *val { return c.get0() },
-		"shlex.split": func(c *invocation) *val {
-			if s, ok := c.get0().oneText(); ok && !strings.ContainsAny(s, "'\"\\") {
-				var items []*val
-				for _, w := range strings.Fields(s) {
-					items = append(items, str(w))
-				}
-				return list(kList, items)
-			}
-			return nil
-		},
-		"shlex.join": func(c *invocation) *val { return joinText(str(" "), c.get0(), c.it, c.n) },
+		"shlex.split":      (*invocation).shlexSplit,
+		"shlex.join":       func(c *invocation) *val { return joinText(str(" "), c.get0(), c.it, c.n) },
 	}
 }
 

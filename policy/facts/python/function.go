@@ -1,6 +1,7 @@
 package python
 
 import (
+	"maps"
 	"strings"
 )
 
@@ -381,13 +382,14 @@ func (it *interp) enterFunction(f *function, vars map[string]*val, n *node) *val
 		it.calls = it.calls[:len(it.calls)-1]
 	}()
 	s := newScope(f.scope)
-	s.vars, s.fn = vars, f
+	s.vars, s.fn, s.loops = vars, f, it.loops
+	s.given = maps.Clone(vars)
 	if f.lambda {
 		return it.eval(f.body, s)
 	}
 	it.block(f.body, s)
 	if len(s.yields) > 0 {
-		return &val{kind: kList, open: true, x: &extra{items: s.yields}}
+		return &val{kind: kList, open: s.endless, x: &extra{items: s.yields}}
 	}
 	if s.returns == nil {
 		return none

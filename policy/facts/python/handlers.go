@@ -16,6 +16,7 @@ func newHandlers() map[string]handler {
 	out := map[string]handler{}
 	for _, m := range []map[string]handler{
 		namespaceHandlers(), textHandlers(), sequenceHandlers(), functionHandlers(), codecHandlers(), pathHandlers(), tempHandlers(), envHandlers(),
+		libraryHandlers(), optionHandlers(),
 	} {
 		maps.Copy(out, m)
 	}

@@ -41,7 +41,9 @@ type interp struct {
 	journal []write
 	marks   []int
 	pending []*function
-	idle    bool // what is followed is not reached by the module
+	waiters []waiter
+	raised  []*val // exceptions that the program raises
+	idle    bool   // what is followed is not reached by the module
 	// version counts changes to what functions can see beside their arguments.
 	version  int
 	reported int             // calls that the tables know, and what could not be told
@@ -65,6 +67,7 @@ func newInterp(x *extractor, t *tree, b *facts.Builder) *interp {
 func (it *interp) run() {
 	it.block(it.t.root, it.module)
 	// Functions found on the way are appended while this runs.
+	it.resume()
 	it.rest(false)
 	if it.b.Depth() == 0 {
 		it.b.Idle(true)

@@ -1,6 +1,7 @@
 package python
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -56,7 +57,12 @@ func (it *interp) iterate(v *val, n *node) ([]*val, bool) {
 			all = append(all, items...)
 		}
 		return all, false
+	case kClass:
+		return v.x.cls.members()
 	case kInst:
+		if v.x.cls.tuple {
+			return v.x.cls.items(), true
+		}
 		if m := v.x.cls.member("__iter__", 0); m != nil && m.kind == kFunc {
 			got := it.follow(m.x.fn, &arguments{}, v, n)
 			if got.isSeq() {
@@ -66,6 +72,31 @@ func (it *interp) iterate(v *val, n *node) ([]*val, bool) {
 	default: // its items are not known
 	}
 	return nil, false
+}
+
+// items are the fields of a named tuple.
+func (c *class) items() []*val {
+	out := make([]*val, len(c.fields))
+	for i, name := range c.fields {
+		if out[i] = c.member(name, 0); out[i] == nil {
+			out[i] = unknown
+		}
+	}
+	return out
+}
+
+// members are what an enumeration lists: the constants of its body.
+func (c *class) members() ([]*val, bool) {
+	if o := c.outside(0); o == nil || !strings.HasPrefix(o.text, "enum.") {
+		return nil, false
+	}
+	var out []*val
+	for _, name := range slices.Sorted(maps.Keys(c.scope.vars)) {
+		if v := c.scope.vars[name]; v != nil && (v.isConst() || v.isSeq() || v.kind == kDict) && name[0] != '_' {
+			out = append(out, v)
+		}
+	}
+	return out, true
 }
 
 // keyValue is the constant that a dict key stands for.

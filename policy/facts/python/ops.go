@@ -117,6 +117,7 @@ func (it *interp) concat(a, b *val) *val {
 
 // concat joins two texts; what is known at the ends survives.
 func concat(a, b *val) *val {
+	a, b = loose(a), loose(b)
 	from := mix(a.from, b.from)
 	if a.isText() && b.isText() && !a.open && !b.open && (1+len(a.more))*(1+len(b.more)) <= facts.MaxAlts {
 		if len(a.more)+len(b.more) == 0 {
@@ -130,6 +131,7 @@ func concat(a, b *val) *val {
 		}
 		return choice(a.kind, alts, false, from)
 	}
+	both := a.isText() && b.isText() && (a.open || b.open) && (1+len(a.more))*(1+len(b.more)) <= facts.MaxAlts
 	x := &extra{pre: head(a), suf: tail(b)}
 	if s, ok := a.one(); ok && a.isText() {
 		x.pre = clipHead(s + head(b))
@@ -140,7 +142,41 @@ func concat(a, b *val) *val {
 	if a.x != nil || b.x != nil {
 		x.size = sizeOf(a) + sizeOf(b)
 	}
-	return &val{from: mix(mix(from, a.origins(1)), b.origins(1)), x: x}
+	from = mix(mix(from, a.origins(1)), b.origins(1))
+	if !both {
+		return &val{from: from, x: x}
+	}
+	var alts []string // what it is where nobody says otherwise
+	for _, p := range a.all() {
+		for _, q := range b.all() {
+			alts = append(alts, p+q)
+		}
+	}
+	v := choice(a.kind, alts, true, from)
+	v.x = x
+	return v
+}
+
+// loose is a text that something unknown may stand for as well, as one value.
+func loose(v *val) *val {
+	if v.kind != kAlt {
+		return v
+	}
+	var out *val
+	for _, b := range v.x.alts {
+		switch {
+		case b.isText() && (out == nil || out.kind == b.kind):
+			out = join(out, b)
+		case b.kind != kUnknown || b.x != nil:
+			return v
+		}
+	}
+	if out == nil {
+		return v
+	}
+	o := *out
+	o.open, o.from = true, mix(out.from, v.origins(0))
+	return &o
 }
 
 func head(v *val) string {

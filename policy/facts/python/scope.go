@@ -10,6 +10,9 @@ type scope struct {
 	fn      *function       // whose call this is
 	returns *val
 	yields  []*val
+	endless bool            // what it yields may be more than yields
+	loops   int             // around the call
+	given   map[string]*val // what the call was given
 }
 
 func newScope(parent *scope) *scope { return &scope{vars: map[string]*val{}, parent: parent} }

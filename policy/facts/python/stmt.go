@@ -41,6 +41,7 @@ func newStatements() map[string]statementFunc {
 		"match_statement":         (*interp).matchStatement,
 		"return_statement":        (*interp).returnStatement,
 		"delete_statement":        (*interp).deleteStatement,
+		"raise_statement":         (*interp).raiseStatement,
 		"global_statement":        (*interp).globalStatement,
 		"nonlocal_statement":      (*interp).globalStatement,
 		"exec_statement":          (*interp).execStatement,
@@ -165,18 +166,66 @@ func (it *interp) exceptClause(c *node, s *scope) {
 	for x := c.first; x != nil; x = x.next {
 		switch {
 		case x.field == "alias" && x.kind == "identifier":
-			it.set(s, identifier(it.t.text(x)), unknown)
+			it.set(s, identifier(it.t.text(x)), it.caught(unknown))
 		case x.kind == "block":
 			it.block(x, s)
 		case x.kind == "as_pattern":
 			if a := x.child("alias"); a != nil {
-				it.assign(a, &val{kind: kObj, text: "Exception"}, s)
+				it.assign(a, it.caught(&val{kind: kObj, text: "Exception"}), s)
 			}
 			it.evalOr(x.nth(0), s)
 		case x.named:
 			it.eval(x, s)
 		}
 	}
+}
+
+// raiseStatement remembers what an exception carries, for those who catch it.
+func (it *interp) raiseStatement(n *node, s *scope) {
+	for c := n.first; c != nil; c = c.next {
+		switch {
+		case !c.named:
+		case c.kind != "call" || len(it.raised) >= maxRaised:
+			it.eval(c, s)
+		default:
+			f := it.evalOr(c.child("function"), s)
+			a := it.arguments(c.child("arguments"), s)
+			v := it.call(f, a, c, s)
+			if len(a.pos) == 0 || !carries(a.pos) {
+				continue
+			}
+			if v.kind == kInst {
+				it.bindField(v.x.cls, "args", list(kTuple, a.pos))
+			} else {
+				v = &val{kind: kObj, text: "Exception", x: &extra{str: a.pos[0], dict: map[string]*val{"args": list(kTuple, a.pos)}}}
+			}
+			it.raised = append(it.raised, v)
+		}
+	}
+}
+
+const maxRaised = 8
+
+// carries reports arguments that are more than a message put together.
+func carries(args []*val) bool {
+	for _, v := range args {
+		if v.kind != kUnknown {
+			return true
+		}
+	}
+	return false
+}
+
+// caught is what a clause binds: what the program raised, or anything.
+func (it *interp) caught(v *val) *val {
+	if len(it.raised) == 0 {
+		return v
+	}
+	out := it.raised[0]
+	for _, r := range it.raised[1:] {
+		out = join(out, r)
+	}
+	return out
 }
 
 func (it *interp) matchStatement(n *node, s *scope) {
@@ -195,11 +244,7 @@ func (it *interp) matchStatement(n *node, s *scope) {
 				if x.kind != "case_pattern" {
 					return
 				}
-				v := derived(subject)
-				if only := x.nth(0); only != nil && only.kind == "dotted_name" && only.next == nil {
-					v = subject // a name alone takes the whole
-				}
-				it.bindPattern(x, v, s)
+				it.bindPattern(x, subject, s)
 			})
 			it.evalOr(c.child("guard"), s)
 			it.block(c.child("consequence"), s)
@@ -208,17 +253,62 @@ func (it *interp) matchStatement(n *node, s *scope) {
 	it.fork(true, runs...)
 }
 
-// bindPattern binds the names of a case to something unknown.
+// bindPattern binds the names of a case to what they stand for in v.
 func (it *interp) bindPattern(n *node, v *val, s *scope) {
 	if !it.enter(n) {
 		return
 	}
 	defer it.leave()
-	if n.kind == "dotted_name" && n.first != nil && n.first.next == nil {
-		it.set(s, identifier(it.t.text(n)), v)
-		return
+	switch n.kind {
+	case "dotted_name":
+		if n.first != nil && n.first.next == nil {
+			it.set(s, identifier(it.t.text(n)), v)
+		}
+	case "list_pattern", "tuple_pattern":
+		i := int64(0)
+		n.each(func(c *node) {
+			it.bindPattern(c, it.item(v, integer(i), c, s), s)
+			i++
+		})
+	case "dict_pattern":
+		it.bindDict(n, v, s)
+	case "keyword_pattern":
+		if name := n.nth(0); name != nil && n.nth(1) != nil {
+			it.bindPattern(n.nth(1), it.attribute(v, identifier(it.t.text(name)), n, s), s)
+		}
+	case "as_pattern":
+		n.each(func(c *node) { it.bindPattern(c, v, s) })
+	case "as_pattern_target", "identifier":
+		it.assign(n, v, s)
+	case "splat_pattern":
+		n.each(func(c *node) { it.bindPattern(c, derived(v), s) })
+	case "case_pattern", "union_pattern":
+		n.each(func(c *node) { it.bindPattern(c, v, s) })
+	default:
+		n.each(func(c *node) { it.bindPattern(c, derived(v), s) })
 	}
-	n.each(func(c *node) { it.bindPattern(c, v, s) })
+}
+
+// bindDict: keys of a pattern are looked up.
+func (it *interp) bindDict(n *node, v *val, s *scope) {
+	for c := n.first; c != nil; c = c.next {
+		if c.field == "value" {
+			continue
+		}
+		if c.field == "key" {
+			key := it.evalOr(c.nth(0), s)
+			for w := c.next; w != nil; w = w.next {
+				if w.field == "value" {
+					it.bindPattern(w, it.item(v, key, c, s), s)
+					break
+				}
+			}
+			continue
+		}
+		if c.named {
+			it.bindPattern(c, derived(v), s)
+		}
+	}
 }
 
 func (it *interp) withStatement(n *node, s *scope) {
@@ -252,6 +342,9 @@ func (it *interp) withItem(n *node, s *scope) {
 				v = got
 			}
 		}
+	}
+	if v.kind == kList { // a generator that is a context manager gives its first item
+		v = widest(v.x.items, v)
 	}
 	if a := n.child("alias"); a != nil {
 		it.assign(a, it.entered(v), s)

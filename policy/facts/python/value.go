@@ -342,6 +342,9 @@ func (v *val) toFact(depth int) facts.Value {
 	switch {
 	case v.isConst():
 		out.Type, out.Alts = typeNames[v.kind], v.all()
+		if v.open && v.x != nil {
+			out.Prefix, out.Suffix = v.x.pre, v.x.suf
+		}
 	case v.kind == kUnknown:
 		out.Open = false
 		if v.x != nil {
