@@ -93,6 +93,13 @@ func (s *snapshot) catalogued() (map[string]Rule, error) {
 }
 
 func (s *snapshot) readCatalogue() (map[string]Rule, error) {
+	if s.kept != nil {
+		var rules map[string]Rule
+		if err := json.Unmarshal(s.kept, &rules); err != nil {
+			return nil, sandbox.Errorf(sandbox.Internal, "read the rules' catalogue: %w", err)
+		}
+		return rules, nil
+	}
 	modules, err := parse(s.shipped, s.caps, true)
 	if err != nil {
 		return nil, err

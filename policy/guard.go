@@ -42,16 +42,11 @@ func guard(modules map[string]*ast.Module) []need {
 			if !guardable(r) {
 				continue
 			}
-			var body ast.Body
-			for _, n := range packages[m.Package.Path.String()].needsOf(r) {
+			needs := packages[m.Package.Path.String()].needsOf(r)
+			write(r, needs)
+			for _, n := range needs {
 				all[n.name()] = n
-				has := ast.Ref{ast.InputRootDocument, ast.InternedTerm("has"), n.term}
-				body.Append(ast.NewExpr(ast.NewTerm(has)))
 			}
-			for _, e := range r.Body {
-				body.Append(e)
-			}
-			r.Body = body
 		}
 	}
 	needs := make([]need, 0, len(all))
@@ -59,6 +54,19 @@ func guard(modules map[string]*ast.Module) []need {
 		needs = append(needs, all[name])
 	}
 	return needs
+}
+
+// write puts needs before a rule's body.
+func write(r *ast.Rule, needs []need) {
+	body := ast.Body{}
+	for _, n := range needs {
+		has := ast.Ref{ast.InputRootDocument, ast.InternedTerm("has"), n.term}
+		body.Append(ast.NewExpr(ast.NewTerm(has)))
+	}
+	for _, e := range r.Body {
+		body.Append(e)
+	}
+	r.Body = body
 }
 
 // guardable: it adds to a set, and says nothing where its body does not hold.

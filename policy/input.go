@@ -102,6 +102,7 @@ type inputBuilder struct {
 	places []*facts.At
 	// needs are the sorts of facts that the input's "has" tells of.
 	needs []need
+	met   []bool // by need, once built
 }
 
 // holder holds something under keys.
@@ -160,8 +161,10 @@ func (b *inputBuilder) build(d *facts.Document, ctx map[string]any, now time.Tim
 // hasTerm names the needs that are met.
 func (b *inputBuilder) hasTerm(has map[string]holder) *ast.Term {
 	var met []pair
+	b.met = make([]bool, len(b.needs))
 	for i := range b.needs {
 		if n := &b.needs[i]; has[n.part] != nil && has[n.part].holds(n.first, n.then) {
+			b.met[i] = true
 			met = append(met, pair{n.term, ast.InternedTerm(true)})
 		}
 	}

@@ -161,7 +161,7 @@ func NewFolder(dir string) *Folder { return &Folder{dir: dir} }
 // mostKept bounds the files of a [Folder], and mostKeptBytes one of them.
 const (
 	mostKept      = 4096
-	mostKeptBytes = 64 << 10
+	mostKeptBytes = 1 << 20
 )
 
 // Get implements [Keeper].

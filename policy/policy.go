@@ -169,7 +169,13 @@ func (s *snapshot) decide(ctx context.Context, c Config, doc *facts.Document, r 
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	rs, err := s.query.Eval(ctx, rego.EvalParsedInput(input), rego.EvalTime(now))
+	q := s.query
+	if s.selected != nil {
+		if q, err = s.selected.queryFor(ctx, in.met); err != nil {
+			return refusal(s.revision, err.Error()), false
+		}
+	}
+	rs, err := q.Eval(ctx, rego.EvalParsedInput(input), rego.EvalTime(now))
 	if err != nil {
 		return refusal(s.revision, "evaluate rules: "+err.Error()), false
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"path"
@@ -30,6 +31,7 @@ const (
 type snapshot struct {
 	revision string
 	query    rego.PreparedEvalQuery
+	selected *selected // in place of query, where rules were kept
 	settings settings
 	waivers  []Waiver
 	// What the catalogue is read from, and that itself once it was.
@@ -39,6 +41,7 @@ type snapshot struct {
 	once     sync.Once
 	rules    map[string]Rule
 	rulesErr error
+	kept     json.RawMessage // the catalogue, where that was kept
 	// parts of the input that some rule looks at; "" is all of them.
 	parts map[string]bool
 	// needs are what rules need to hold.
@@ -122,27 +125,88 @@ func loadSnapshot(ctx context.Context, c Config) (*snapshot, error) {
 		}
 		all = append(all, user...)
 	}
+	s.revision = hex.EncodeToString(sum.Sum(nil))[:16]
+	if p := c.recallPrepared(s.revision); p != nil {
+		s.use(p)
+		return s, nil
+	}
+	return s, s.compileAll(ctx, c, all)
+}
+
+// use takes rules that were kept in place of compiling all of them.
+func (s *snapshot) use(p *prepared) {
+	s.parts, s.needs, s.kept = p.Parts, p.needs(), p.Catalogue
+	s.selected = &selected{p: p, needs: s.needs, caps: s.caps, compile: func(ctx context.Context, modules map[string]*ast.Module) (rego.PreparedEvalQuery, error) {
+		defer relaxed()()
+		comp, err := compile(modules, s.caps, false) // all of it was checked once
+		if err != nil {
+			return rego.PreparedEvalQuery{}, err
+		}
+		return s.prepareQuery(ctx, comp)
+	}}
+}
+
+// compileAll makes the query of all rules, and keeps them where they are to be.
+func (s *snapshot) compileAll(ctx context.Context, c Config, all []source) error {
 	modules, err := parse(all, s.caps, false)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.parts = partsOf(modules)
 	s.needs = guard(modules)
-	comp := ast.NewCompiler().WithCapabilities(s.caps).WithStrict(true)
-	if comp.Compile(modules); comp.Failed() {
-		return nil, sandbox.Errorf(sandbox.Invalid, "compile rules: %w", comp.Errors)
+	comp, err := compile(modules, s.caps, true)
+	if err != nil {
+		return err
+	}
+	if c.Keeper != nil && c.Lazy {
+		s.keep(c, all, modules, comp)
 	}
 	if !c.Lazy || len(s.settings.Severity) > 0 {
 		if _, err := s.catalogued(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	s.query, err = rego.New(rego.Query(query), rego.Compiler(comp), rego.Store(inmem.NewFromObjectWithOpts(data, inmem.OptReturnASTValuesOnRead(true))), rego.StrictBuiltinErrors(true)).PrepareForEval(ctx)
+	s.query, err = s.prepareQuery(ctx, comp)
+	return err
+}
+
+// keep has the rules kept in pieces. Those that cannot be are compiled whole the
+// next time too.
+func (s *snapshot) keep(c Config, all []source, modules map[string]*ast.Module, comp *ast.Compiler) {
+	rules, err := s.catalogued()
 	if err != nil {
-		return nil, sandbox.Errorf(sandbox.Invalid, "prepare rules: %w", err)
+		return // which is told where something is found
 	}
-	s.revision = hex.EncodeToString(sum.Sum(nil))[:16]
-	return s, nil
+	p, err := prepare(all, modules, comp, s.caps)
+	if err != nil {
+		return
+	}
+	brief := make(map[string]Rule, len(rules))
+	for id, r := range rules {
+		r.Match, r.NotMatch = nil, nil
+		brief[id] = r
+	}
+	p.Parts = s.parts
+	if p.Catalogue, err = json.Marshal(brief); err == nil {
+		c.rememberPrepared(s.revision, p)
+	}
+}
+
+func compile(modules map[string]*ast.Module, caps *ast.Capabilities, strict bool) (*ast.Compiler, error) {
+	comp := ast.NewCompiler().WithCapabilities(caps).WithStrict(strict)
+	if comp.Compile(modules); comp.Failed() {
+		return nil, sandbox.Errorf(sandbox.Invalid, "compile rules: %w", comp.Errors)
+	}
+	return comp, nil
+}
+
+func (s *snapshot) prepareQuery(ctx context.Context, comp *ast.Compiler) (rego.PreparedEvalQuery, error) {
+	store := inmem.NewFromObjectWithOpts(s.data, inmem.OptReturnASTValuesOnRead(true))
+	q, err := rego.New(rego.Query(query), rego.Compiler(comp), rego.Store(store), rego.StrictBuiltinErrors(true)).PrepareForEval(ctx)
+	if err != nil {
+		return q, sandbox.Errorf(sandbox.Invalid, "prepare rules: %w", err)
+	}
+	return q, nil
 }
 
 func sortedKeys[V any](m map[string]V) []string {

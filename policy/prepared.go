@@ -1,0 +1,292 @@
+package policy
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+	"github.com/open-policy-agent/opa/v1/util"
+
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// Parsing and compiling all rules takes a process that judges once longer than
+// everything else it does for its decision. What each rule needs is known after
+// the first time, and so is what it refers to: with both kept, a process
+// compiles those rules alone that can say something about the facts it has.
+
+// prepared is a rule set in pieces that can be compiled by themselves.
+type prepared struct {
+	Needs   []keptNeed      `json:"needs"`
+	Modules []keptModule    `json:"modules"`
+	Pieces  []piece         `json:"pieces"`
+	Parts   map[string]bool `json:"parts"`
+	// Catalogue is read where something is found.
+	Catalogue json.RawMessage `json:"catalogue"`
+}
+
+type keptNeed struct {
+	Part  string   `json:"part"`
+	First []string `json:"first"`
+	Then  []string `json:"then"`
+}
+
+// keptModule is what stands before the rules of a module.
+type keptModule struct {
+	Name string `json:"name"`
+	Head string `json:"head"`
+}
+
+// piece is one rule.
+type piece struct {
+	Module int    `json:"module"`
+	Text   string `json:"text"`
+	Needs  []int  `json:"needs"` // of prepared.Needs
+	Uses   []int  `json:"uses"`  // other pieces, of all depths
+	// Says: it gives findings to the query, if its needs are met.
+	Says bool `json:"says"`
+}
+
+// mainPackage joins all findings: it is compiled whatever else is.
+const mainPackage = "data.caisson.main"
+
+// prepare takes a rule set apart: modules, which are guarded, are those of list,
+// and compiler has compiled them.
+func prepare(list []source, modules map[string]*ast.Module, compiler *ast.Compiler, caps *ast.Capabilities) (*prepared, error) {
+	p := &prepared{}
+	index := map[util.T]int{} // of the compiler's rules
+	packages := packagesOf(modules)
+	needs := map[string]int{}
+	for m, src := range list {
+		module := modules[src.key()]
+		head := module.Package.String()
+		for _, i := range module.Imports {
+			head += "\n" + i.String()
+		}
+		p.Modules = append(p.Modules, keptModule{src.key(), head})
+		for i, r := range module.Rules {
+			index[compiler.Modules[src.key()].Rules[i]] = len(p.Pieces)
+			c := piece{Module: m, Text: textOf(src.text, module.Rules, i), Says: r.Head.Ref()[0].Value.Compare(ast.Var("findings")) == 0}
+			if guardable(r) {
+				for _, n := range packages[module.Package.Path.String()].needsOf(r) {
+					at, ok := needs[n.name()]
+					if !ok {
+						at = len(p.Needs)
+						needs[n.name()] = at
+						p.Needs = append(p.Needs, keptNeed{n.part, n.first, n.then})
+					}
+					c.Needs = append(c.Needs, at)
+				}
+			}
+			p.Pieces = append(p.Pieces, c)
+		}
+	}
+	for _, src := range list {
+		for _, r := range compiler.Modules[src.key()].Rules {
+			if r.Module.Package.Path.String() != mainPackage {
+				p.Pieces[index[r]].Uses = closure(compiler.Graph, r, index)
+			}
+		}
+	}
+	return p, p.verify(list, modules, caps)
+}
+
+// comments are whole lines of them.
+var comments = regexp.MustCompile(`(?m)^[ \t]*#.*\n?`)
+
+// textOf is what stands from one rule up to the next.
+func textOf(src string, rules []*ast.Rule, i int) string {
+	end := len(src)
+	if i+1 < len(rules) {
+		end = rules[i+1].Location.Offset
+	}
+	return strings.TrimSpace(comments.ReplaceAllString(src[rules[i].Location.Offset:end], ""))
+}
+
+// closure are the pieces that a rule refers to, also through others.
+func closure(g *ast.Graph, r *ast.Rule, index map[util.T]int) []int {
+	seen := map[util.T]bool{r: true}
+	open := []util.T{r}
+	var uses []int
+	for len(open) > 0 {
+		next := open[len(open)-1]
+		open = open[:len(open)-1]
+		for dep := range g.Dependencies(next) {
+			if !seen[dep] {
+				seen[dep] = true
+				open = append(open, dep)
+				if i, ok := index[dep]; ok {
+					uses = append(uses, i)
+				}
+			}
+		}
+	}
+	slices.Sort(uses)
+	return uses
+}
+
+// verify reads all pieces again: they must be the rules that they are of.
+func (p *prepared) verify(list []source, modules map[string]*ast.Module, caps *ast.Capabilities) error {
+	all := selected{p: p, needs: p.needs(), caps: caps}
+	again, err := all.assemble(func(int) bool { return true })
+	if err != nil {
+		return err
+	}
+	for _, src := range list {
+		for i, r := range modules[src.key()].Rules {
+			if ast.Compare(r, again[src.key()].Rules[i]) != 0 {
+				return sandbox.Errorf(sandbox.Internal, "%s: a rule reads otherwise by itself", r.Location)
+			}
+		}
+	}
+	return nil
+}
+
+func (p *prepared) needs() []need {
+	needs := make([]need, len(p.Needs))
+	for i, k := range p.Needs {
+		needs[i] = need{part: k.Part, first: k.First, then: k.Then}
+		needs[i].term = ast.StringTerm(needs[i].name())
+	}
+	return needs
+}
+
+// selected compiles the rules that are wanted, of a prepared set. It is safe
+// for concurrent use.
+type selected struct {
+	p       *prepared
+	needs   []need
+	compile func(ctx context.Context, modules map[string]*ast.Module) (rego.PreparedEvalQuery, error)
+	caps    *ast.Capabilities
+
+	mu       sync.Mutex
+	compiled []bool // pieces
+	times    int
+	query    rego.PreparedEvalQuery
+}
+
+// mostSelections is how often a part is compiled; then all of it is, since the
+// process judges more than once.
+const mostSelections = 2
+
+// queryFor gives a query that has all rules whose needs are met.
+func (s *selected) queryFor(ctx context.Context, met []bool) (rego.PreparedEvalQuery, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	want := slices.Clone(s.compiled)
+	if want == nil {
+		want = make([]bool, len(s.p.Pieces))
+	}
+	missing := s.compiled == nil
+	take := func(i int) {
+		missing = missing || !want[i]
+		want[i] = true
+	}
+	for i := range s.p.Pieces {
+		c := &s.p.Pieces[i]
+		if s.p.Modules[c.Module].isMain() || c.Says && !slices.ContainsFunc(c.Needs, func(n int) bool { return !met[n] }) {
+			take(i)
+			for _, u := range c.Uses {
+				take(u)
+			}
+		}
+	}
+	if !missing {
+		return s.query, nil
+	}
+	if s.times++; s.times > mostSelections {
+		for i := range want {
+			want[i] = true
+		}
+	}
+	modules, err := s.assemble(func(i int) bool { return want[i] })
+	if err != nil {
+		return s.query, err
+	}
+	q, err := s.compile(ctx, modules)
+	if err != nil {
+		return s.query, err
+	}
+	s.query, s.compiled = q, want
+	return q, nil
+}
+
+func (m keptModule) isMain() bool {
+	return strings.HasPrefix(m.Head, "package caisson.main\n") || m.Head == "package caisson.main"
+}
+
+// assemble parses the pieces that are wanted, and writes into the rules what
+// they need.
+func (s *selected) assemble(want func(piece int) bool) (map[string]*ast.Module, error) {
+	texts := make([]strings.Builder, len(s.p.Modules))
+	pieces := make([][]*piece, len(s.p.Modules))
+	for i := range s.p.Pieces {
+		if c := &s.p.Pieces[i]; want(i) {
+			pieces[c.Module] = append(pieces[c.Module], c)
+			texts[c.Module].WriteString("\n\n" + c.Text)
+		}
+	}
+	modules := map[string]*ast.Module{}
+	for i, m := range s.p.Modules {
+		if len(pieces[i]) == 0 {
+			continue
+		}
+		parsed, err := ast.ParseModuleWithOpts(m.Name, m.Head+texts[i].String(), ast.ParserOptions{Capabilities: s.caps, RegoVersion: ast.RegoV1})
+		if err != nil {
+			return nil, sandbox.Errorf(sandbox.Internal, "read rules that were kept: %w", err)
+		}
+		if len(parsed.Rules) != len(pieces[i]) {
+			return nil, sandbox.Errorf(sandbox.Internal, "%s: %d rules were kept as %d pieces", m.Name, len(parsed.Rules), len(pieces[i]))
+		}
+		for j, r := range parsed.Rules {
+			var needs []need
+			for _, n := range pieces[i][j].Needs {
+				needs = append(needs, s.needs[n])
+			}
+			if needs != nil {
+				write(r, needs)
+			}
+		}
+		modules[m.Name] = parsed
+	}
+	return modules, nil
+}
+
+// keptRulesKey names a prepared rule set.
+func (c *Config) keptRulesKey(revision string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "caisson rules 1\x00%s\x00%s", c.Programs, revision))
+	return hex.EncodeToString(sum[:])
+}
+
+// recallPrepared gives the rules that were kept. What is not whole is none.
+func (c *Config) recallPrepared(revision string) *prepared {
+	if c.Keeper == nil || !c.Lazy {
+		return nil
+	}
+	b, ok := c.Keeper.Get(c.keptRulesKey(revision))
+	if !ok || len(b) < 2*sha256.Size {
+		return nil
+	}
+	body := b[2*sha256.Size:]
+	sum := sha256.Sum256(body)
+	var p prepared
+	if string(b[:2*sha256.Size]) != hex.EncodeToString(sum[:]) || json.Unmarshal(body, &p) != nil {
+		return nil
+	}
+	return &p
+}
+
+func (c *Config) rememberPrepared(revision string, p *prepared) {
+	if body, err := json.Marshal(p); err == nil {
+		sum := sha256.Sum256(body)
+		c.Keeper.Put(c.keptRulesKey(revision), append([]byte(hex.EncodeToString(sum[:])), body...))
+	}
+}
