@@ -15,6 +15,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 	"github.com/open-policy-agent/opa/v1/util"
 
+	"github.com/caisson-dev/caisson/policy/facts"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -260,33 +261,70 @@ func (s *selected) assemble(want func(piece int) bool) (map[string]*ast.Module, 
 	return modules, nil
 }
 
-// keptRulesKey names a prepared rule set.
-func (c *Config) keptRulesKey(revision string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "caisson rules 1\x00%s\x00%s", c.Programs, revision))
-	return hex.EncodeToString(sum[:])
-}
-
 // recallPrepared gives the rules that were kept. What is not whole is none.
 func (c *Config) recallPrepared(revision string) *prepared {
 	if c.Keeper == nil || !c.Lazy {
 		return nil
 	}
-	b, ok := c.Keeper.Get(c.keptRulesKey(revision))
-	if !ok || len(b) < 2*sha256.Size {
-		return nil
-	}
-	body := b[2*sha256.Size:]
-	sum := sha256.Sum256(body)
 	var p prepared
-	if string(b[:2*sha256.Size]) != hex.EncodeToString(sum[:]) || json.Unmarshal(body, &p) != nil {
+	if json.Unmarshal(c.recallSealed("rules", revision), &p) != nil {
 		return nil
 	}
 	return &p
 }
 
-func (c *Config) rememberPrepared(revision string, p *prepared) {
-	if body, err := json.Marshal(p); err == nil {
-		sum := sha256.Sum256(body)
-		c.Keeper.Put(c.keptRulesKey(revision), append([]byte(hex.EncodeToString(sum[:])), body...))
+// EncodedTables gives the scanner's tables as JSON: those that are kept with
+// the rules of a Config, or what load reads, which is kept then. It may be
+// called at any time; its errors are those of load, and Invalid where the
+// rules cannot be read.
+func EncodedTables(c Config, load func() (*facts.Tables, error)) (json.RawMessage, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
 	}
+	revision := ""
+	if c.Keeper != nil {
+		if revision, err = revisionOf(c); err != nil {
+			return nil, err
+		}
+		if b := c.recallSealed("tables", revision); b != nil {
+			return b, nil
+		}
+	}
+	t, err := load()
+	if err != nil {
+		return nil, err
+	}
+	b, err := json.Marshal(t)
+	if err != nil {
+		return nil, sandbox.Errorf(sandbox.Internal, "encode the scanner's tables: %w", err)
+	}
+	if c.Keeper != nil {
+		c.rememberSealed("tables", revision, b)
+	}
+	return b, nil
+}
+
+// sealedKey names what is kept beside decisions.
+func (c *Config) sealedKey(what, revision string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "caisson %s 1\x00%s\x00%s", what, c.Programs, revision))
+	return hex.EncodeToString(sum[:])
+}
+
+// recallSealed gives what was kept, or nil where that is not whole.
+func (c *Config) recallSealed(what, revision string) []byte {
+	b, ok := c.Keeper.Get(c.sealedKey(what, revision))
+	if !ok || len(b) < 2*sha256.Size {
+		return nil
+	}
+	body := b[2*sha256.Size:]
+	if sum := sha256.Sum256(body); string(b[:2*sha256.Size]) != hex.EncodeToString(sum[:]) {
+		return nil
+	}
+	return body
+}
+
+func (c *Config) rememberSealed(what, revision string, body []byte) {
+	sum := sha256.Sum256(body)
+	c.Keeper.Put(c.sealedKey(what, revision), append([]byte(hex.EncodeToString(sum[:])), body...))
 }

@@ -187,8 +187,11 @@ func (s *snapshot) keep(c Config, all []source, modules map[string]*ast.Module, 
 		brief[id] = r
 	}
 	p.Parts = s.parts
-	if p.Catalogue, err = json.Marshal(brief); err == nil {
-		c.rememberPrepared(s.revision, p)
+	if p.Catalogue, err = json.Marshal(brief); err != nil {
+		return
+	}
+	if b, err := json.Marshal(p); err == nil {
+		c.rememberSealed("rules", s.revision, b)
 	}
 }
 

@@ -61,7 +61,7 @@ func run(ctx context.Context, s *measure.Suite) (err error) {
 	if err != nil {
 		return err
 	}
-	g, err := lazyGate(r.Program("caisson-scan"), desk, r.Defer)
+	g, err := lazyGate(r.Dir, r.Program("caisson-scan"), desk, r.Defer)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/caisson-dev/caisson/policies"
 	"github.com/caisson-dev/caisson/policy"
 	"github.com/caisson-dev/caisson/policy/approval"
+	"github.com/caisson-dev/caisson/policy/facts"
 	"github.com/caisson-dev/caisson/policy/scanner"
 	"github.com/caisson-dev/caisson/policy/tables"
 	"github.com/caisson-dev/caisson/runtimes"
@@ -74,7 +75,7 @@ func runOnce(ctx context.Context, dir string, judges bool, round string) (err er
 	}
 	cfg.Gate = manager.Unjudged
 	if judges {
-		g, err := lazyGate(filepath.Join(dir, "caisson-scan"), desk, later)
+		g, err := lazyGate(dir, filepath.Join(dir, "caisson-scan"), desk, later)
 		if err != nil {
 			return err
 		}
@@ -101,25 +102,33 @@ func open(ctx context.Context, dir string, rt runtimes.Runtime, imgs *images.Sto
 	}, desk, err
 }
 
-// lazyGate is a gate as caisson makes it: it loads its rules while the sandbox
-// is made.
-func lazyGate(scan string, desk *approval.Desk, later func(func() error)) (*gate.Gate, error) {
-	part := func(ctx context.Context) (gate.Policy, error) {
-		return policy.Load(ctx, policy.Config{Rules: policies.Plans, Lazy: true})
-	}
-	all := func(ctx context.Context) (gate.Policy, error) {
+// lazyGate is a gate as caisson makes it: it loads what it needs of its rules
+// while the sandbox is made, and keeps decisions and rules in the state folder.
+func lazyGate(dir, scan string, desk *approval.Desk, later func(func() error)) (*gate.Gate, error) {
+	folder := policy.NewFolder(filepath.Join(dir, "decisions"))
+	later(folder.Close)
+	cfg := policy.Config{Rules: policies.FS, Lazy: true, Keeper: folder, Programs: "bench"}
+	plans := cfg
+	plans.Rules = policies.Plans
+	all := func(ctx context.Context) (*policy.Policy, error) {
 		pool := scanner.Start(ctx, func() (scanner.Config, error) {
-			t, err := tables.Load(policies.FS)
-			return scanner.Config{Path: scan, Tables: t}, err
+			t, err := policy.EncodedTables(cfg, func() (*facts.Tables, error) { return tables.Load(policies.FS) })
+			return scanner.Config{Path: scan, Encoded: t}, err
 		})
 		later(pool.Close)
-		p, err := policy.Load(ctx, policy.Config{Rules: policies.FS, Scanner: pool, Lazy: true})
+		c := cfg
+		c.Scanner = pool
+		p, err := policy.Load(ctx, c)
 		if err == nil {
 			_, err = pool.Ready(ctx)
 		}
 		return p, err
 	}
-	return gate.New(gate.Config{Policy: all, Plans: part, Desk: desk, Actor: "bench"})
+	return gate.New(gate.Config{
+		Policy: func(context.Context) (gate.Policy, error) { return policy.Defer(cfg, all) },
+		Plans:  func(ctx context.Context) (gate.Policy, error) { return policy.Load(ctx, plans) },
+		Desk:   desk, Actor: "bench",
+	})
 }
 
 // cold measures a one-shot in a process of its own, with a gate and without.

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/caisson-dev/caisson/images"
@@ -35,8 +34,7 @@ func (a *app) gate(journal *sqlite.Store, state string) (*gate.Gate, *approval.D
 		return nil, nil, err
 	}
 	g, err := gate.New(gate.Config{
-		Policy: a.texts(state),
-		Plans:  a.plans, Desk: desk, Actor: a.actor(),
+		Policy: a.texts(state), Plans: a.plans(state), Desk: desk, Actor: a.actor(),
 	})
 	return g, desk, err
 }
@@ -52,9 +50,7 @@ func (a *app) texts(state string) func(context.Context) (gate.Policy, error) {
 		if cfg.Programs, err = a.builds(); err != nil {
 			return nil, err
 		}
-		folder := policy.NewFolder(filepath.Join(state, "decisions"))
-		a.rules.keep(cfg.Programs, folder)
-		cfg.Keeper = folder
+		cfg.Keeper = a.rules.keep(cfg.Programs, state)
 		d, err := policy.Defer(cfg, func(ctx context.Context) (*policy.Policy, error) { return a.rules.load(ctx, a) })
 		if err != nil {
 			return nil, err
@@ -86,16 +82,21 @@ func (a *app) builds() (string, error) {
 
 // plans is the part of the policy that judges sandboxes. Where an operator's
 // settings speak of rules that are not in it, it is all of the policy.
-func (a *app) plans(ctx context.Context) (gate.Policy, error) {
-	cfg, _, err := a.policyConfig()
-	if err != nil {
-		return nil, err
+func (a *app) plans(state string) func(context.Context) (gate.Policy, error) {
+	return func(ctx context.Context) (gate.Policy, error) {
+		cfg, _, err := a.policyConfig()
+		if err != nil {
+			return nil, err
+		}
+		if cfg.Programs, err = a.builds(); err != nil {
+			return nil, err
+		}
+		cfg.Rules, cfg.Keeper = policies.Plans, a.rules.keep(cfg.Programs, state)
+		if p, err := policy.Load(ctx, cfg); err == nil {
+			return p, nil
+		}
+		return asPolicy(a.rules.load(ctx, a))
 	}
-	cfg.Rules = policies.Plans
-	if p, err := policy.Load(ctx, cfg); err == nil {
-		return p, nil
-	}
-	return asPolicy(a.rules.load(ctx, a))
 }
 
 // asPolicy keeps a nil policy from becoming one that is not.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caisson-dev/caisson/policies"
 	"github.com/caisson-dev/caisson/policy"
+	"github.com/caisson-dev/caisson/policy/facts"
 	"github.com/caisson-dev/caisson/policy/scanner"
 	"github.com/caisson-dev/caisson/policy/tables"
 )
@@ -29,11 +30,15 @@ type rules struct {
 	kept     *policy.Folder // nil keeps no decisions
 }
 
-// keep has decisions kept in a folder; programs are the builds they are of.
-func (r *rules) keep(programs string, folder *policy.Folder) {
+// keep has decisions, and what they are made with, kept in a folder of the
+// state; programs are the builds they are of. It gives the same folder each time.
+func (r *rules) keep(programs, state string) *policy.Folder {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.programs, r.kept = programs, folder
+	if r.kept == nil {
+		r.programs, r.kept = programs, policy.NewFolder(filepath.Join(state, "decisions"))
+	}
+	return r.kept
 }
 
 // load reads the rules while the first scanner starts. A scanner that is not
@@ -60,14 +65,16 @@ func (r *rules) open(ctx context.Context, a *app) (*policy.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.pool = scanner.Start(ctx, func() (scanner.Config, error) {
-		t, err := tables.Load(from)
-		return scanner.Config{Path: scan, Tables: t}, err
-	})
-	cfg.Scanner, cfg.Programs = r.pool, r.programs
+	cfg.Programs = r.programs
 	if r.kept != nil {
 		cfg.Keeper = r.kept
 	}
+	kept := cfg
+	r.pool = scanner.Start(ctx, func() (scanner.Config, error) {
+		t, err := policy.EncodedTables(kept, func() (*facts.Tables, error) { return tables.Load(from) })
+		return scanner.Config{Path: scan, Encoded: t}, err
+	})
+	cfg.Scanner = r.pool
 	p, err := policy.Load(ctx, cfg)
 	if err != nil {
 		return nil, err

@@ -17,9 +17,12 @@ import (
 // Config says how scanners are run. Zero fields mean the defaults.
 type Config struct {
 	// Path of caisson-scan; see [Find] where empty.
-	Path   string
-	Tables *facts.Tables // required
-	Limits facts.Limits
+	Path string
+	// Tables are what the extractors know; Encoded is the same as JSON, which
+	// goes before. One of them is required.
+	Tables  *facts.Tables
+	Encoded json.RawMessage
+	Limits  facts.Limits
 	// Require is the least lockdown; [Filtered] where 0.
 	Require Lockdown
 	// Size is how many scan at once; the number of CPUs where 0.
@@ -71,7 +74,7 @@ func Find() (string, error) {
 
 // New makes a pool. It starts nothing.
 func New(c Config) (*Pool, error) {
-	if c.Tables == nil {
+	if c.Tables == nil && c.Encoded == nil {
 		return nil, sandbox.Errorf(sandbox.Invalid, "scanner: no tables given")
 	}
 	if c.Path == "" {
@@ -99,11 +102,13 @@ func New(c Config) (*Pool, error) {
 	if c.Start <= 0 {
 		c.Start = 2 * time.Second
 	}
-	tables, err := json.Marshal(c.Tables)
-	if err != nil {
-		return nil, sandbox.Errorf(sandbox.Internal, "scanner: encode the tables: %w", err)
+	if c.Encoded == nil {
+		var err error
+		if c.Encoded, err = json.Marshal(c.Tables); err != nil {
+			return nil, sandbox.Errorf(sandbox.Internal, "scanner: encode the tables: %w", err)
+		}
 	}
-	return &Pool{c: c, tables: tables, slots: make(chan struct{}, c.Size)}, nil
+	return &Pool{c: c, tables: c.Encoded, slots: make(chan struct{}, c.Size)}, nil
 }
 
 // Warm starts one process, so that the first request need not wait for it, and
