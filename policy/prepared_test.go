@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"io/fs"
 	"reflect"
 	"slices"
@@ -195,7 +194,7 @@ func TestPreparedThatIsBroken(t *testing.T) {
 				t.Errorf("%s: it was believed", name)
 			}
 		}
-		t.Log(fmt.Sprintf("%d bytes are kept", len(b)))
+		t.Logf("%d bytes are kept", len(b))
 	}
 }
 
