@@ -110,32 +110,24 @@ func (p *process) scan(ctx context.Context, r facts.Request) (*facts.Document, e
 		// The scanner gives up a little earlier, so that its answer arrives.
 		ask.Millis = max(1, time.Until(d).Milliseconds()*8/10)
 	}
-	type result struct {
-		a   Answer
-		err error
+	// Killing it ends what follows, too.
+	stop := context.AfterFunc(ctx, p.kill)
+	var a Answer
+	err := WriteFrame(p.in, ask)
+	if err == nil {
+		err = ReadFrame(p.out, MaxAnswer, &a)
 	}
-	done := make(chan result, 1)
-	go func() {
-		var res result
-		if res.err = WriteFrame(p.in, ask); res.err == nil {
-			res.err = ReadFrame(p.out, MaxAnswer, &res.a)
-		}
-		done <- res
-	}()
-	select {
-	case res := <-done:
-		if res.err != nil {
-			return nil, sandbox.Errorf(sandbox.Internal, "the scanner ended: %w", res.err)
-		}
-		if err := validate(&res.a, ask, p.c.Limits); err != nil {
-			return nil, sandbox.Errorf(sandbox.Internal, "the scanner's answer is not valid: %w", err)
-		}
-		return res.a.Document, nil
-	case <-ctx.Done():
-		p.kill() // ends the goroutine above too
-		<-done
+	if !stop() {
+		p.kill()
 		return nil, sandbox.Errorf(sandbox.TimedOut, "the scan took too long: %w", context.Cause(ctx))
 	}
+	if err != nil {
+		return nil, sandbox.Errorf(sandbox.Internal, "the scanner ended: %w", err)
+	}
+	if err := validate(&a, ask, p.c.Limits); err != nil {
+		return nil, sandbox.Errorf(sandbox.Internal, "the scanner's answer is not valid: %w", err)
+	}
+	return a.Document, nil
 }
 
 // kill ends the process and waits for it. It may be called twice.

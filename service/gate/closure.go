@@ -53,6 +53,7 @@ type walker struct {
 	unjudged []map[string]any
 	told     map[string]bool
 	lists    map[string]map[string]string // of folders: name → type
+	coming   map[string]chan listed       // of folders that are being listed
 	tree     []sandbox.FileInfo           // of the whole workspace, once looked at
 	loads    bool                         // something of the workspace is loaded, or may be
 	search   []string                     // where Python is told to look beside a program's own folder
@@ -64,6 +65,14 @@ type walker struct {
 // wandering finds texts that change where they, or what they start, look for
 // modules.
 var wandering = regexp.MustCompile(`\b(cd|pushd|chdir|cwd|sys\.path|addsitedir|PYTHONPATH)\b|env (-\S+ )*-C`)
+
+// wanderers are in every text that wandering finds: to look for them takes a
+// hundredth of its time.
+var wanderers = [][]byte{[]byte("cd"), []byte("pushd"), []byte("chdir"), []byte("cwd"), []byte("sys.path"), []byte("addsitedir"), []byte("PYTHONPATH"), []byte("-C")}
+
+func mentions(code []byte, words [][]byte) bool {
+	return slices.ContainsFunc(words, func(word []byte) bool { return bytes.Contains(code, word) })
+}
 
 // debuggers finds what makes a Python program take commands from its input.
 var debuggers = regexp.MustCompile(`\b(breakpoint\s*\(|pdb\b|code\.interact|InteractiveConsole)`)
@@ -90,7 +99,7 @@ func newWalker(p Policy, q *manager.ExecQuestion, owner string) *walker {
 		dir = path.Clean(q.Dir)
 	}
 	return &walker{
-		p: p, ws: q.Workspace, owner: owner, dir: dir, input: q.Stdin != nil, units: map[string]*unit{}, told: map[string]bool{}, lists: map[string]map[string]string{},
+		p: p, ws: q.Workspace, owner: owner, dir: dir, input: q.Stdin != nil, units: map[string]*unit{}, told: map[string]bool{}, lists: map[string]map[string]string{}, coming: map[string]chan listed{},
 		decision: sandbox.Decision{Verdict: sandbox.Allow, Level: sandbox.Safe, PolicyRevision: p.Revision()},
 	}
 }
@@ -123,7 +132,8 @@ func (w *walker) examine(ctx context.Context, u *unit) error {
 		w.cannot(title(u), "code in "+what+" is not judged")
 		return nil
 	}
-	w.wanders = w.wanders || wandering.Match(u.code)
+	w.ahead(ctx, u)
+	w.wanders = w.wanders || mentions(u.code, wanderers) && wandering.Match(u.code)
 	if w.input && u.lang == "python" && debuggers.Match(u.code) {
 		w.cannot("standard input", title(u)+" may take commands from it, in a debugger or console")
 	}
@@ -353,43 +363,6 @@ func (w *walker) compiled(ctx context.Context, name string) error {
 		}
 	}
 	return nil
-}
-
-// list gives the entries of a folder of the workspace by name.
-func (w *walker) list(ctx context.Context, dir string) (map[string]string, error) {
-	dir = path.Clean(dir)
-	if l, ok := w.lists[dir]; ok {
-		return l, nil
-	}
-	infos, err := w.ws.List(ctx, dir, 1)
-	l := map[string]string{}
-	switch {
-	case errors.Is(err, sandbox.Unavailable), ctx.Err() != nil:
-		return nil, err
-	case err != nil:
-		w.cannot(dir, "it cannot be looked through before: "+err.Error())
-	}
-	for _, i := range infos {
-		l[path.Base(i.Path)] = i.Type
-	}
-	w.lists[dir] = l
-	return l, nil
-}
-
-// everything lists the whole workspace, once.
-func (w *walker) everything(ctx context.Context) ([]sandbox.FileInfo, error) {
-	if w.tree != nil {
-		return w.tree, nil
-	}
-	infos, err := w.ws.List(ctx, ".", 0)
-	switch {
-	case errors.Is(err, sandbox.Unavailable), ctx.Err() != nil:
-		return nil, err
-	case err != nil:
-		w.cannot("the workspace", "it cannot be looked through before: "+err.Error())
-	}
-	w.tree = append([]sandbox.FileInfo{}, infos...)
-	return w.tree, nil
 }
 
 func suffixesOf(lang string) []string {

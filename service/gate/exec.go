@@ -21,6 +21,7 @@ const stdinName = "<stdin>"
 // exec judges one run.
 func (g *Gate) exec(ctx context.Context, p Policy, q *manager.ExecQuestion) (manager.Answer, error) {
 	e := &execution{q: q, f: formOf(q), w: newWalker(p, q, ownerOf(q))}
+	defer e.w.wait()
 	if err := e.examine(ctx); err != nil {
 		return manager.Answer{}, err
 	}
