@@ -5,10 +5,10 @@ SHELL := /bin/bash
 GO ?= go
 # Where the policy is measured; absent elsewhere, and then skipped.
 CORPUS ?= ../shared/corpora
-# The package whose tests hold caisson to times: it runs beside nothing else of
-# ours. Most tests wait for engines and time-outs, more of them at once than there
-# are processors.
-TIMED := /manager$$
+# The packages whose tests hold caisson to times: each runs beside nothing else of
+# ours. Most tests wait for engines, disks and time-outs, more of them at once than
+# there are processors.
+TIMED := /(manager|policy/scanner)$$
 # What has tests: the rest need not be compiled for them.
 TESTED := $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...
 # Packages whose tests load the policy engine, and the extractors: to compile all
@@ -48,10 +48,10 @@ demo: setup build images ## run three real programs, each in a hardened containe
 	@scripts/demo.sh
 
 test: setup-tests build images ## do all set-up, then run every test
-	CAISSON_REQUIRE_DOCKER=1 $(GO) test $(RACE) -timeout 20m -parallel 5 $$($(TESTED) | grep -vE '$(TIMED)|$(UNRACED)|$(EXTRACT)')
+	CAISSON_REQUIRE_DOCKER=1 $(GO) test $(RACE) -timeout 20m -p 3 -parallel 5 $$($(TESTED) | grep -vE '$(TIMED)|$(UNRACED)|$(EXTRACT)')
 	CAISSON_REQUIRE_DOCKER=1 CGO_ENABLED=0 $(GO) test -trimpath -timeout 20m -parallel 5 $$($(TESTED) | grep -E '$(UNRACED)')
 	CAISSON_REQUIRE_DOCKER=1 $(GO) test -trimpath -tags netgo,osusergo -timeout 20m $$($(TESTED) | grep -E '$(EXTRACT)')
-	CAISSON_REQUIRE_DOCKER=1 $(GO) test $(RACE) -timeout 20m -parallel 3 $$($(TESTED) | grep -E '$(TIMED)')
+	CAISSON_REQUIRE_DOCKER=1 $(GO) test $(RACE) -timeout 20m -p 1 -parallel 3 $$($(TESTED) | grep -E '$(TIMED)')
 
 lint: ## gofmt, go vet, golangci-lint, go mod tidy
 	@scripts/lint.sh

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/caisson-dev/caisson/internal/enginetest"
 	"github.com/caisson-dev/caisson/policies"
 	"github.com/caisson-dev/caisson/policy/facts"
 	"github.com/caisson-dev/caisson/policy/scanner"
@@ -170,20 +170,8 @@ func TestRequiredLockdownIsEnforced(t *testing.T) {
 	}
 }
 
-// build makes the real caisson-scan.
-func build(t testing.TB) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "caisson-scan")
-	cmd := exec.Command("go", "build", "-o", path, "github.com/caisson-dev/caisson/cmd/caisson-scan")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Skipf("caisson-scan cannot be built here (it needs a C compiler): %v %s", err, out)
-	}
-	return path
-}
-
 func TestRealScanner(t *testing.T) {
-	p, err := scanner.New(scanner.Config{Path: build(t), Tables: loadTables(t), Size: 2, Requests: 3})
+	p, err := scanner.New(scanner.Config{Path: enginetest.Scanner(t), Tables: loadTables(t), Size: 2, Requests: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +202,7 @@ func TestRealScanner(t *testing.T) {
 }
 
 func TestHostileSources(t *testing.T) {
-	p, err := scanner.New(scanner.Config{Path: build(t), Tables: loadTables(t), Size: 1})
+	p, err := scanner.New(scanner.Config{Path: enginetest.Scanner(t), Tables: loadTables(t), Size: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
