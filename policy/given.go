@@ -66,7 +66,7 @@ func (p provenance) given(d *facts.Dynamic) bool {
 	case facts.DynFile:
 		return told("param", "argv0", "argv", "env", "command", "file", "own_process", "own_folder")
 	case facts.DynOpaqueCode, facts.DynEval:
-		return told("file", "param") && strings.Contains(from, "file") || d.Lang == facts.Shell && told("command", "param", "own_folder")
+		return d.Lang != facts.Shell && told("file", "param") && strings.Contains(from, "file") || d.Lang == facts.Shell && told("command", "param", "own_folder")
 	}
 	return false
 }

@@ -312,11 +312,73 @@ findings contains {"id": "SBX-EXEC-0015", "at": d.at, "msg": sprintf("text is ru
 #   match:
 #     - {"language": "bash", "code": "printf 'all:\\n\\trm x\\n' | make -f -"}
 #     - {"language": "bash", "code": "make -f /dev/stdin"}
+#     - {"language": "bash", "code": "make -f <(printf 'all:\\n\\trm x\\n')"}
+#     - {"language": "bash", "code": "make --eval='$(shell rm x)' all"}
+#     - {"language": "bash", "code": "make SHELL=./x all"}
 #   not_match:
 #     - {"language": "bash", "code": "make -f build.mk"}
+#     - {"language": "bash", "code": "make SHELL=/bin/bash CC=gcc --eval='X = 1' all"}
 findings contains {"id": "SBX-EXEC-0016", "at": c.at, "msg": "make takes its rules from what it reads"} if {
 	some name in {"make", "gmake"}
 	some c in input.commands[name]
 	some flag in {"f", "-f", "file", "makefile"}
 	c.values[flag] in {"-", "/dev/stdin", "/proc/self/fd/0", "/dev/fd/0"}
+}
+
+findings contains {"id": "SBX-EXEC-0016", "at": c.at, "msg": sprintf("make is given rules in its arguments: %s", [c.values["-f"]])} if {
+	some name in {"make", "gmake"}
+	some c in input.commands[name]
+	regex.match(`[\n:]|^/dev/fd/[0-9]+$`, c.values["-f"])
+}
+
+findings contains {"id": "SBX-EXEC-0016", "at": c.at, "msg": sprintf("make is given rules in its arguments: %s", [c.values["-E"]])} if {
+	some name in {"make", "gmake"}
+	some c in input.commands[name]
+	regex.match(`\$[({]shell|!=|\n\t`, c.values["-E"])
+}
+
+findings contains {"id": "SBX-EXEC-0016", "at": c.at, "msg": sprintf("the recipes are run by %s", [word])} if {
+	some name in {"make", "gmake"}
+	some c in input.commands[name]
+	some word in c.argv
+	startswith(word, "SHELL=")
+	not regex.match(`^SHELL=(|(/usr)?/bin/)(ba|da|z|k|a)?sh$`, word)
+}
+
+# METADATA
+# title: Has Python import a module by an option
+# custom:
+#   id: SBX-EXEC-0017
+#   severity: high
+#   category: execution
+#   cwe: ["CWE-470"]
+#   attack: ["T1059.006"]
+#   remediation: "Import what is needed in the program."
+#   match:
+#     - {"language": "bash", "code": "python3 -W error::evil.Thing -c pass"}
+#     - {"language": "bash", "code": "PYTHONWARNINGS=error::evil.Thing python3 a.py"}
+#     - {"language": "bash", "code": "export PYTHONBREAKPOINT=evil.run; python3 a.py"}
+#   not_match:
+#     - {"language": "bash", "code": "python3 -W error -W ignore::DeprecationWarning a.py"}
+#     - {"language": "bash", "code": "PYTHONWARNINGS=ignore PYTHONBREAKPOINT=0 python3 a.py"}
+findings contains {"id": "SBX-EXEC-0017", "at": c.at, "msg": sprintf("python imports what its option -W names: %s", [c.values["-W"]])} if {
+	some name in {"python", "python3", "pypy", "pypy3"}
+	some c in input.commands[name]
+	categories(c.values["-W"])
+}
+
+findings contains {"id": "SBX-EXEC-0017", "at": e.at, "msg": sprintf("python imports what %s names: %s", [e.name, e.value])} if {
+	some e in input.env.write.python
+	imports(e.name, e.value)
+}
+
+# categories: the class of a warning is a module's.
+categories(text) if regex.match(`^[^:]*:[^:]*:[^:,]*\.`, text)
+
+imports("PYTHONWARNINGS", text) if categories(text)
+
+imports("PYTHONBREAKPOINT", text) if {
+	contains(text, ".")
+	not startswith(text, "pdb.")
+	not startswith(text, "ipdb.")
 }

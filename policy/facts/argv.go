@@ -32,7 +32,7 @@ func parseArgv(prog Program, argv []Value) *parsed {
 		if len(w) < 2 || w[0] != '-' {
 			p.operands = append(p.operands, argv[i])
 			p.index = append(p.index, i)
-			if prog.endsAt(len(p.operands), w) {
+			if p.endsAt(len(p.operands), w) {
 				p.rest(argv, i+1)
 				return p
 			}
@@ -49,7 +49,8 @@ func parseArgv(prog Program, argv []Value) *parsed {
 
 // endsAt reports whether the program's own flags end at operand n, w: what
 // follows belongs to the command or the script that it starts.
-func (prog *Program) endsAt(n int, w string) bool {
+func (p *parsed) endsAt(n int, w string) bool {
+	prog := &p.prog
 	if prog.Wrapper && n > prog.Skip && (!prog.Assign || !strings.Contains(w, "=")) {
 		return true
 	}
@@ -57,7 +58,7 @@ func (prog *Program) endsAt(n int, w string) bool {
 		return true
 	}
 	for _, r := range prog.Runs {
-		if r.Rest && n >= r.Operand {
+		if r.Rest && n >= r.Operand && (&effects{args: cmdArgs{p}}).holds(r.When) {
 			return true
 		}
 	}
@@ -155,6 +156,8 @@ type cmdArgs struct{ p *parsed }
 
 func (a cmdArgs) find(ref string) (Value, bool) {
 	switch {
+	case strings.HasPrefix(ref, "lit:"):
+		return Text(ref[len("lit:"):]), true
 	case ref == "stdin":
 		return a.p.stdin, a.p.hasStdin
 	case strings.HasPrefix(ref, "-") && (len(ref) < 2 || ref[1] < '0' || ref[1] > '9'):

@@ -210,8 +210,14 @@ func (c *command) wrapped(prog Program, p *parsed, argv []Value, via []string) V
 
 // fromStdin adds the words that xargs and its like read.
 func (c *command) fromStdin(p *parsed, words []Value) []Value {
-	items := []Value{Opaque(p.stdin.From...)}
-	if s, ok := p.stdin.One(); ok {
+	in := p.stdin
+	if file, ok := p.values["-a"]; ok {
+		if in, ok = c.b.Load(file); !ok {
+			in = Opaque("file:" + c.b.abs(file.Head()))
+		}
+	}
+	items := []Value{Opaque(in.From...)}
+	if s, ok := in.One(); ok {
 		_, lines := p.values["-I"]
 		items = nil
 		for _, f := range strings.FieldsFunc(s, func(r rune) bool { return (r == ' ' || r == '\t') && !lines || r == '\n' || r == 0 }) {

@@ -78,6 +78,8 @@ func (x *effects) apply(e *Effect) {
 		x.file(e, v)
 	case "net":
 		x.net(e, v, ok)
+	case "net_remote":
+		x.netRemote(e, v)
 	case "argv":
 		x.argv(e, v)
 	case "execv":
@@ -245,6 +247,33 @@ func (x *effects) net(e *Effect, v Value, ok bool) {
 	if len(x.hosts) == 0 {
 		x.hosts = append(x.hosts, "net")
 	}
+}
+
+// netRemote is for programs that take paths of this machine and of others
+// (rsync, scp): HOST:PATH, HOST::MODULE, or a URL.
+func (x *effects) netRemote(e *Effect, v Value) {
+	for _, it := range asItems(v) {
+		for _, s := range it.Alts {
+			if host, ok := remote(s); ok {
+				x.net(e, Text(host).WithFrom(it.From...), true)
+			}
+		}
+		if host, ok := remote(it.Head()); ok && len(it.Alts) == 0 {
+			x.net(e, Text(host).WithFrom(it.From...), true)
+		}
+	}
+}
+
+// remote is the host that a path of rsync or scp names.
+func remote(s string) (string, bool) {
+	if strings.Contains(s, "://") {
+		return s, true
+	}
+	host, _, ok := strings.Cut(s, ":")
+	if !ok || host == "" || strings.ContainsAny(host, "/ ") || strings.HasPrefix(host, ".") {
+		return "", false
+	}
+	return host, true
 }
 
 func itemTexts(v Value) []string {

@@ -4,7 +4,7 @@ import "strings"
 
 // EnvClass is the class of a variable's name, "" where no pattern matches.
 func (t *Tables) EnvClass(name string) string {
-	for _, class := range []string{"loader", "startup", "secret", "search", "history"} {
+	for _, class := range []string{"loader", "startup", "secret", "search", "history", "python"} {
 		for _, p := range t.EnvNames[class] {
 			if envMatch(p, name) {
 				return class

@@ -57,10 +57,19 @@ func (t *Tables) PathClass(p string) string {
 	}
 	glob := strings.ContainsAny(p, "*?[")
 	base := path.Base(p)
+	harmless := ""
 	for i := range t.Paths {
-		if t.Paths[i].matches(t, p, base, glob) {
-			return t.Paths[i].Class
+		if r := &t.Paths[i]; r.matches(t, p, base, glob) {
+			if !glob || !mildClass[r.Class] || !strings.ContainsAny(path.Dir(p), "*?[") {
+				return r.Class
+			}
+			if harmless == "" {
+				harmless = r.Class
+			}
 		}
+	}
+	if harmless != "" {
+		return harmless
 	}
 	if p[0] != '/' {
 		return "relative"
@@ -73,6 +82,10 @@ func (t *Tables) PathClass(p string) string {
 	}
 	return "outside"
 }
+
+// mildClass are classes that a path with wildcards has only where it could mean
+// nothing worse: /???/?????? is more than /dev/random.
+var mildClass = map[string]bool{"device_safe": true, "public": true, "shm": true, "package_cache": true}
 
 // aims reports a pattern that may be meant for one of some names. In the
 // workspace, *.bak and data* are not.

@@ -77,8 +77,13 @@ func (b *Builder) Unknown(kind, detail string, pos Pos, from []string, given []V
 	if n == len(b.s.doc.Dynamic) {
 		return
 	}
+	if kind == DynCommand && len(given) == 0 && b.lang == Shell && slices.ContainsFunc(from, ofFile) {
+		return // a line of a file is run as a command
+	}
 	b.s.doc.Dynamic[n].Inert = !slices.ContainsFunc(given, func(v Value) bool { return !b.harmless(v, kind) }) && !takesCode(given)
 }
+
+func ofFile(from string) bool { return strings.HasPrefix(from, "file:") }
 
 // Evaluated records text that is run as code, and gives a function to be
 // called when that was followed: the text is inert where nothing came of it

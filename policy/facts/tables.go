@@ -168,7 +168,7 @@ type API struct {
 
 // Effect is one thing that a call or a program does.
 type Effect struct {
-	// Do is file, net, file_or_net, argv, execv, shell, shell_join, code, code_text
+	// Do is file, net, net_remote (only where it names a host), file_or_net, argv, execv, shell, shell_join, code, code_text
 	// (code only where it is text), env, action, dynamic, apply, import, chdir,
 	// or struct.
 	Do string `json:"do"`
@@ -180,7 +180,7 @@ type Effect struct {
 	// positional ones, as a list), "1*" (all from the second on). Programs: "1" (the first
 	// operand), "-1" (the last), "*" (all), "1..-2" (all but the last), "2*"
 	// (from the second on), "--output" (a flag's value; "@" after it asks for
-	// values that begin with @, and cuts that off), "stdin".
+	// values that begin with @, and cuts that off), "stdin", "lit:." (a text).
 	Arg []string `json:"arg,omitempty"`
 	// Port is where a port stands, like Arg.
 	Port []string `json:"port,omitempty"`

@@ -68,7 +68,7 @@ func (w *walker) put(name string, v *variable) { w.st.vars.set(name, v) }
 // as code.
 func (w *walker) written(name string, v *variable) {
 	class := w.tables.EnvClass(name)
-	if v.exported || class == "loader" || class == "startup" || class == "history" {
+	if v.exported || class == "loader" || class == "startup" || class == "history" || class == "python" {
 		key := "set " + name + "\x00" + strings.Join(v.val.alts, "\x00")
 		if !w.reported[key] {
 			w.reported[key] = true
