@@ -30,9 +30,16 @@ const maxFrom = 8
 // given nothing that matters does what whoever names it wants.
 func (p provenance) given(d *facts.Dynamic) bool {
 	from, file := "", false
+	code := d.Kind == facts.DynOpaqueCode || d.Kind == facts.DynEval
 	for _, f := range d.From {
-		if made(f) && (!d.Idle || f != "namespace") {
+		if made(f) && (!d.Idle || f != "namespace" && (f != "computed" || d.Lang != facts.Python)) {
 			return false
+		}
+		if f == "handed" || f == "program" {
+			if code && !d.Idle {
+				return false
+			}
+			continue
 		}
 		kind, path, _ := strings.Cut(f, ":")
 		file = file || kind == "file" && (p.written(path) || path != "" && !strings.HasPrefix(path, "/workspace/"))
@@ -66,7 +73,13 @@ func (p provenance) given(d *facts.Dynamic) bool {
 	case facts.DynFile:
 		return told("param", "argv0", "argv", "env", "command", "file", "own_process", "own_folder")
 	case facts.DynOpaqueCode, facts.DynEval:
-		return d.Lang != facts.Shell && told("file", "param") && strings.Contains(from, "file") || d.Lang == facts.Shell && told("command", "param", "own_folder")
+		switch {
+		case d.Lang == facts.Shell:
+			return told("command", "param", "own_folder")
+		case strings.Contains(from, "file"):
+			return told("file", "param", "module", "argv", "env")
+		}
+		return d.Lang == facts.Python && told("param", "module", "own_folder", "own_process", "argv0")
 	}
 	return false
 }

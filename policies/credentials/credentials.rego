@@ -95,6 +95,7 @@ secret_origin(from) if startswith(from, "file:/proc/")
 #     - {"language": "python", "code": "import os\nprint(os.environ)"}
 #     - {"language": "python", "code": "import json, os\nprint(json.dumps(dict(os.environ)))"}
 #     - {"language": "python", "code": "import os\nfor k, v in os.environ.items():\n    print(k, v)"}
+#     - {"language": "python", "code": "import os\nd = {}\nfor k, v in os.environ.items():\n    d[k] = v\nprint(d)"}
 #     - {"language": "javascript", "code": "for (const [k, v] of Object.entries(process.env)) console.log(k, v)"}
 #     - {"language": "bash", "code": "env | grep -i password"}
 #     - {"language": "bash", "code": "env | grep -v x"}
@@ -135,6 +136,7 @@ sought(e) if {
 #   remediation: "Read the variables that are needed, by name."
 #   match:
 #     - {"language": "python", "code": "import os\nprint({k: v for k, v in os.environ.items() if k.startswith('APP_')})"}
+#     - {"language": "python", "code": "import os\nd = {}\nfor k, v in os.environ.items():\n    if k[-6:] == '_proxy':\n        d[k.lower()] = v"}
 #     - {"language": "python", "code": "import os\ndef f():\n    return dict(os.environ.items())"}
 #     - {"language": "javascript", "code": "for (const k of Object.keys(process.env)) if (k.startsWith('APP_')) console.log(k)"}
 #     - {"language": "bash", "code": "env | grep ^CI_"}
@@ -186,7 +188,12 @@ findings contains {"id": "SBX-CRED-0005", "at": e.at, "msg": sprintf("the variab
 #   match:
 #     - {"language": "bash", "code": "secret-tool search a b"}
 #     - {"language": "python", "code": "import keyring\nkeyring.get_password('a','b')"}
+#     - {"language": "bash", "code": "pass show mail"}
+#     - {"language": "bash", "code": "pass mail"}
+#     - {"language": "python", "code": "import subprocess, sys\nsubprocess.run(['pass', sys.argv[1], 'mail'])"}
 #   not_match:
+#     - {"language": "bash", "code": "pass insert -m mail < new"}
+#     - {"language": "python", "code": "import subprocess\nsubprocess.run(['pass', 'insert', '--multiline', 'a/b'], input=b'x')"}
 #     - {"language": "bash", "code": "ls"}
 findings contains {"id": "SBX-CRED-0006", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
 	some op in ["credentials"]

@@ -17,7 +17,7 @@ package caisson.rules.execution
 #     - {"language": "javascript", "code": "new Function('return process')()"}
 #     - {"language": "python", "code": "eval('__import__(\"os\").getcwd()')"}
 #     - {"language": "python", "code": "def f(x):\n    eval(x)\nf(input())"}
-#     - {"language": "python", "code": "def f(x):\n    eval(x)\nprint(globals()['f'])"}
+#     - {"language": "python", "code": "def f(x):\n    eval(x)\nlist(map(f, ['os']))"}
 #     - {"language": "python", "code": "import base64\nexec(base64.b64decode('aW1wb3J0IG9z'))"}
 #     - {"language": "javascript", "code": "eval('require(\"fs\")')"}
 #   not_match:

@@ -16,11 +16,42 @@ package caisson.rules.privilege
 #     - {"language": "bash", "code": "sudo ls"}
 #     - {"language": "python", "code": "import os\nos.setuid(0)"}
 #     - {"language": "bash", "code": "useradd x"}
+#     - {"language": "python", "code": "import os\ndef root():\n    os.setuid(0)"}
 #   not_match:
+#     - {"language": "python", "code": "import os\ndef drop(uid):\n    os.setuid(uid)"}
 #     - {"language": "bash", "code": "ls"}
 findings contains {"id": "SBX-PRIV-0001", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
 	some op in ["elevate", "setuid", "accounts"]
 	some a in input.actions[op]
+	not told(a)
+}
+
+# told: a function that nothing calls does it to whom, or makes what, its caller
+# says.
+told(a) if {
+	a.op in {"setuid", "device_node"}
+	a.idle
+	a.args == [""]
+}
+
+# METADATA
+# title: Would change its user, or make a node, in a function that nothing calls
+# custom:
+#   id: SBX-PRIV-0004
+#   severity: medium
+#   category: privilege
+#   cwe: ["CWE-250"]
+#   attack: ["T1548"]
+#   remediation: "Run as the sandbox's user."
+#   match:
+#     - {"language": "python", "code": "import os\ndef drop(uid):\n    os.setuid(uid)"}
+#     - {"language": "python", "code": "import os\ndef make(path, mode):\n    os.mknod(path, mode)"}
+#   not_match:
+#     - {"language": "python", "code": "import os\ndef root():\n    os.setuid(0)"}
+findings contains {"id": "SBX-PRIV-0004", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
+	some op in ["setuid", "device_node"]
+	some a in input.actions[op]
+	told(a)
 }
 
 # METADATA
@@ -41,6 +72,7 @@ findings contains {"id": "SBX-PRIV-0001", "at": a.at, "msg": sprintf("%s", [conc
 findings contains {"id": "SBX-PRIV-0002", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
 	some op in ["reboot", "clock", "kernel_parameter", "host_change", "firewall", "attributes", "device_node", "raw_disk"]
 	some a in input.actions[op]
+	not told(a)
 }
 
 # METADATA

@@ -36,8 +36,28 @@ findings contains {"id": "SBX-SUR-0001", "at": a.at, "msg": sprintf("%s", [conca
 #     - {"language": "python", "code": "import psutil\nfor p in psutil.process_iter():\n    p.kill()"}
 #     - {"language": "bash", "code": "top -b"}
 #   not_match:
+#     - {"language": "python", "code": "import psutil\ndef f():\n    return psutil.cpu_percent()"}
 #     - {"language": "python", "code": "import time\ntime.time()"}
 findings contains {"id": "SBX-SUR-0002", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
 	some op in ["host_watch"]
 	some a in input.actions[op]
+	not a.idle
+}
+
+# METADATA
+# title: Would watch what the machine does, in a function that nothing calls
+# custom:
+#   id: SBX-SUR-0003
+#   severity: medium
+#   category: surveillance
+#   cwe: ["CWE-200"]
+#   attack: ["T1082"]
+#   remediation: "caisson reports what a run uses."
+#   match:
+#     - {"language": "python", "code": "import psutil\ndef f():\n    return psutil.cpu_percent()"}
+#   not_match:
+#     - {"language": "python", "code": "import psutil\nprint(psutil.cpu_percent())"}
+findings contains {"id": "SBX-SUR-0003", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
+	some a in input.actions.host_watch
+	a.idle
 }

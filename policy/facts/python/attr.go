@@ -22,6 +22,9 @@ func (it *interp) attribute(v *val, name string, n *node, s *scope) *val {
 		}
 		return out
 	}
+	if members[name] {
+		it.ownModule(v)
+	}
 	if got := it.gadget(v, name, n); got != nil {
 		return got
 	}
@@ -60,6 +63,12 @@ func (it *interp) attribute(v *val, name string, n *node, s *scope) *val {
 		}
 		return unknown
 	case kSpace:
+		if own := it.module.vars[name]; own != nil && v.x == nil && v.text == "" {
+			return own // of the module itself as an object
+		}
+		if !keyed[name] {
+			it.ownModule(v)
+		}
 		return &val{kind: kRef, text: "dict." + name, x: &extra{self: v}}
 	default: // a method of its type, below
 	}
@@ -75,6 +84,11 @@ func (it *interp) attribute(v *val, name string, n *node, s *scope) *val {
 	}
 	// Something unknown: a method of it, so that what folds still folds.
 	return &val{kind: kRef, text: "?." + name, from: v.from, x: &extra{self: v}}
+}
+
+// keyed are methods of a namespace that give nothing of it, or by a key.
+var keyed = map[string]bool{
+	"get": true, "keys": true, "update": true, "setdefault": true, "clear": true, "__contains__": true, "__getitem__": true, "__setitem__": true,
 }
 
 // methodType names the class that a constant's methods stand under.
@@ -325,7 +339,7 @@ func (it *interp) itemOfRef(v, key *val, n *node) *val {
 		if name == "HOME" {
 			return str("~")
 		}
-		return &val{from: []string{"env:" + name}}
+		return &val{from: mix([]string{"env:" + name}, key.from)}
 	case "builtins":
 		return it.lookup(&val{kind: kSpace, x: &extra{self: v}}, key, n, it.module)
 	case "object":
@@ -408,6 +422,9 @@ func (it *interp) lookup(v, key *val, n *node, s *scope) *val {
 		names = key.all()
 	}
 	if len(names) == 0 {
+		if self == nil {
+			it.own = true
+		}
 		switch {
 		case self != nil && self.kind == kRef && it.dangerous(self.text):
 			it.dynamic(facts.DynAttr, self.text, n, key.origins(0)...)

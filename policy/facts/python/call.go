@@ -35,7 +35,11 @@ func (it *interp) arguments(n *node, s *scope) *arguments {
 				a.open, a.rest = true, mix(a.rest, v.origins(0))
 			}
 		case "dictionary_splat":
-			a.spread(it.evalOr(c.nth(0), s))
+			v := it.evalOr(c.nth(0), s)
+			if v.kind == kSpace && it.t.text(c) != "**locals()" {
+				it.ownModule(v)
+			}
+			a.spread(v)
 		default:
 			a.pos = append(a.pos, it.eval(c, s))
 		}
@@ -88,6 +92,7 @@ func (it *interp) call(f *val, a *arguments, n *node, s *scope) *val {
 	default: // nothing known is called
 	}
 	it.calledUnknown(f, a, n)
+	it.passes(anyFunction, a)
 	it.handOver("", a, n)
 	return derived(append(a.all(), f)...)
 }
@@ -131,8 +136,9 @@ func (it *interp) getter(f *val, a *arguments, n *node, s *scope) *val {
 // attributeNamed is getattr(v, name), where name may hold dots.
 func (it *interp) attributeNamed(v, name *val, n *node, s *scope) *val {
 	if name.kind != kStr {
+		it.ownModule(v)
 		it.opaqueAttribute(v, name, n)
-		out := derived(v, name)
+		out := &val{text: lookedUp, from: derived(v, name).from}
 		if v.kind == kRef && mild[v.text] {
 			return out.with([]string{"namespace"})
 		}
@@ -146,6 +152,7 @@ func (it *interp) attributeNamed(v, name *val, n *node, s *scope) *val {
 		return withHow(got, "getattr")
 	})
 	if name.open {
+		it.ownModule(v)
 		it.opaqueAttribute(v, name, n)
 	}
 	return out
@@ -188,6 +195,7 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 			return v
 		}
 	}
+	it.passes(lastPart(name), a)
 	if name[0] == '?' || name[0] == '.' {
 		if (slices.Contains(f.from, "namespace") || slices.Contains(f.from, "module")) && it.x.runners(it.b.Tables())[name[1:]] {
 			it.dynamic(facts.DynCall, "method "+name[2:]+" of something looked up in a namespace", n, f.from...)
@@ -270,6 +278,13 @@ func (it *interp) report(name string, a *arguments, self *val, n *node) *val {
 
 // usesEnv: the whole environment handed to a call is a use of all of it.
 func (it *interp) usesEnv(name string, v *val, n *node) {
+	if strings.HasPrefix(name, "os.exec") || strings.HasPrefix(name, "os.spawn") || strings.HasPrefix(name, "os.posix_spawn") {
+		return // as any program that is started gets it
+	}
+	if (shows[name] || writes[lastPart(name)]) && v.kind != kRef && slices.Contains(v.origins(0), everyVariable) {
+		it.dumpEnv(n)
+		return
+	}
 	if v.kind == kRef && v.text == "os.environ" && name != "dict" || shows[name] && v.kind == kObj && v.text == "os.environ.copy" {
 		it.dumpEnv(n)
 	}
@@ -277,9 +292,19 @@ func (it *interp) usesEnv(name string, v *val, n *node) {
 
 // shows are functions that give a whole mapping out as text.
 var shows = map[string]bool{
+	"print":      true,
 	"json.dumps": true, "json.dump": true, "pprint.pprint": true, "pprint.pformat": true, "str": true, "repr": true, "yaml.dump": true,
 	"yaml.safe_dump": true, "pickle.dump": true, "pickle.dumps": true, "rich.print": true, "logging.info": true, "logging.debug": true,
 }
+
+// writes are methods and functions that give out what they are given.
+var writes = map[string]bool{
+	"write": true, "writelines": true, "write_text": true, "write_bytes": true, "send": true, "sendall": true, "sendto": true, "post": true,
+	"put": true, "request": true, "urlopen": true, "info": true, "debug": true, "warning": true, "error": true, "log": true, "dump": true, "dumps": true,
+	"print": true, "writerow": true, "writerows": true, "system": true, "popen": true,
+}
+
+func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
 // receiver is what a method's object was made of.
 func receiver(self *val) []facts.Value {
@@ -340,24 +365,38 @@ var typedBuiltins = map[string]bool{"str": true, "bytes": true, "int": true, "fl
 func (it *interp) handOver(name string, a *arguments, n *node) {
 	applied := it.does(name, "apply")
 	for _, v := range a.all() {
+		if !scoped[name] {
+			it.ownModule(v)
+		}
+		if v.kind == kUnknown && v.text == lookedUp {
+			it.passes(anyFunction, a)
+		}
 		for _, b := range v.branches() {
 			switch b.kind {
 			case kFunc:
 				if b.x.fn.runs == 0 || b.x.fn.lambda {
-					it.callUnknown(b.x.fn)
+					it.callUnknown(b.x.fn, "handed")
 				}
+			case kClass:
+				it.passes(b.x.cls.name, a)
 			case kInst:
 				if m := b.x.cls.member("run", 0); m != nil && m.kind == kFunc && m.x.fn.runs == 0 {
 					it.follow(m.x.fn, &arguments{}, b, n)
 				}
 			case kRef:
 				if !applied && it.runs(b.text) && it.quiet == 0 {
-					it.report(b.text, &arguments{pos: []*val{{from: []string{"param"}}}, how: "value"}, b.x.selfOrNil(), n)
+					it.report(b.text, &arguments{pos: []*val{{from: []string{"param", "handed"}}}, how: "value"}, b.x.selfOrNil(), n)
 				}
 			default: // nothing that could be called
 			}
 		}
 	}
+}
+
+// scoped are functions that look at a module, and give nothing of it.
+var scoped = map[string]bool{
+	"print": true, "repr": true, "str": true, "len": true, "id": true, "hasattr": true, "isinstance": true, "issubclass": true,
+	"bool": true, "exec": true, "eval": true, "__import__": true, "hash": true, "callable": true,
 }
 
 func (x *extra) selfOrNil() *val {

@@ -35,6 +35,7 @@ func (it *interp) defineClass(n *node, s *scope, decorators []*node) {
 		c.bases = a.pos
 	}
 	it.classes = append(it.classes, c)
+	it.defined(c.name)
 	it.set(s, c.name, c.value)
 	for _, b := range c.bases {
 		if b.kind == kClass {
@@ -183,6 +184,9 @@ func (it *interp) attributeOf(v *val, name string, n *node, s *scope) *val {
 	if m == nil {
 		if o := c.outside(0); o != nil {
 			return &val{kind: kRef, text: canonical(o.text + "." + name), x: &extra{self: &val{kind: kObj, text: o.text}}}
+		}
+		if !it.assigns(name) {
+			return &val{from: []string{"param"}} // whoever makes or derives from it gives it that
 		}
 		return unknown
 	}

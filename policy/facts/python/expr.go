@@ -314,7 +314,9 @@ func (it *interp) assignAttribute(n *node, v *val, s *scope) {
 			it.assignMember(o.x.cls, name, v)
 		case kRef, kObj:
 			it.patch(o, name, v, n)
+			it.kept(v, name)
 		default: // nothing that is followed into its members
+			it.kept(v, name)
 		}
 	}
 }
@@ -381,6 +383,7 @@ func (it *interp) assignItem(n *node, v *val, s *scope) {
 			if _, ok := it.b.API(o.text + ".__setitem__"); ok {
 				it.report(o.text+".__setitem__", &arguments{pos: []*val{key, v}}, o, n)
 			}
+			it.kept(v, lastPart(o.text))
 		}
 	}
 }

@@ -310,7 +310,10 @@ func envHandlers() map[string]handler {
 	}
 	all := func(c *invocation) *val {
 		c.it.listEnv(c.n)
-		return nil
+		if c.name == "os.environ.keys" {
+			return nil
+		}
+		return &val{from: c.it.eachEnv()}
 	}
 	return map[string]handler{
 		"os.environ.items": all, "os.environ.keys": all, "os.environ.values": all,

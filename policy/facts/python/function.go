@@ -2,6 +2,7 @@ package python
 
 import (
 	"maps"
+	"slices"
 	"strings"
 )
 
@@ -21,7 +22,9 @@ type function struct {
 	runs   int // how often it was followed
 	active int
 	memo   map[string]*val
-	opaque *val // what it gives for arguments that are not known
+	opaque *val     // what it gives for arguments that are not known
+	given  []string // where these came from
+	kept   []string // names of attributes that it was put under, of objects that are not known
 	// version is the interpreter's, when memo and opaque were made.
 	version int
 	matters bool // it, or what it calls, does something that the tables know
@@ -93,6 +96,7 @@ func (it *interp) define(n *node, s *scope, decorators []*node) {
 		f.cls = it.currentClass(s)
 	}
 	it.pending = append(it.pending, f)
+	it.defined(name)
 	v := &val{kind: kFunc, x: &extra{fn: f}}
 	it.set(s, name, v)
 	for i := len(decorators) - 1; i >= 0; i-- {
@@ -127,6 +131,12 @@ func (it *interp) decorate(d *node, v *val, s *scope) *val {
 		}
 	}
 	dec := it.eval(expr, s)
+	if (dec.kind == kRef || dec.kind == kObj) && marks(dec.text) {
+		if f != nil && strings.HasSuffix(dec.text, ".parametrize") {
+			it.parametrize(f, expr.child("arguments"), s)
+		}
+		return v // it runs nothing by itself
+	}
 	runs := 0
 	if f != nil {
 		runs = f.runs
@@ -139,6 +149,24 @@ func (it *interp) decorate(d *node, v *val, s *scope) *val {
 		f.runs = runs // a callback that was run with nothing known: its real calls still count
 	}
 	return v
+}
+
+// marks reports that a decorator runs nothing by itself.
+func marks(name string) bool {
+	return harmless[lastPart(name)] || strings.HasPrefix(name, "pytest.mark.")
+}
+
+// parametrize notes what the test runner hands to a test: what stands in the
+// decorator, after the names of the parameters.
+func (it *interp) parametrize(f *function, args *node, s *scope) {
+	if args == nil {
+		return
+	}
+	a := it.arguments(args, s)
+	if len(a.pos) > 0 {
+		a.pos = a.pos[1:]
+	}
+	it.passes(f.name, a)
 }
 
 func (v *val) fn() *function {
@@ -253,7 +281,7 @@ func (f *function) bind(a *arguments, self *val) map[string]*val {
 func (it *interp) follow(f *function, a *arguments, self *val, n *node) *val {
 	if f.active > 1 || len(it.calls) >= maxCalls {
 		if f.active == 0 {
-			return it.callUnknown(f)
+			return it.callUnknown(f, it.origins(a)...)
 		}
 		return derived(a.all()...)
 	}
@@ -266,7 +294,7 @@ func (it *interp) follow(f *function, a *arguments, self *val, n *node) *val {
 		}
 	}
 	if f.body == nil || f.runs >= max(minRuns, runNodes/int(f.body.size)) {
-		return it.callUnknown(f)
+		return it.callUnknown(f, it.origins(a)...)
 	}
 	vars := f.bind(a, self)
 	v := it.enterFunction(f, vars, n)
@@ -286,7 +314,7 @@ func (it *interp) refresh(f *function) {
 	if f.version == it.version || f.runs > idleRuns && !f.matters && len(it.calls) > 0 {
 		return
 	}
-	f.version, f.memo, f.opaque = it.version, nil, nil
+	f.version, f.memo, f.opaque, f.given = it.version, nil, nil, nil
 }
 
 // key names the arguments, where all are plain constants or unknown.
@@ -324,16 +352,17 @@ func (a *arguments) key() (string, bool) {
 }
 
 // callUnknown follows a function once with arguments of which nothing but the
-// defaults is known.
-func (it *interp) callUnknown(f *function) *val {
+// defaults is known, beside where they come from.
+func (it *interp) callUnknown(f *function, from ...string) *val {
 	it.refresh(f)
-	if f.opaque != nil {
+	from = mix([]string{"param"}, from)
+	if f.opaque != nil && !slices.ContainsFunc(from, func(s string) bool { return !slices.Contains(f.given, s) }) {
 		return f.opaque
 	}
-	f.opaque = unknown
+	f.opaque, f.given = unknown, mix(f.given, from)
 	vars := make(map[string]*val, len(f.params))
 	for i, p := range f.params {
-		v := &val{from: []string{"param"}}
+		v := &val{from: from}
 		switch {
 		case p.star:
 			v = &val{kind: kTuple, open: true, from: v.from, x: &extra{}}

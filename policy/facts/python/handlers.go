@@ -43,6 +43,9 @@ func namespaceHandlers() map[string]handler {
 		"vars":                     (*invocation).vars,
 		"sys.modules.get":          func(c *invocation) *val { return c.it.itemOfRef(ref("sys.modules", ""), c.get0(), c.n) },
 		"sys.modules.__getitem__":  func(c *invocation) *val { return c.it.itemOfRef(ref("sys.modules", ""), c.get0(), c.n) },
+		"sys.modules.values":       func(*invocation) *val { return fromSomewhere },
+		"sys.modules.items":        func(*invocation) *val { return fromSomewhere },
+		"sys.modules.copy":         func(*invocation) *val { return fromSomewhere },
 		"dict.get":                 (*invocation).dictGet,
 		"dict.__getitem__":         (*invocation).dictGet,
 		"dict.pop":                 (*invocation).dictGet,
@@ -96,12 +99,16 @@ func (c *invocation) setattr() *val {
 		switch {
 		case !ok:
 			c.it.opaqueAttribute(o, name, c.n)
+			c.it.kept(v, anyFunction)
 		case o.kind == kInst || o.kind == kClass:
 			c.it.assignMember(o.x.cls, s, v)
 		case o.kind == kRef && (o.text == "builtins" || o.text == "__builtins__"):
 			c.it.set(c.it.module, s, v)
 		case o.kind == kRef || o.kind == kObj:
 			c.it.patch(o, s, v, c.n)
+			c.it.kept(v, s)
+		default:
+			c.it.kept(v, s)
 		}
 	}
 	return none
@@ -152,6 +159,7 @@ func (c *invocation) vars() *val {
 	if len(c.pos) == 0 {
 		return &val{kind: kSpace}
 	}
+	c.it.ownModule(c.pos[0])
 	return &val{kind: kSpace, x: &extra{self: c.pos[0]}}
 }
 

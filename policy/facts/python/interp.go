@@ -37,6 +37,7 @@ type interp struct {
 	deep    bool
 	quiet   int   // above 0, nothing is reported
 	picks   int   // above 0, what is iterated over is told apart by name
+	sifting int   // above 0, what is iterated over is looked at, or gathered
 	at      *node // stands for every position, while code that is not in t is followed
 	journal []write
 	marks   []int
@@ -49,6 +50,10 @@ type interp struct {
 	reported int             // calls that the tables know, and what could not be told
 	missed   map[string]bool // names looked up before they were bound
 	classes  []*class
+
+	attributes map[string]bool     // see assigns
+	passed     map[string][]string // see passes
+	own        bool                // the text gets hold of its own module as an object
 
 	shape   shape
 	patched map[string]*val // attributes of modules that the program replaced
@@ -89,14 +94,16 @@ func (it *interp) rest(all bool) {
 			continue
 		}
 		if !all && it.b.Depth() == 0 && f.t == it.t {
-			if r == nil {
-				r = reached(it.t)
+			if r == nil || it.own && !r.module {
+				// From the start: what was idle may be reached.
+				r, i = reached(it.t, it.own), -1
+				continue
 			}
 			if !f.lambda && r.idle(f.body) {
 				continue
 			}
 		}
-		it.callUnknown(f)
+		it.callUnknown(f, it.handed(f, r)...)
 	}
 }
 

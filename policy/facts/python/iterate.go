@@ -42,7 +42,7 @@ func (it *interp) iterate(v *val, n *node) ([]*val, bool) {
 	case kRef:
 		if v.text == "os.environ" {
 			it.listEnv(n)
-			return []*val{{from: []string{"env"}}}, false
+			return []*val{{from: it.eachEnv()}}, false
 		}
 		if len(v.from) > 0 {
 			return []*val{{from: v.from}}, false
@@ -125,11 +125,54 @@ func (it *interp) dumpEnv(n *node) {
 
 // listEnv: all variables are gone through, or those of one prefix.
 func (it *interp) listEnv(n *node) {
-	if it.picks == 0 {
+	if it.picks == 0 && it.sifting == 0 {
 		it.dumpEnv(n)
 	} else if it.quiet == 0 {
 		it.b.Env("filter", facts.Value{}, facts.Value{}, it.pos(n))
 	}
+}
+
+// eachEnv is where what is gone through comes from.
+func (it *interp) eachEnv() []string {
+	if it.picks > 0 {
+		return []string{"env"}
+	}
+	return []string{"env", everyVariable}
+}
+
+// everyVariable is the origin of what goes through the whole environment.
+const everyVariable = "env_each"
+
+// sifting are functions and methods that look at texts, or gather them.
+var sifting = map[string]bool{
+	"lower": true, "upper": true, "casefold": true, "strip": true, "lstrip": true, "rstrip": true, "split": true, "rsplit": true,
+	"partition": true, "rpartition": true, "replace": true, "removeprefix": true, "removesuffix": true, "startswith": true, "endswith": true,
+	"isdigit": true, "isupper": true, "islower": true, "title": true, "append": true, "add": true, "setdefault": true, "get": true, "pop": true,
+	"items": true, "keys": true, "values": true, "encode": true, "decode": true, "len": true, "str": true, "int": true, "bool": true, "match": true,
+	"search": true, "fullmatch": true, "isinstance": true, "sorted": true, "dict": true, "list": true,
+}
+
+// sifts reports that nothing under n hands out what it goes through: all it
+// calls looks at texts, or gathers them. Where the gathered goes is followed.
+func (it *interp) sifts(n *node) bool {
+	for c := n.first; c != nil; c = c.next {
+		switch c.kind {
+		case "call":
+			f := c.child("function")
+			if f != nil && f.kind == "attribute" {
+				f = f.child("attribute")
+			}
+			if f == nil || !sifting[it.t.text(f)] {
+				return false
+			}
+		case "yield", "raise_statement", "interpolation":
+			return false
+		}
+		if c.size > 1 && !it.sifts(c) {
+			return false
+		}
+	}
+	return true
 }
 
 // pickers are methods that tell one name from others.
@@ -184,6 +227,10 @@ func (it *interp) comprehension(k kind, n *node, outer *scope) *val {
 			defer func() { it.picks-- }()
 			break
 		}
+	}
+	if it.sifts(n) {
+		it.sifting++
+		defer func() { it.sifting-- }()
 	}
 	rounds := 0
 	add := func() {

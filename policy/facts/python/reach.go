@@ -1,6 +1,7 @@
 package python
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -11,6 +12,7 @@ import (
 // A method that Python itself calls is named by the name of its class.
 type reach struct {
 	t      *tree
+	types  bool // the text looks at its annotations
 	wild   bool // names are put together while it runs: anything may be called
 	module bool // the text can get hold of its own module as an object
 	doc    bool // it looks at its docstrings
@@ -18,6 +20,8 @@ type reach struct {
 	words  map[string]bool
 	named  map[string][]place // bodies by the name that reaches them
 	bodies map[*node]bool
+	loose  map[string]bool // words that stand elsewhere than where they are called
+	plain  map[*node]bool  // bodies that nothing but a call of them runs
 	todo   []place
 }
 
@@ -34,16 +38,13 @@ type place struct {
 const anyMethod = "."
 
 // lookups are functions that reach others by names that need not stand in the
-// text, and members are attributes that do.
+// text, and members are attributes that do. What is found in a namespace
+// (globals(), a module, a frame) is followed, see ownModule.
 var (
-	lookups = map[string]bool{
-		"globals": true, "locals": true, "vars": true, "eval": true, "exec": true, "getattr": true, "attrgetter": true,
-		"methodcaller": true, "getmembers": true, "get_objects": true, "__builtins__": true, "get_type_hints": true,
-	}
+	lookups = map[string]bool{"vars": true, "getattr": true, "attrgetter": true, "methodcaller": true, "getmembers": true, "get_objects": true}
 	members = map[string]bool{
 		"__dict__": true, "__getattribute__": true, "attrgetter": true, "methodcaller": true, "getmembers": true,
-		"__subclasses__": true, "get_objects": true, "get_referrers": true, "__annotations__": true, "get_type_hints": true,
-		"f_globals": true, "f_locals": true, "__globals__": true,
+		"__subclasses__": true, "get_objects": true, "get_referrers": true,
 	}
 	// ofObject are those that reach into an object, and no further.
 	ofObject = map[string]bool{
@@ -51,8 +52,9 @@ var (
 	}
 	// runners are words of texts that run other texts.
 	runners = []string{"exec", "eval", "compile", "timeit", "Profile", "profile", "runsource", "runcode", "pdb", "bdb", "Interpreter", "Console"}
-	// modules are words of texts that get hold of their own module.
-	modules = []string{"sys.modules", "import_module", "__import__", "__loader__", "__spec__", "import __main__", "runpy"}
+	// modules are words of texts that may get hold of their own module in a way
+	// that is not followed.
+	modules = []string{"__loader__", "__spec__", "runpy"}
 )
 
 // harmless are decorators that do not run what they are given by themselves.
@@ -63,13 +65,20 @@ var harmless = map[string]bool{
 	"setter": true, "getter": true, "deleter": true,
 }
 
-func reached(t *tree) *reach {
-	r := &reach{t: t, words: map[string]bool{}, named: map[string][]place{}, bodies: map[*node]bool{}}
+// reached follows t; own says that it gets hold of its own module as an object.
+func reached(t *tree, own bool) *reach {
+	r := &reach{
+		t: t, words: map[string]bool{}, loose: map[string]bool{}, named: map[string][]place{}, bodies: map[*node]bool{}, plain: map[*node]bool{},
+	}
 	r.doc = strings.Contains(t.src, "__doc__")
 	r.code = slices.ContainsFunc(runners, func(w string) bool { return strings.Contains(t.src, w) })
-	r.module = slices.ContainsFunc(modules, func(w string) bool { return strings.Contains(t.src, w) })
+	r.types = strings.Contains(t.src, "__annotations__") || strings.Contains(t.src, "get_type_hints")
+	r.module = own || slices.ContainsFunc(modules, func(w string) bool { return strings.Contains(t.src, w) })
+	if own {
+		r.anything()
+	}
 	r.walk(place{n: t.root})
-	for len(r.todo) > 0 && !r.wild {
+	for len(r.todo) > 0 {
 		p := r.todo[len(r.todo)-1]
 		r.todo = r.todo[:len(r.todo)-1]
 		r.walk(p)
@@ -78,7 +87,20 @@ func reached(t *tree) *reach {
 }
 
 // idle reports that nothing in the text reaches this body.
-func (r *reach) idle(body *node) bool { return !r.wild && !r.bodies[body] }
+func (r *reach) idle(body *node) bool { return !r.bodies[body] }
+
+// anything: from here on, all that is defined is reached.
+func (r *reach) anything() {
+	if r.wild {
+		return
+	}
+	r.wild = true
+	for _, name := range slices.Sorted(maps.Keys(r.named)) {
+		for _, p := range r.named[name] {
+			r.body(p)
+		}
+	}
+}
 
 func (r *reach) body(p place) {
 	if p.n != nil && !r.bodies[p.n] {
@@ -87,8 +109,13 @@ func (r *reach) body(p place) {
 	}
 }
 
-// word notes a name that stands in what is reached.
+// word notes a name that stands in what is reached, and not as what is called.
 func (r *reach) word(w string) {
+	r.loose[w] = true
+	r.mention(w)
+}
+
+func (r *reach) mention(w string) {
 	if r.words[w] {
 		return
 	}
@@ -104,7 +131,7 @@ func (r *reach) define(p place, names ...string) {
 		return
 	}
 	for _, name := range names {
-		if r.words[name] {
+		if r.wild || r.words[name] {
 			r.body(p)
 			return
 		}
@@ -114,7 +141,7 @@ func (r *reach) define(p place, names ...string) {
 
 // walk notes the words of a place, and the functions that are defined there.
 func (r *reach) walk(p place) {
-	if p.n == nil || r.wild {
+	if p.n == nil {
 		return
 	}
 	for c := p.n.first; c != nil; c = c.next {
@@ -140,15 +167,45 @@ func (r *reach) walk(p place) {
 			r.function(at, false)
 		case "class_definition":
 			r.class(at, false)
-		case "assignment":
-			if l := c.child("left"); l == nil || r.t.text(l) != "__all__" {
-				r.walk(at)
+		case "assignment", "augmented_assignment":
+			r.assignment(at)
+		case "call":
+			r.call(at)
+		case "keyword_argument", "default_parameter", "typed_default_parameter":
+			at.n = wrapped(c.child("value"))
+			r.walk(at)
+			if t := c.child("type"); t != nil {
+				r.annotation(place{n: t})
 			}
 		default:
 			if c.size > 1 {
 				r.walk(at)
 			}
 		}
+	}
+}
+
+// call: what is only exported is not reached by that.
+func (r *reach) call(p place) {
+	if f := p.n.child("function"); f == nil || !strings.HasPrefix(r.t.text(f), "__all__.") {
+		r.walk(p)
+	}
+}
+
+// assignment: what only gets another name is reached by that.
+func (r *reach) assignment(p place) {
+	left, right := p.n.child("left"), p.n.child("right")
+	switch {
+	case left != nil && r.t.text(left) == "__all__":
+	case left != nil && right != nil && left.kind == "identifier" && right.kind == "identifier" && !special(r.t.text(left)):
+		p.n = wrapped(right)
+		r.loose[identifier(r.t.text(right))] = true
+		r.define(p, identifier(r.t.text(left)))
+		if t := p.n.child("type"); t != nil {
+			r.annotation(place{n: t})
+		}
+	default:
+		r.walk(p)
 	}
 }
 
@@ -171,12 +228,16 @@ func holes(n *node) bool {
 func (r *reach) imported(n *node) {
 	for c := n.first; c != nil; c = c.next {
 		if c.field == "name" && c.kind == "aliased_import" && lookups[r.t.text(c.child("name"))] {
-			r.wild = true
+			r.anything()
 		}
 	}
 }
 
 func (r *reach) identifier(p place, c *node) {
+	switch p.n.kind {
+	case "parameters", "lambda_parameters", "typed_parameter", "list_splat_pattern", "dictionary_splat_pattern":
+		return // it is bound there
+	}
 	w := identifier(r.t.text(c))
 	attribute := p.n.kind == "attribute" && c.field == "attribute"
 	switch {
@@ -189,6 +250,10 @@ func (r *reach) identifier(p place, c *node) {
 		}
 		r.lookup(p, of, w)
 	}
+	if attribute && p.n.field == "function" || !attribute && c.field == "function" && p.n.kind == "call" {
+		r.mention(w)
+		return
+	}
 	r.word(w)
 }
 
@@ -198,10 +263,11 @@ func (r *reach) identifier(p place, c *node) {
 // get hold of that.
 func (r *reach) lookup(p place, of *node, how string) {
 	switch {
-	case !ofObject[how] || how == "vars" && of == nil || r.module:
-		r.wild = true
-	case of != nil && r.t.text(of) == "self" && p.class != "":
+	case of != nil && ofObject[how] && p.class != "" && (r.t.text(of) == "self" || r.t.text(of) == "cls"):
 		r.word(anyMethod + p.class)
+	case how == "vars" && of == nil: // a namespace
+	case !ofObject[how] || r.module:
+		r.anything()
 	default:
 		r.word(anyMethod)
 	}
@@ -242,23 +308,30 @@ func wordRune(c rune) bool {
 
 // annotation: a type that only names classes makes nothing of them.
 func (r *reach) annotation(p place) {
-	if strings.Contains(r.t.text(p.n), "(") {
+	if r.types || strings.Contains(r.t.text(p.n), "(") {
 		r.walk(p)
 	}
 }
 
 func (r *reach) decorated(p place) {
-	runs := false
+	runs, marked := false, false
 	for c := p.n.first; c != nil; c = c.next {
 		at := p
 		at.n = c
 		switch c.kind {
 		case "decorator":
 			name, _, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(r.t.text(c), "@")), "(")
-			runs = runs || !harmless[name[strings.LastIndexByte(name, '.')+1:]]
+			if strings.HasSuffix(name, ".parametrize") {
+				marked = true // a test, which is run
+			}
+			runs = runs || !marks(name)
 			r.walk(place{n: c})
 		case "function_definition":
 			r.function(at, runs)
+			if body := c.child("body"); marked {
+				at.n, r.plain[body] = body, !runs && !p.heir
+				r.body(at)
+			}
 		case "class_definition":
 			r.class(at, runs)
 		}
@@ -281,12 +354,15 @@ func (r *reach) function(p place, runs bool) {
 	case runs, special(name) && !p.open, hooks[name]:
 		r.body(body)
 	case !p.open:
+		r.plain[body.n] = true
 		r.define(body, name)
 	case special(name):
+		r.plain[body.n] = name == "__init__"
 		r.define(body, p.class)
 	case p.heir:
 		r.define(body, name, p.class, anyMethod, anyMethod+p.class)
 	default:
+		r.plain[body.n] = true
 		r.define(body, name, anyMethod, anyMethod+p.class)
 	}
 }
@@ -318,6 +394,9 @@ func (r *reach) class(p place, runs bool) {
 // wrapped is a node whose only child is a copy of n, so that n itself is
 // walked as a child.
 func wrapped(n *node) *node {
+	if n == nil {
+		return nil
+	}
 	c := *n
 	c.next = nil
 	return &node{kind: "argument_list", first: &c, size: n.size + 1}

@@ -269,6 +269,10 @@ func (it *interp) forStatement(n *node, s *scope) {
 		it.picks++
 		defer func() { it.picks-- }()
 	}
+	if it.sifts(body) {
+		it.sifting++
+		defer func() { it.sifting-- }()
+	}
 	over := it.eval(right, s)
 	leave := it.enterLoop(n, s)
 	defer leave()

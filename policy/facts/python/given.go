@@ -1,0 +1,215 @@
+package python
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+)
+
+// What a function of the program is given by calls that could not be followed
+// to it is told by origins of its parameters, beside "param":
+//
+//   - "program": something of the program itself that was not followed;
+//   - "handed": whatever calls a function that was handed to something outside.
+//
+// A parameter that has neither is what a caller out of sight hands over.
+const (
+	fromProgram = "program"
+	fromOutside = "handed"
+)
+
+// lookedUp is the text of an attribute whose name is not known: it may be a
+// function of the program.
+const lookedUp = "attribute"
+
+// anyFunction stands for calls of something that has no name.
+const anyFunction = ""
+
+// defined notes that the program has a function of that name.
+func (it *interp) defined(name string) {
+	if it.passed == nil {
+		it.passed = map[string][]string{anyFunction: nil}
+	}
+	if _, ok := it.passed[name]; !ok {
+		it.passed[name] = nil
+	}
+}
+
+// passes notes what a call hands to a function of that name, of an object that
+// is not known: it may be one of the program.
+func (it *interp) passes(name string, a *arguments) {
+	before, ok := it.passed[name]
+	if ok && (len(before) == 0 || before[len(before)-1] != fromProgram) {
+		it.passed[name] = mix(before, it.origins(a))
+	}
+}
+
+// origins are where arguments come from, and "program" at the end where
+// something in them may be code that stands in the text, or is made there.
+func (it *interp) origins(a *arguments) []string {
+	var from []string
+	for _, v := range a.pos {
+		if it.codeIn(v, 0) {
+			return mix(clipped(from), []string{fromProgram})
+		}
+		from = mix(from, v.origins(0))
+	}
+	for _, k := range a.keys {
+		if it.codeIn(a.kw[k], 0) {
+			return mix(clipped(from), []string{fromProgram})
+		}
+		from = mix(from, a.kw[k].origins(0))
+	}
+	if from = mix(from, a.rest); len(from) > 6 {
+		return mix(clipped(from), []string{fromProgram})
+	}
+	return from
+}
+
+// clipped leaves room for one more.
+func clipped(from []string) []string { return from[:min(len(from), 6)] }
+
+// codeIn reports that a value may hold text of the program that is code, or a
+// command: what is told of a value by its origins alone is not.
+func (it *interp) codeIn(v *val, depth int) bool {
+	switch v.kind {
+	case kNone, kBool, kInt, kFloat, kRef, kFunc, kClass, kWrap, kSpace:
+		return false
+	case kUnknown:
+		return len(v.from) == 0 || v.x != nil
+	case kStr, kBytes:
+		return slices.ContainsFunc(v.all(), it.mayRun)
+	case kAlt:
+		return slices.ContainsFunc(v.x.alts, func(b *val) bool { return it.codeIn(b, depth+1) })
+	case kList, kTuple, kSet:
+		return depth > 2 || len(v.x.items) > 16 || slices.ContainsFunc(v.x.items, func(b *val) bool { return it.codeIn(b, depth+1) })
+	case kDict:
+		return depth > 2 || len(v.x.order) > 16 || slices.ContainsFunc(v.x.order, func(k string) bool { return it.codeIn(v.x.dict[k], depth+1) })
+	case kInst:
+		if depth > 1 {
+			return true
+		}
+		for _, a := range v.x.cls.attrs {
+			if it.codeIn(a, depth+1) {
+				return true
+			}
+		}
+		return false
+	default: // an object of something outside
+		return len(v.from) == 0 && v.x != nil && (v.x.str != nil || it.codeInFacts(v.x.recv))
+	}
+}
+
+func (it *interp) codeInFacts(vs []facts.Value) bool {
+	return slices.ContainsFunc(vs, func(v facts.Value) bool {
+		return v.Prefix != "" || slices.ContainsFunc(v.Alts, it.mayRun) || it.codeInFacts(v.Items) || it.codeInFacts(v.Recv)
+	})
+}
+
+// mayRun: a text of more than one word, or the name of a program.
+func (it *interp) mayRun(text string) bool {
+	if strings.ContainsFunc(text, func(c rune) bool { return !wordRune(c) && c != '.' && c != '-' && c != ':' && c != ',' }) {
+		return true
+	}
+	_, program := it.b.Tables().Programs[text]
+	return program
+}
+
+// kept notes that a function is put where it is not followed, under a name.
+func (it *interp) kept(v *val, name string) {
+	for _, b := range v.branches() {
+		if b.kind == kFunc && len(b.x.fn.kept) < maxKept && !slices.Contains(b.x.fn.kept, name) {
+			b.x.fn.kept = append(b.x.fn.kept, name)
+			it.defined(name)
+		}
+	}
+}
+
+// maxKept bounds the names of one function; what has more is called by any.
+const maxKept = 8
+
+// handed is where the parameters of a function come from that was never
+// followed: r knows what reaches it.
+func (it *interp) handed(f *function, r *reach) []string {
+	switch {
+	case it.idle:
+		return nil // a caller out of sight
+	case r == nil || f.lambda || !r.plain[f.body] || len(f.kept) == maxKept || slices.Contains(f.kept, anyFunction):
+		return []string{fromOutside}
+	}
+	name := f.name
+	if name == "__init__" && f.cls != nil {
+		name = f.cls.name
+	}
+	from := it.passed[name]
+	if r.wild || r.loose[name] || r.loose[anyMethod] || f.cls != nil && r.loose[anyMethod+f.cls.name] {
+		from = mix(from, it.passed[anyFunction])
+	}
+	for _, name := range f.kept {
+		from = mix(from, it.passed[name])
+	}
+	if len(from) == 8 {
+		return []string{fromProgram} // there may be more
+	}
+	return from
+}
+
+// ownModule notes that the program looks into a module that may be its own, in
+// a way that names which are not known can be reached by.
+func (it *interp) ownModule(v *val) {
+	if it.own {
+		return
+	}
+	for _, b := range v.branches() {
+		switch b.kind {
+		case kSpace:
+			it.own = it.own || b.x == nil
+		case kRef:
+			it.own = it.own || b.text == "__main__" || b.text == "sys.modules"
+		default:
+			it.own = it.own || slices.Contains(b.from, "namespace") || slices.Contains(b.from, "module")
+		}
+	}
+}
+
+// assigns reports that the program may give some object an attribute of that
+// name itself.
+func (it *interp) assigns(name string) bool {
+	if it.attributes == nil {
+		it.attributes = map[string]bool{anyFunction: it.b.Depth() > 0}
+		for _, w := range []string{"setattr", "__dict__", "vars(", "__setstate__", "setdefault", "globals("} {
+			if strings.Contains(it.t.src, w) {
+				it.attributes[anyFunction] = true
+			}
+		}
+		it.targets(it.t.root, false)
+	}
+	return it.attributes[anyFunction] || it.attributes[name]
+}
+
+// targets notes the attributes that are bound under n, in any way; bound says
+// that n is a target itself.
+func (it *interp) targets(n *node, bound bool) {
+	for c := n.first; c != nil; c = c.next {
+		at := bound
+		switch {
+		case c.kind == "attribute" && bound:
+			it.attributes[identifier(it.t.text(c.child("attribute")))] = true
+			at = false
+		case c.field == "left", c.kind == "as_pattern_target", c.field == "name" && n.kind == "named_expression", n.kind == "keyword_argument" && c.field == "name":
+			at = true
+			if c.kind == "attribute" {
+				it.attributes[identifier(it.t.text(c.child("attribute")))] = true
+			}
+			if c.kind == "identifier" {
+				it.attributes[identifier(it.t.text(c))] = true // of a class, or a field
+			}
+		case c.kind == "call" || c.field == "right" || c.field == "body":
+			at = false
+		}
+		if c.size > 1 {
+			it.targets(c, at)
+		}
+	}
+}
