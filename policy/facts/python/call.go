@@ -187,11 +187,13 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 	c := &invocation{it: it, name: name, self: self, arguments: a, n: n, s: s}
 	if h, ok := it.x.handlers[name]; ok {
 		if v := h(c); v != nil {
+			it.keptAll(a)
 			return v
 		}
 	}
 	if self != nil {
 		if v := c.method(); v != nil {
+			it.keptAll(a)
 			return v
 		}
 	}

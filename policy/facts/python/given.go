@@ -126,6 +126,20 @@ func (it *interp) kept(v *val, name string) {
 	}
 }
 
+// keptAll is kept for what folding takes, which may call it, or keep it.
+func (it *interp) keptAll(a *arguments) {
+	for _, v := range a.pos {
+		if v.kind == kFunc || v.kind == kAlt {
+			it.kept(v, anyFunction)
+		}
+	}
+	for _, v := range a.kw {
+		if v.kind == kFunc || v.kind == kAlt {
+			it.kept(v, anyFunction)
+		}
+	}
+}
+
 // maxKept bounds the names of one function; what has more is called by any.
 const maxKept = 8
 
