@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/caisson-dev/caisson/bench/measure"
+	"github.com/caisson-dev/caisson/bench/rig"
 	"github.com/caisson-dev/caisson/bridge/transfer"
 	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -27,7 +28,9 @@ const (
 // script runs one in a session, unrecorded and unjudged: it only sets up.
 func (f *fixture) script(ctx context.Context, session, text string) error {
 	run := sandbox.Run{Command: []string{"sh", "-c", text}, Timeout: 5 * time.Minute, Track: sandbox.ModeOff}
-	return succeeded(f.manager.ExecIn(ctx, session, run, sandbox.Streams{}))
+	res, err := f.manager.ExecIn(ctx, session, run, sandbox.Streams{})
+	res.Replaced = false // of a fork it is the first sandbox
+	return rig.Succeeded(res, err)
 }
 
 // memory is a folder in memory, or "" where there is none.

@@ -19,20 +19,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"sync/atomic"
 	"time"
 
 	"github.com/caisson-dev/caisson/bench/measure"
 	"github.com/caisson-dev/caisson/bench/rig"
+	"github.com/caisson-dev/caisson/bench/rig/judge"
 	"github.com/caisson-dev/caisson/bridge"
 	"github.com/caisson-dev/caisson/manager"
-	"github.com/caisson-dev/caisson/policies"
-	"github.com/caisson-dev/caisson/policy"
 	"github.com/caisson-dev/caisson/policy/approval"
-	"github.com/caisson-dev/caisson/policy/scanner"
-	"github.com/caisson-dev/caisson/policy/tables"
 	"github.com/caisson-dev/caisson/sandbox"
-	"github.com/caisson-dev/caisson/service/gate"
 	"github.com/caisson-dev/caisson/store/sqlite"
 )
 
@@ -42,7 +37,7 @@ func main() { os.Exit(measure.Main("bridge", run)) }
 type fixture struct {
 	*rig.Rig
 	manager *manager.Manager
-	judges  atomic.Bool
+	judges  *judge.Switch
 	round   int
 }
 
@@ -76,48 +71,18 @@ func (f *fixture) open(ctx context.Context) error {
 	}
 	f.Defer(books.Close)
 	cfg.Recorder = books
-	judge, err := f.gate(ctx, cfg)
+	store, ok := cfg.Store.(approval.Store)
+	if !ok {
+		return errors.New("the store keeps no approvals")
+	}
+	g, err := judge.Lazy(f.Dir, f.Program("caisson-scan"), store, f.Defer)
 	if err != nil {
 		return err
 	}
-	cfg.Gate = func(ctx context.Context, q manager.Question) (manager.Answer, error) {
-		if f.judges.Load() {
-			return judge(ctx, q)
-		}
-		return manager.Unjudged(ctx, q)
-	}
+	f.judges = judge.NewSwitch(g)
+	cfg.Gate = f.judges.Judge
 	f.manager, err = f.Manager(cfg)
 	return err
-}
-
-// gate is one with caisson's own rules.
-func (f *fixture) gate(ctx context.Context, cfg manager.Config) (manager.Gate, error) {
-	store, ok := cfg.Store.(approval.Store)
-	if !ok {
-		return nil, errors.New("the store keeps no approvals")
-	}
-	desk, err := approval.New(approval.Config{Store: store, Actor: "bench"})
-	if err != nil {
-		return nil, err
-	}
-	pool := scanner.Start(ctx, func() (scanner.Config, error) {
-		t, err := tables.Load(policies.FS)
-		return scanner.Config{Path: f.Program("caisson-scan"), Tables: t}, err
-	})
-	f.Defer(pool.Close)
-	if _, err := pool.Ready(ctx); err != nil {
-		return nil, err
-	}
-	p, err := policy.Load(ctx, policy.Config{Rules: policies.FS, Scanner: pool})
-	if err != nil {
-		return nil, err
-	}
-	load := func(context.Context) (gate.Policy, error) { return p, nil }
-	g, err := gate.New(gate.Config{Policy: load, Plans: load, Desk: desk, Actor: "bench"})
-	if err != nil {
-		return nil, err
-	}
-	return g.Judge, nil
 }
 
 // session makes a session with a tree of folders of a hundred files each.
@@ -127,14 +92,7 @@ func (f *fixture) session(ctx context.Context, name string, folders int) error {
 		return err
 	}
 	script := fmt.Sprintf("i=0; while [ $i -lt %d ]; do mkdir d$i; j=0; while [ $j -lt 100 ]; do echo $i $j > d$i/f$j; j=$((j+1)); done; i=$((i+1)); done", folders)
-	return succeeded(f.manager.ExecIn(ctx, name, sandbox.Run{Command: []string{"sh", "-c", script}, Timeout: 5 * time.Minute}, sandbox.Streams{}))
-}
-
-func succeeded(res sandbox.Result, err error) error {
-	if err == nil && res.Code != 0 {
-		err = fmt.Errorf("exec ended with code %d, %s %s", res.Code, res.Reason, res.Cause)
-	}
-	return err
+	return rig.Succeeded(f.manager.ExecIn(ctx, name, sandbox.Run{Command: []string{"sh", "-c", script}, Timeout: 5 * time.Minute}, sandbox.Streams{}))
 }
 
 // The subjects' names.
@@ -155,7 +113,7 @@ func (f *fixture) exec(session, script string, mode sandbox.ChangeMode, changes 
 		if err == nil && mode != sandbox.ModeOff && len(res.Changes) != changes {
 			err = fmt.Errorf("%d changes, not %d", len(res.Changes), changes)
 		}
-		return succeeded(res, err)
+		return rig.Succeeded(res, err)
 	})
 }
 
@@ -247,8 +205,8 @@ func large(ctx context.Context, s *measure.Suite, f *fixture) error {
 // judged takes a sample with caisson's own gate.
 func (f *fixture) judged(sample func(context.Context) (float64, error)) func(context.Context) (float64, error) {
 	return func(ctx context.Context) (float64, error) {
-		f.judges.Store(true)
-		defer f.judges.Store(false)
+		f.judges.Set(true)
+		defer f.judges.Set(false)
 		return sample(ctx)
 	}
 }

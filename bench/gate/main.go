@@ -21,10 +21,10 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"github.com/caisson-dev/caisson/bench/measure"
 	"github.com/caisson-dev/caisson/bench/rig"
+	"github.com/caisson-dev/caisson/bench/rig/judge"
 	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -46,7 +46,7 @@ const judged, unjudged = "judged", "not judged"
 type fixture struct {
 	*rig.Rig
 	manager *manager.Manager
-	judges  atomic.Bool
+	judges  *judge.Switch
 	round   int
 }
 
@@ -57,20 +57,12 @@ func run(ctx context.Context, s *measure.Suite) (err error) {
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	f := &fixture{Rig: r}
-	cfg, desk, err := open(ctx, r.Dir, r.Runtime, r.Images, r.Defer)
+	cfg, g, err := open(ctx, r.Dir, r.Runtime, r.Images, r.Defer)
 	if err != nil {
 		return err
 	}
-	g, err := lazyGate(r.Dir, r.Program("caisson-scan"), desk, r.Defer)
-	if err != nil {
-		return err
-	}
-	cfg.Gate = func(ctx context.Context, q manager.Question) (manager.Answer, error) {
-		if f.judges.Load() {
-			return g.Judge(ctx, q)
-		}
-		return manager.Unjudged(ctx, q)
-	}
+	f.judges = judge.NewSwitch(g)
+	cfg.Gate = f.judges.Judge
 	if f.manager, err = r.Manager(cfg); err != nil {
 		return err
 	}
@@ -86,7 +78,7 @@ func run(ctx context.Context, s *measure.Suite) (err error) {
 // run is another one.
 func (f *fixture) exec(judges bool, session string, make func(round int) sandbox.Run) func(context.Context) (float64, error) {
 	return func(ctx context.Context) (float64, error) {
-		f.judges.Store(judges)
+		f.judges.Set(judges)
 		f.round++
 		run := make(f.round)
 		return measure.Millis(func(ctx context.Context) error {

@@ -15,15 +15,10 @@ import (
 
 	"github.com/caisson-dev/caisson/bench/measure"
 	"github.com/caisson-dev/caisson/bench/rig"
+	"github.com/caisson-dev/caisson/bench/rig/judge"
 	"github.com/caisson-dev/caisson/images"
 	"github.com/caisson-dev/caisson/internal/dockerclient"
 	"github.com/caisson-dev/caisson/manager"
-	"github.com/caisson-dev/caisson/policies"
-	"github.com/caisson-dev/caisson/policy"
-	"github.com/caisson-dev/caisson/policy/approval"
-	"github.com/caisson-dev/caisson/policy/facts"
-	"github.com/caisson-dev/caisson/policy/scanner"
-	"github.com/caisson-dev/caisson/policy/tables"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/runtimes/docker"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -69,16 +64,12 @@ func runOnce(ctx context.Context, dir string, judges bool, round string) (err er
 	if err != nil {
 		return err
 	}
-	cfg, desk, err := open(ctx, dir, rt, imgs, later)
+	cfg, g, err := open(ctx, dir, rt, imgs, later)
 	if err != nil {
 		return err
 	}
 	cfg.Gate = manager.Unjudged
 	if judges {
-		g, err := lazyGate(dir, filepath.Join(dir, "caisson-scan"), desk, later)
-		if err != nil {
-			return err
-		}
 		cfg.Gate = g.Judge
 	}
 	m, err := manager.New(cfg)
@@ -89,46 +80,17 @@ func runOnce(ctx context.Context, dir string, judges bool, round string) (err er
 	return rig.Succeeded(m.Run(ctx, sandbox.Run{Command: []string{"true", round}}, sandbox.Streams{}))
 }
 
-// open gives a manager's configuration the state folder, and a desk on it.
-func open(ctx context.Context, dir string, rt runtimes.Runtime, imgs *images.Store, later func(func() error)) (manager.Config, *approval.Desk, error) {
+// open gives a manager's configuration the state folder, and a gate on it.
+func open(ctx context.Context, dir string, rt runtimes.Runtime, imgs *images.Store, later func(func() error)) (manager.Config, *gate.Gate, error) {
 	st, err := sqlite.Open(ctx, sqlite.Config{Dir: dir})
 	if err != nil {
 		return manager.Config{}, nil, err
 	}
 	later(st.Close)
-	desk, err := approval.New(approval.Config{Store: st, Actor: "bench"})
+	g, err := judge.Lazy(dir, filepath.Join(dir, "caisson-scan"), st, later)
 	return manager.Config{
 		Runtime: rt, Images: imgs, Store: st, StateID: st.ID(), LockDir: filepath.Join(dir, "locks"), Actor: "bench",
-	}, desk, err
-}
-
-// lazyGate is a gate as caisson makes it: it loads what it needs of its rules
-// while the sandbox is made, and keeps decisions and rules in the state folder.
-func lazyGate(dir, scan string, desk *approval.Desk, later func(func() error)) (*gate.Gate, error) {
-	folder := policy.NewFolder(filepath.Join(dir, "decisions"))
-	later(folder.Close)
-	cfg := policy.Config{Rules: policies.FS, Lazy: true, Keeper: folder, Programs: "bench"}
-	plans := cfg
-	plans.Rules = policies.Plans
-	all := func(ctx context.Context) (*policy.Policy, error) {
-		pool := scanner.Start(ctx, func() (scanner.Config, error) {
-			t, err := policy.EncodedTables(cfg, func() (*facts.Tables, error) { return tables.Load(policies.FS) })
-			return scanner.Config{Path: scan, Encoded: t}, err
-		})
-		later(pool.Close)
-		c := cfg
-		c.Scanner = pool
-		p, err := policy.Load(ctx, c)
-		if err == nil {
-			_, err = pool.Ready(ctx)
-		}
-		return p, err
-	}
-	return gate.New(gate.Config{
-		Policy: func(context.Context) (gate.Policy, error) { return policy.Defer(cfg, all) },
-		Plans:  func(ctx context.Context) (gate.Policy, error) { return policy.Load(ctx, plans) },
-		Desk:   desk, Actor: "bench",
-	})
+	}, g, err
 }
 
 // cold measures a one-shot in a process of its own, with a gate and without.
