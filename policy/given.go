@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/caisson-dev/caisson/policy/facts"
@@ -23,6 +24,10 @@ func made(from string) bool {
 
 // maxFrom is where a list of origins may be cut off.
 const maxFrom = 8
+
+// callers are the origins of what whoever starts a program hands to it, of what
+// stands around it, and of what programs of the system print.
+var callers = []string{"param", "argv0", "argv", "env", "command", "file", "own_process", "own_folder", "cwd", "elsewhere"}
 
 // given reports that d is of the first sort. A function that nothing calls is
 // given what its caller has. Elsewhere it depends on what d can do: a module is
@@ -48,6 +53,12 @@ func (p provenance) given(d *facts.Dynamic) bool {
 	if d.Idle {
 		return true
 	}
+	if d.Lang == facts.Shell && d.Kind == facts.DynEval {
+		return true // the text is known, and judged for itself
+	}
+	if d.Kind == facts.DynFile && slices.Contains(d.From, "argv0") {
+		file = false // the program itself, or what lies beside it
+	}
 	if len(d.From) >= maxFrom || file {
 		return false
 	}
@@ -71,11 +82,11 @@ func (p provenance) given(d *facts.Dynamic) bool {
 	case facts.DynCommand:
 		return d.Inert && (d.Lang != facts.Shell || from != "")
 	case facts.DynFile:
-		return told("param", "argv0", "argv", "env", "command", "file", "own_process", "own_folder")
+		return told(callers...)
 	case facts.DynOpaqueCode, facts.DynEval:
 		switch {
 		case d.Lang == facts.Shell:
-			return told("command", "param", "own_folder")
+			return !strings.Contains(from, "file") && told(callers...)
 		case strings.Contains(from, "file"):
 			return told("file", "param", "module", "argv", "env")
 		}
@@ -90,10 +101,21 @@ func (p provenance) written(path string) bool {
 		f := &p.d.Files[i]
 		switch f.Op {
 		case facts.OpWrite, facts.OpAppend, facts.OpCopyDst, facts.OpMoveDst:
-			if path == "" || f.Path == path || !f.Folded || strings.HasSuffix(path, "/") && strings.HasPrefix(f.Path, path) {
+			if path == "" || f.Path == path || strings.HasSuffix(path, "/") && strings.HasPrefix(f.Path, path) || !f.Folded && mayBe(f, path) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// mayBe reports that a file of which only the beginning is known may be path.
+// Where nothing is known of it but that the caller names it, the caller would
+// have to name the program's own.
+func mayBe(f *facts.File, path string) bool {
+	if f.Path == "" {
+		kind, _, _ := strings.Cut(f.Where, ":")
+		return !slices.Contains([]string{"argv", "env", "param", "own_process"}, kind)
+	}
+	return strings.HasPrefix(path, f.Path)
 }

@@ -44,11 +44,12 @@ findings contains {"id": "SBX-EXEC-0001", "at": d.at, "msg": sprintf("text is ru
 #   remediation: "Write the code down."
 #   match:
 #     - {"language": "python", "code": "import os,sys\nos.system(sys.argv[1])"}
-#     - {"language": "bash", "code": "eval \"$1\""}
+#     - {"language": "bash", "code": "read x; eval \"$x\""}
 #     - {"language": "python", "code": "import os,base64,sys\ndef f(x):\n    os.system(base64.b64decode(x))"}
 #   not_match:
 #     - {"language": "python", "code": "import os\ndef f(x):\n    os.system(x)"}
 #     - {"language": "python", "code": "import subprocess\nsubprocess.run(['git','status'])"}
+#     - {"language": "bash", "code": "eval \"$1\""}
 findings contains {"id": "SBX-EXEC-0002", "at": d.at, "msg": sprintf("what is run could not be told: %s", [d.detail])} if {
 	some kind in ["opaque_code", "opaque_file", "shell_unknown"]
 	some d in input.dynamic[kind]
@@ -67,14 +68,17 @@ findings contains {"id": "SBX-EXEC-0002", "at": d.at, "msg": sprintf("what is ru
 #   match:
 #     - {"language": "bash", "code": "$1 -rf x"}
 #     - {"language": "bash", "code": "/???/r?"}
+#     - {"language": "bash", "code": "read -r tool; $tool x"}
+#     - {"language": "bash", "code": "while read -r c; do name=\"$name$c\"; done; $name"}
 #   not_match:
 #     - {"language": "bash", "code": "ls \"$1\""}
 #     - {"language": "bash", "code": "set -e\nexec \"$@\""}
+#     - {"language": "bash", "code": "${CC:-gcc} -c main.c"}
+#     - {"language": "bash", "code": "verbose=false\nwhile read -r line; do verbose=true; done\nif $verbose; then echo; fi"}
 findings contains {"id": "SBX-EXEC-0003", "at": d.at, "msg": sprintf("the program could not be told: %s", [d.detail])} if {
 	some kind in ["opaque_command", "glob_command"]
 	some d in input.dynamic[kind]
 	not d.library
-	d.detail != "$@"
 }
 
 # METADATA
@@ -274,11 +278,6 @@ findings contains {"id": "SBX-EXEC-0014", "at": d.at, "msg": sprintf("what is ru
 findings contains {"id": "SBX-EXEC-0014", "at": a.at, "msg": sprintf("native code would be loaded: %s", [a.by])} if {
 	some a in input.actions.native_code
 	a.idle
-}
-
-findings contains {"id": "SBX-EXEC-0014", "at": d.at, "msg": "the arguments of the script are run"} if {
-	some d in input.dynamic.opaque_command
-	d.detail == "$@"
 }
 
 # METADATA

@@ -55,6 +55,8 @@ type Builder struct {
 	cwd      string
 	idle     bool
 	src      string // the text itself
+	shown    string // the same, also where the caller walks it; for people
+	lines    []string
 }
 
 // scan is what all Builders of one call of [Scan] share. It lives as long as

@@ -48,17 +48,16 @@ func (c *command) setEnv(name string, v Value) {
 	}
 }
 
-// Passed is the detail of [DynCommand] where the command is nothing but the
-// arguments that the script was started with.
-const Passed = "$@"
-
-// unknown says what is known of a program whose name is not.
-func (c *command) unknown(argv []Value) string {
-	v := argv[0]
-	if c.b.depth == 0 && len(argv) == 1 && strings.Join(v.Alts, "") == "" && v.Head() == "" && v.Tail() == "" && len(v.From) == 1 && v.From[0] == "argv" && c.b.lang == Shell {
-		return Passed
+// unknown says what is known of a program whose name is not: how it is written,
+// or how it begins.
+func (c *command) unknown(v Value) string {
+	if c.o.Word != "" {
+		return short(c.o.Word)
 	}
-	return short(v.Head())
+	if h := v.Head(); h != "" {
+		return short(h)
+	}
+	return c.b.excerpt(c.o.Pos)
 }
 
 // run records argv, which wrappers (outermost first) start.
@@ -78,7 +77,7 @@ func (c *command) run(argv []Value, wrappers []string) Value {
 	}
 	names := argv[0].Alts
 	if !argv[0].Known() {
-		b.Unknown(DynCommand, c.unknown(argv), c.o.Pos, argv[0].From, argv[1:])
+		b.Unknown(DynCommand, c.unknown(argv[0]), c.o.Pos, argv[0].From, argv[1:])
 		if len(names) == 0 {
 			c.record("", argv, parseArgv(Program{}, argv), wrappers)
 			return Opaque(argv[0].From...)
@@ -98,6 +97,9 @@ func (c *command) run(argv []Value, wrappers []string) Value {
 
 // Program finds a program's entry by its path or name: python3.11 is python3.
 func (t *Tables) Program(name string) (Program, string, bool) {
+	if name == "" {
+		return Program{}, "", false
+	}
 	base := path.Base(name)
 	p, ok := t.Programs[base]
 	for short := base; !ok; {
@@ -119,7 +121,7 @@ func (t *Tables) Program(name string) (Program, string, bool) {
 
 func (c *command) program(name string, argv []Value, wrappers []string) Value {
 	b := c.b
-	if strings.ContainsAny(name, "*?[") && name != "[" && name != "[[" {
+	if strings.ContainsAny(name, "*?[") && name != "[" && name != "[[" && !strings.ContainsAny(name, " \t\n{}();|&$'\"") { // no text that is no name
 		b.Dynamic(DynGlob, name, c.o.Pos)
 	}
 	prog, base, known := b.s.tables.Program(name)

@@ -40,6 +40,7 @@ func (b *Builder) extract(ctx context.Context, src []byte) {
 		return
 	}
 	b.src = string(src)
+	b.shown = b.src
 	b.hidden(src)
 	before := b.s.doc.Meta.Nodes
 	err := b.guarded(ctx, x, src)

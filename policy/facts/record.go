@@ -65,6 +65,9 @@ type Use struct {
 // Dynamic records what could not be told. from is where the text comes from.
 func (b *Builder) Dynamic(kind, detail string, pos Pos, from ...string) {
 	if b.room() {
+		if strings.Trim(detail, " \t\n…") == "" {
+			detail = b.excerpt(pos)
+		}
 		b.s.doc.Dynamic = append(b.s.doc.Dynamic, Dynamic{At: b.at(pos), Kind: kind, Detail: short(detail), From: clip(from)})
 	}
 }
@@ -121,11 +124,21 @@ func takesCode(words []Value) bool {
 		}
 		next := words[i+1]
 		text, known := next.One()
-		if !known && next.Head() == "" || strings.ContainsAny(text+next.Head(), " \t\n;|&$`(") {
+		if !known && next.Head() == "" && !fromCaller(next.From) || strings.ContainsAny(text+next.Head(), " \t\n;|&$`(") {
 			return true
 		}
 	}
 	return false
+}
+
+// fromCaller reports that a value is what the program's caller hands to it.
+func fromCaller(from []string) bool {
+	for _, f := range from {
+		if kind, _, _ := strings.Cut(f, ":"); kind != "argv" && kind != "env" && kind != "param" {
+			return false
+		}
+	}
+	return len(from) > 0
 }
 
 // codeWords are options that programs take code, or no questions, by.
@@ -169,6 +182,31 @@ func (b *Builder) Pipeline(names, from []string, pos Pos) {
 		b.s.doc.Pipes = append(b.s.doc.Pipes, Pipeline{At: b.at(pos), Names: slices.Clone(names), From: clip(from)})
 	}
 }
+
+// excerpt is the source at a place, for people: its first line, shortened.
+func (b *Builder) excerpt(p Pos) string {
+	if b.lines == nil {
+		b.lines = strings.Split(b.shown, "\n")
+	}
+	if p.Line <= 0 || p.Col <= 0 || p.Line > len(b.lines) {
+		return ""
+	}
+	line := b.lines[p.Line-1]
+	if p.EndLine == p.Line && p.EndCol > p.Col && p.EndCol-1 <= len(line) {
+		line = line[:p.EndCol-1]
+	}
+	if p.Col > len(line) {
+		return ""
+	}
+	line = strings.TrimSpace(strings.ToValidUTF8(line[p.Col-1:], ""))
+	if len(line) > maxExcerpt {
+		line = strings.ToValidUTF8(line[:maxExcerpt], "") + "…"
+	}
+	return line
+}
+
+// maxExcerpt is how much of a line is shown.
+const maxExcerpt = 80
 
 func short(s string) string {
 	if len(s) > 200 {

@@ -119,6 +119,8 @@ type Program struct {
 	StdinCode bool `json:"stdin_code,omitempty"`
 	// Runs are further ways to start a command.
 	Runs []Run `json:"runs,omitempty"`
+	// Own: it can start others, and yet what it prints is its own (git).
+	Own bool `json:"own,omitempty"`
 	// Join: all operands, joined by spaces, are the code (eval).
 	Join bool `json:"join,omitempty"`
 	// Stdin: words read from standard input are put behind the wrapped command

@@ -29,6 +29,27 @@ type invocation struct {
 	pos        facts.Pos
 	bare       bool // behind command or builtin: no functions, no aliases
 	out        text // what it prints, for its redirections
+	words      []*syntax.Word // as written
+}
+
+// word is how the first of these words, or what is left of them, is written.
+func (c *invocation) word(argv fields) string {
+	if i := len(c.words) - len(argv); i >= 0 && i < len(c.words) {
+		return written(c.words[i])
+	}
+	if len(c.words) > 0 {
+		return written(c.words[0])
+	}
+	return ""
+}
+
+// written is a word of the source as it stands.
+func written(word *syntax.Word) string {
+	var b strings.Builder
+	if err := syntax.NewPrinter(syntax.SingleLine(true)).Print(&b, word); err != nil {
+		return ""
+	}
+	return clean(b.String())
 }
 
 // args are the words after the name.
@@ -65,7 +86,7 @@ func (w *walker) call(c *syntax.CallExpr, rd *redirection, background bool) text
 		}
 	}
 	ways := w.fields(c.Args)
-	inv := invocation{env: env, rd: rd, background: background, pos: w.pos(c)}
+	inv := invocation{env: env, rd: rd, background: background, pos: w.pos(c), words: c.Args}
 	return concat(out, w.eachWay(ways, inv))
 }
 
@@ -150,7 +171,7 @@ func (w *walker) run(c *invocation) text {
 		return w.globCommand(c, names[0])
 	}
 	name, ok := c.argv[0].t.guess()
-	if !ok {
+	if !ok || name == "" && names[0] != "" {
 		return w.unknownCommand(c)
 	}
 	if name != names[0] {
@@ -191,17 +212,13 @@ func (w *walker) withEnv(c *invocation, b func(*walker, *invocation) text) text 
 // $SUDO of a script that never sets it.
 func (w *walker) leading(c *invocation) fields {
 	argv := c.argv
-	for len(argv) > 0 && (argv[0].t.is(unset) || argv[0].t.empty() && len(argv) > 1 && !argv[0].quoted) {
+	for len(argv) > 0 && (argv[0].t.is(unset) && (!argv[0].quoted || argv[0].list) || argv[0].t.empty() && len(argv) > 1 && !argv[0].quoted) {
 		if argv[0].t.is(unset) {
-			detail := ""
-			if from := argv[0].t.from; len(argv) == 1 && len(from) == 1 && from[0] == "argv" && w.b.Depth() == 0 && len(w.calls) == 0 {
-				detail = facts.Passed
-			}
 			rest := make([]facts.Value, 0, len(argv)-1)
 			for _, f := range argv[1:] {
 				rest = append(rest, f.t.value())
 			}
-			w.b.Unknown(facts.DynCommand, detail, c.pos, argv[0].t.from, rest)
+			w.b.Unknown(facts.DynCommand, c.word(argv), c.pos, argv[0].t.from, rest)
 		}
 		argv = argv[1:]
 	}
@@ -222,7 +239,12 @@ func (w *walker) unknownCommand(c *invocation) text {
 
 // isSelf reports the script's own name.
 func (w *walker) isSelf(t text) bool {
-	return slices.Contains(t.from, fromSelf) && len(t.alts) == 1 && strings.HasSuffix(t.alts[0], hole)
+	if !slices.Contains(t.from, fromSelf) || len(t.alts) != 1 {
+		return false
+	}
+	folder, found := strings.CutSuffix(t.alts[0], hole)
+	folder = strings.TrimPrefix(folder, hole) // of a folder that is not known
+	return found && (folder == "" || strings.HasSuffix(folder, "/") && strings.ContainsRune("/.", rune(folder[0])))
 }
 
 // runsItself is "$0" as a command: the same text again.

@@ -1,15 +1,19 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/caisson-dev/caisson/policy/facts"
 )
 
 // field is one argument.
 type field struct {
 	t      text
 	quoted bool // it stays even where it is empty
+	list   bool // it is of "$@" or an array, which may have no elements
 	glob   bool // it has a wildcard outside quotes
 }
 
@@ -60,11 +64,14 @@ func (w *walker) fields(words []*syntax.Word) []fields {
 	return out
 }
 
+// maxWays bounds the ways in which the words of a command may expand.
+const maxWays = 16
+
 // cross combines what stands before with each way of the next word. Beyond the
-// bound, the next word is one unknown argument.
+// bound, the next word is one argument that may be any of them.
 func cross(out, ways []fields) []fields {
-	if len(out)*len(ways) > 16 {
-		ways = []fields{{{t: opaque()}}}
+	if len(out)*len(ways) > maxWays {
+		ways = []fields{merged(ways)}
 	}
 	next := make([]fields, 0, len(out)*len(ways))
 	for _, head := range out {
@@ -73,6 +80,26 @@ func cross(out, ways []fields) []fields {
 		}
 	}
 	return next
+}
+
+// merged is one way that stands for all: argument by argument where they have
+// as many, else one that is not known.
+func merged(ways []fields) fields {
+	out := append(fields(nil), ways[0]...)
+	for _, way := range ways[1:] {
+		if len(way) != len(out) {
+			var from []string
+			for _, f := range slices.Concat(ways...) {
+				from = origins(from, f.t.from)
+			}
+			return fields{{t: opaque(from...)}}
+		}
+		for i, f := range way {
+			out[i].t = union(out[i].t, f.t)
+			out[i].quoted, out[i].glob = out[i].quoted || f.quoted, out[i].glob || f.glob
+		}
+	}
+	return out
 }
 
 // wordFields expands one word without braces, with splitting.
@@ -85,12 +112,14 @@ func (w *walker) wordFields(word *syntax.Word) []fields {
 	for i, part := range word.Parts {
 		p := w.part(part, i == 0, false)
 		glob := !p.quoted && p.t.has(hasMeta)
-		if p.isList {
+		list := p.isList
+		if list {
 			p = listPiece(p, &ways, &open)
 		}
 		if p.quoted || p.literal || !p.t.has(hasSpace) {
 			for i := range ways {
 				ways[i], open[i] = grow(ways[i], open[i], p.t, p.quoted, glob)
+				ways[i][len(ways[i])-1].list = list
 			}
 			continue
 		}
@@ -155,7 +184,13 @@ func listPiece(p piece, ways *[]fields, open *[]bool) piece {
 // splitInto splits each alternative of t by IFS and appends it to every way.
 func splitInto(ways []fields, open []bool, ifs string, t text, glob bool) ([]fields, []bool) {
 	alts := t.all()
-	if len(ways)*len(alts) > 16 {
+	if len(ways)*len(alts) > maxWays {
+		if !t.has(func(s string) bool { return s == "" || strings.ContainsAny(s, ifs+unset) }) {
+			for i := range ways { // none of them is split
+				ways[i], open[i] = grow(ways[i], open[i], t, false, glob)
+			}
+			return ways, open
+		}
 		alts = []string{hole}
 	}
 	var nextWays []fields
@@ -165,7 +200,7 @@ func splitInto(ways []fields, open []bool, ifs string, t text, glob bool) ([]fie
 			words, lead, trail := split(s, ifs)
 			cur, isOpen := append(fields(nil), way...), open[i] && !lead
 			for _, word := range words {
-				cur, _ = grow(cur, isOpen, text{[]string{word}, t.from}, false, glob)
+				cur, _ = grow(cur, isOpen, text{[]string{word}, t.from}, false, glob && hasMeta(word))
 				isOpen = false
 			}
 			if len(words) > 0 {
@@ -324,7 +359,7 @@ func (w *walker) part(part syntax.WordPart, first, double bool) piece {
 		if p.Dollar {
 			s = ansiC(s, false)
 		}
-		return piece{t: lit(clean(s)), quoted: true}
+		return piece{t: w.unfilled(lit(clean(s))), quoted: true}
 	case *syntax.DblQuoted:
 		return w.doubleQuoted(p)
 	case *syntax.ParamExp:
@@ -341,6 +376,19 @@ func (w *walker) part(part syntax.WordPart, first, double bool) piece {
 		return piece{t: lit(clean(p.Op.String() + p.Pattern.Value + ")")), literal: true}
 	}
 	return piece{t: opaque()}
+}
+
+// unfilled puts the hole back that evaluated code has between single quotes.
+func (w *walker) unfilled(t text) text {
+	const mark = "${" + facts.Hole + "}"
+	if !t.has(func(s string) bool { return strings.Contains(s, mark) }) {
+		return t
+	}
+	var from []string
+	if v := w.st.vars.get(facts.Hole); v != nil {
+		from = v.val.from
+	}
+	return text{mapAll(t.alts, func(s string) string { return strings.ReplaceAll(s, mark, hole) }), from}
 }
 
 func (w *walker) literalPart(s string, first, double bool) piece {

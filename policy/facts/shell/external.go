@@ -31,14 +31,17 @@ func (w *walker) external(c *invocation) text {
 // the program, unless it makes its output of what the script holds.
 func (w *walker) printedBy(c *invocation) []string {
 	name, ok := c.argv[0].t.guess()
-	if !ok || name == "" || w.in.kind != "" && len(w.in.t.all()) > 0 && w.in.t.has(known) {
+	if w.in.kind != "" && len(w.in.t.all()) > 0 && w.in.t.has(known) {
 		return []string{"computed"}
+	}
+	if !ok || name == "" { // of a program that the caller names
+		return append([]string{"command"}, c.argv[0].t.from...)
 	}
 	p, short, _ := w.tables.Program(name)
 	if len(p.From) > 0 {
 		return nil
 	}
-	if _, special := w.x.specials[short]; special || p.Interpreter != "" || len(p.Runs) > 0 || p.Wrapper {
+	if _, special := w.x.specials[short]; special || p.Interpreter != "" || len(p.Runs) > 0 && !p.Own || p.Wrapper {
 		return []string{"computed"}
 	}
 	if _, is := filters[short]; is {
@@ -99,6 +102,9 @@ func (w *walker) report(c *invocation) facts.Value {
 	o := facts.CommandOpts{
 		Pos: c.pos, Redirs: c.rd.list, Background: c.background, In: w.inside,
 		PipeFrom: w.in.from, PipeTo: w.in.to,
+	}
+	if len(argv) > 0 && !argv[0].Known() {
+		o.Word = c.word(c.argv)
 	}
 	if w.in.kind != "" {
 		o.Stdin, o.StdinKind = w.in.t.value(), w.in.kind

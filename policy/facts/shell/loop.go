@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -32,11 +33,15 @@ func (w *walker) forClause(c *syntax.ForClause) text {
 	return text{}
 }
 
+// fromElsewhere is the origin of what nothing in the script gives a value, as
+// far as can be told: those do that load it.
+const fromElsewhere = "elsewhere"
+
 func (w *walker) forWords(c *syntax.ForClause, loop *syntax.WordIter) text {
 	items := w.loopItems(loop)
-	if len(items) == 0 {
+	if len(items) == 0 { // nothing here fills the list
 		st, out := w.branch(func() text {
-			w.assign(loop.Name.Value, opaque())
+			w.assign(loop.Name.Value, opaque(fromElsewhere))
 			return w.stmts(c.Do)
 		})
 		w.st.join(w.st, st)
@@ -198,43 +203,95 @@ func (w *walker) iterate(body []*syntax.Stmt, cond func() tri, post func()) text
 }
 
 // widened walks the body of a loop that runs an unknown number of times: once
-// as it is, and, where it changes variables, once more with those unknown.
+// as it is, once more with what it changed, and a third time with that unknown
+// where the second round still gave new values.
 func (w *walker) widened(body func() text) text {
 	st, out := w.branch(body)
-	changed := w.widen(st)
+	changed := w.widen(st, true)
 	st.dead = false
 	w.st.join(w.st, st)
 	w.enter(w.st)
 	if !changed || w.unrolled >= maxUnrolled {
 		return union(out, concat(out, opaque(out.from...)))
 	}
-	w.unrolled += 2
-	again, more := w.branch(body)
-	w.widen(again)
-	again.dead = false
-	w.st.join(w.st, again)
-	w.enter(w.st)
-	return concat(out, concat(more, opaque()))
+	for range 2 {
+		w.unrolled += 2
+		again, more := w.branch(body)
+		grew := w.widen(again, false)
+		again.dead = false
+		w.st.join(w.st, again)
+		w.enter(w.st)
+		out = concat(out, more)
+		if !grew {
+			break
+		}
+	}
+	return concat(out, opaque())
 }
 
 // widen makes what a loop's body changed unknown, beside what it is after one
-// round.
-func (w *walker) widen(st *state) bool {
+// round. In the first round, a plain text that it sets may be all that it will
+// ever set.
+func (w *walker) widen(st *state, first bool) bool {
 	changed := false
 	for name, v := range st.vars.own {
 		old := w.st.vars.get(name)
-		if v == nil || old == v || old != nil && v.scalar().equal(old.scalar()) && len(v.words()) == len(old.words()) {
+		if v == nil || old == v || old != nil && among(v, old) {
 			continue
 		}
 		changed = true
-		m := *mergeVar(old, v)
-		m.val = union(m.scalar(), opaque(m.scalar().from...))
+		m := *w.st.mergeVar(name, old, v)
+		if !first || m.isArray || m.isTable || !settled(old, v) {
+			m.val = union(m.scalar(), opaque(m.scalar().from...))
+		}
 		if m.isArray {
-			m.list = append(m.list[:len(m.list):len(m.list)], opaque())
+			m.list = append(m.list[:len(m.list):len(m.list)], opaque(fromAll(m.list)...))
 		}
 		st.vars.own[name] = &m
 	}
 	return changed
+}
+
+// among reports that v has no value that old may not have.
+func among(v, old *variable) bool {
+	a, b := v.words(), old.words()
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		for _, s := range a[i].all() {
+			if !slices.Contains(b[i].all(), s) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// settled reports that a variable was set to a text that is neither a number,
+// which counts, nor what it was before with more around it.
+func settled(old, v *variable) bool {
+	before := text{}
+	if old != nil {
+		before = old.scalar()
+	}
+	t := v.scalar()
+	if !t.known() || len(t.alts) > 4 || numeric([]text{t}) && !t.is("0") && !t.is("1") {
+		return false
+	}
+	return !before.has(func(b string) bool {
+		b = strings.ReplaceAll(b, unset, "")
+		return b != "" && t.has(func(s string) bool { return len(s) > len(b) && strings.Contains(s, b) })
+	})
+}
+
+// fromAll are the origins of all of a list.
+func fromAll(list []text) []string {
+	var from []string
+	for _, t := range list {
+		from = origins(from, t.from)
+	}
+	return from
 }
 
 // constantly reports a condition that never changes.

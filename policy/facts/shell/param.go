@@ -236,7 +236,11 @@ func (w *walker) lookup(name string, pos facts.Pos) (text, bool) {
 		return lit(s), true
 	}
 	w.readEnv(name, pos)
-	return unassigned.tainted("env:" + name), false
+	t, known := w.st.env[name]
+	if !known {
+		t = w.st.inherited(name)
+	}
+	return t, known
 }
 
 // special finds the parameters whose names are digits or signs.

@@ -161,9 +161,12 @@ func (w *walker) use(b *facts.Builder) {
 	b.SetCwd(w.st.cwd)
 }
 
+// fromFolder is the origin of a working directory that is not known.
+const fromFolder = "cwd"
+
 func (w *walker) cwd() text {
 	if w.st.cwd == "" {
-		return opaque()
+		return opaque(fromFolder)
 	}
 	return lit(w.st.cwd)
 }

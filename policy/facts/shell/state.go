@@ -79,6 +79,15 @@ type state struct {
 	arg0    text
 	cwd     string // "" where not known
 	dead    bool   // behind exit or return
+	env     map[string]text // variables that it was started with, as far as known; never changed
+}
+
+// inherited is what a variable is that the script did not set.
+func (s *state) inherited(name string) text {
+	if t, ok := s.env[name]; ok {
+		return t
+	}
+	return unassigned.tainted("env:" + name)
 }
 
 func newState() *state {
@@ -118,13 +127,13 @@ func (s *state) join(ways ...*state) {
 		first.mergeArgs(o)
 	}
 	s.cwd, s.args, s.more, s.rest, s.arg0 = first.cwd, first.args, first.more, first.rest, first.arg0
-	joinLayer(s.vars, live, func(o *state) *layer[*variable] { return o.vars }, mergeVar)
+	joinLayer(s.vars, live, func(o *state) *layer[*variable] { return o.vars }, s.mergeVar)
 	joinLayer(s.funcs, live, func(o *state) *layer[[]*function] { return o.funcs }, mergeFuncs)
 	joinLayer(s.aliases, live, func(o *state) *layer[*text] { return o.aliases }, mergeAlias)
 }
 
 // joinLayer merges the names that some way has changed.
-func joinLayer[V any](l *layer[V], ways []*state, of func(*state) *layer[V], merge func(a, b V) V) {
+func joinLayer[V any](l *layer[V], ways []*state, of func(*state) *layer[V], merge func(name string, a, b V) V) {
 	names := map[string]bool{}
 	for _, o := range ways {
 		if of(o) != l {
@@ -136,13 +145,13 @@ func joinLayer[V any](l *layer[V], ways []*state, of func(*state) *layer[V], mer
 	for name := range names {
 		v := of(ways[0]).get(name)
 		for _, o := range ways[1:] {
-			v = merge(v, of(o).get(name))
+			v = merge(name, v, of(o).get(name))
 		}
 		l.set(name, v)
 	}
 }
 
-func mergeFuncs(a, b []*function) []*function {
+func mergeFuncs(_ string, a, b []*function) []*function {
 	for _, f := range b {
 		if !slices.Contains(a, f) && len(a) < facts.MaxAlts {
 			a = append(slices.Clip(a), f)
@@ -151,7 +160,7 @@ func mergeFuncs(a, b []*function) []*function {
 	return a
 }
 
-func mergeAlias(a, b *text) *text {
+func mergeAlias(_ string, a, b *text) *text {
 	switch {
 	case a == nil:
 		return b
@@ -177,7 +186,9 @@ func (s *state) mergeArgs(o *state) {
 	s.args = args
 }
 
-func mergeVar(a, b *variable) *variable {
+// mergeVar is what a variable may be after a branch. Where only one way sets
+// it, the environment may have done so before.
+func (s *state) mergeVar(name string, a, b *variable) *variable {
 	if a == b {
 		return a
 	}
@@ -190,7 +201,7 @@ func mergeVar(a, b *variable) *variable {
 			return v
 		}
 		m := *v
-		m.val = union(v.val, unassigned)
+		m.val = union(v.val, s.inherited(name))
 		return &m
 	}
 	m := *a
