@@ -37,7 +37,12 @@ findings contains {"id": "SBX-CTR-0001", "at": a.at, "msg": sprintf("%s", [conca
 #     - {"language": "bash", "code": "kubectl get pods"}
 #     - {"language": "bash", "code": "docker exec -it c sh"}
 #     - {"language": "bash", "code": "docker -H tcp://10.0.0.1:2375 ps"}
+#     - {"language": "bash", "code": "docker run --rm --privileged alpine true"}
+#     - {"language": "bash", "code": "docker run -itv /etc:/e alpine"}
+#     - {"language": "bash", "code": "docker pull x.test/a"}
 #   not_match:
+#     - {"language": "bash", "code": "docker run --rm -it golang:1.22 go list std"}
+#     - {"language": "bash", "code": "docker run --rm -v /workspace:/src alpine make"}
 #     - {"language": "bash", "code": "docker build -t app ."}
 #     - {"language": "bash", "code": "ls"}
 findings contains {"id": "SBX-CTR-0002", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
@@ -52,6 +57,57 @@ looks(a) if {
 	a.by in {"docker", "podman", "nerdctl"}
 	a.args[1] == word
 	not elsewhere(a)
+}
+
+looks(a) if {
+	a.by in {"docker", "podman", "nerdctl"}
+	a.args[1] in {"completion", "help"}
+}
+
+# looks: a container is run that gets nothing of the machine.
+looks(a) if {
+	a.by in {"docker", "podman", "nerdctl"}
+	a.args[1] in {"run", "create", "pull", "rmi", "start", "wait", "import", "load", "save"}
+	not elsewhere(a)
+	not gets(a)
+	not registry(a)
+}
+
+# gets: a container that has more than its image, or than the workspace.
+gets(a) if {
+	some c in input.commands[a.by]
+	c.line == a.line
+	some word in c.argv
+	regex.match(`^(--privileged|--cap-add|--device|--security-opt|--volumes-from|--pid|--ipc|--uts|--userns|--cgroup|--group-add|--gpus|--runtime|--sysctl|--net|--network|--add-host|--env-file|--tmpfs)(=|$)`, word)
+}
+
+gets(a) if {
+	some c in input.commands[a.by]
+	c.line == a.line
+	some i, word in c.argv
+	regex.match(`^(-[a-z]*v|--volume|--mount)(=|$)`, word)
+	not of_workspace(word, c.argv[i + 1])
+}
+
+gets(a) if {
+	some c in input.commands[a.by]
+	c.line == a.line
+	some word in c.argv
+	regex.match(`^-[a-z]*v.`, word)
+	not startswith(word, "--")
+}
+
+of_workspace(flag, value) if {
+	not contains(flag, "=")
+	regex.match(`^/workspace[^:]*:`, value)
+	not contains(value, "..")
+}
+
+# registry: an image of a registry that is named.
+registry(a) if {
+	some i, word in a.args
+	i > 1
+	regex.match(`^[^/:]+(\.[^/:]+)+(:[0-9]+)?/`, word)
 }
 
 looks(a) if {
@@ -92,7 +148,7 @@ looks(a) if {
 #     - {"language": "bash", "code": "docker build -t app ."}
 #     - {"language": "bash", "code": "docker --version"}
 #   not_match:
-#     - {"language": "bash", "code": "docker run x"}
+#     - {"language": "bash", "code": "docker run --privileged x"}
 findings contains {"id": "SBX-CTR-0003", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
 	some a in input.actions.container
 	looks(a)

@@ -120,7 +120,7 @@ sought(e) if {
 	g.line == e.line
 	words := [w | some w in g.operands]
 	count(words) == 1
-	regex.match(`^\^?[A-Za-z_]{2,}[A-Za-z0-9_]*=?$`, words[0])
+	regex.match(`^\^?[A-Za-z_]{2,}[A-Za-z0-9_]*=?\$?$`, words[0])
 	not regex.match(`(?i)(pass|secret|key|token|cred|auth|pwd)`, words[0])
 	not "v" in g.flags
 }

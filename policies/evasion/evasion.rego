@@ -176,6 +176,8 @@ findings contains {"id": "SBX-EV-0008", "at": e.at, "msg": sprintf("%s is set", 
 }
 
 # plain: options that load nothing and run nothing.
+plain(e) if e.value == "/dev/null"
+
 plain(e) if {
 	e.name in {"NODE_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "RUBYOPT", "PERL5OPT"}
 	e.value != ""

@@ -129,11 +129,20 @@ findings contains {"id": "SBX-EXEC-0005", "at": a.at, "msg": sprintf("%s", [conc
 #   remediation: "Use the standard library."
 #   match:
 #     - {"language": "python", "code": "import ctypes\nctypes.CDLL(None)"}
+#     - {"language": "bash", "code": "enable -f /tmp/x.so x"}
 #   not_match:
 #     - {"language": "python", "code": "import math"}
 findings contains {"id": "SBX-EXEC-0006", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
 	some a in input.actions.native_code
 	not a.idle
+	not of_workspace(a)
+}
+
+# of_workspace: a shell's builtin that lies beside the script, as its programs do.
+of_workspace(a) if {
+	a.by == "enable"
+	count(a.args) > 0
+	startswith(a.args[0], "/workspace/")
 }
 
 # METADATA
@@ -278,6 +287,12 @@ findings contains {"id": "SBX-EXEC-0014", "at": d.at, "msg": sprintf("what is ru
 findings contains {"id": "SBX-EXEC-0014", "at": a.at, "msg": sprintf("native code would be loaded: %s", [a.by])} if {
 	some a in input.actions.native_code
 	a.idle
+}
+
+findings contains {"id": "SBX-EXEC-0014", "at": a.at, "msg": sprintf("%s would be loaded as a builtin", [a.args[0]])} if {
+	some a in input.actions.native_code
+	not a.idle
+	of_workspace(a)
 }
 
 # METADATA

@@ -3,6 +3,8 @@
 # title: Rules about files
 package caisson.rules.files
 
+import data.caisson.rules.persistence
+
 # METADATA
 # title: Deletes a file outside the workspace
 # custom:
@@ -27,6 +29,7 @@ findings contains {"id": "SBX-FS-0001", "at": f.at, "msg": sprintf("%s is delete
 	used := input.files[op]
 	some class in data.settings.system_classes
 	some f in used[class]
+	not runtime(f)
 }
 
 findings contains {"id": "SBX-FS-0001", "at": f.at, "msg": sprintf("what is deleted by %s is / where a variable is not set", [f.by])} if {
@@ -61,6 +64,8 @@ findings contains {"id": "SBX-FS-0002", "at": f.at, "msg": sprintf("%s is delete
 	some class in {"home", "outside", "other_home", "block_device", "persistence"}
 	some f in used[class]
 	not own_file(f)
+	not beside(f)
+	not state(f)
 }
 
 # own_file: what lies in a folder that the program itself made there.
@@ -97,15 +102,21 @@ own_file(f) if {
 #     - {"language": "bash", "code": "echo x > /etc/hosts"}
 #     - {"language": "python", "code": "open('/usr/bin/x','w')"}
 #     - {"language": "javascript", "code": "require('fs').writeFileSync('/etc/hosts','x')"}
+#     - {"language": "bash", "code": "cp tool /usr/local/bin/sudo"}
+#     - {"language": "bash", "code": "cp ls /usr/local/bin"}
 #   not_match:
 #     - {"language": "python", "code": "open('out.csv','w')"}
 #     - {"language": "bash", "code": "echo x > /tmp/x"}
+#     - {"language": "bash", "code": "install -m 755 tool /usr/local/bin/tool"}
+#     - {"language": "bash", "code": "echo $$ > /var/run/app.pid"}
 findings contains {"id": "SBX-FS-0003", "at": f.at, "msg": sprintf("%s is written by %s", [f.path, f.by])} if {
 	some op in {"write", "append", "copy_dst", "move_dst", "chmod", "link", "mkdir", "mount"}
 	used := input.files[op]
 	some class in data.settings.system_classes
 	some f in used[class]
 	not result(f)
+	not installed(f)
+	not runtime(f)
 }
 
 # result: a file where data is mounted by habit.
@@ -134,6 +145,14 @@ findings contains {"id": "SBX-FS-0004", "at": f.at, "msg": sprintf("%s is writte
 	some class in data.settings.outside_classes
 	some f in used[class]
 	not result(f)
+	not beside(f)
+}
+
+# beside: a folder next to the workspace, as a project's other parts are that a
+# program in one of its folders names by "..".
+beside(f) if {
+	f.class == "outside"
+	f.traversal
 }
 
 # METADATA
@@ -253,7 +272,7 @@ program("exec", "other_home")
 #   not_match:
 #     - {"language": "python", "code": "open('a/../b')"}
 findings contains {"id": "SBX-FS-0009", "at": f.at, "msg": sprintf("%s is reached through .. by %s", [f.path, f.by])} if {
-	some op in {"read", "write", "append", "delete", "copy_src", "copy_dst"}
+	some op in {"read", "write", "append", "delete", "copy_src", "copy_dst", "move_src", "move_dst", "chmod", "link", "mkdir"}
 	used := input.files[op]
 	some class in {"outside", "other_home", "system_state"}
 	some f in used[class]
@@ -391,4 +410,106 @@ findings contains {"id": "SBX-FS-0014", "at": n.at, "msg": sprintf("%s by %s", [
 	some op
 	some n in input.net.unix[op]
 	regex.match(`(docker|containerd|podman|crio)\.sock`, n.url)
+}
+
+# METADATA
+# title: Installs below /usr/local or /opt
+# custom:
+#   id: SBX-FS-0022
+#   severity: medium
+#   category: destructive
+#   cwe: ["CWE-732"]
+#   attack: ["T1565"]
+#   remediation: "Install into a folder of the workspace: PREFIX=$PWD/out."
+#   match:
+#     - {"language": "bash", "code": "install -m 755 tool /usr/local/bin/tool"}
+#     - {"language": "bash", "code": "mkdir -p \"${PREFIX:-/usr/local}/bin\""}
+#   not_match:
+#     - {"language": "bash", "code": "install -m 755 tool bin/tool"}
+#     - {"language": "bash", "code": "cp tool /usr/local/bin/sudo"}
+findings contains {"id": "SBX-FS-0022", "at": f.at, "msg": sprintf("%s is written by %s", [f.path, f.by])} if {
+	some op in {"write", "append", "copy_dst", "move_dst", "chmod", "link", "mkdir"}
+	some class in {"system_binary", "public"}
+	some f in input.files[op][class]
+	installed(f)
+}
+
+# installed: where software goes that is not of the system, under a name that
+# stands for none of the system's programs.
+installed(f) if {
+	f.class in {"system_binary", "public"}
+	f.op != "mount"
+	regex.match(`^/(usr/local|opt)(/|$)`, f.path)
+	not passes_for(f)
+}
+
+# passes_for: programs are looked for in /usr/local/bin before /usr/bin.
+passes_for(f) if common_program(f.path)
+
+passes_for(f) if {
+	some c in input.commands[f.by]
+	c.line == f.line
+	some word in c.operands
+	common_program(word)
+}
+
+common_program(path) if {
+	parts := split(path, "/")
+	parts[count(parts) - 1] in persistence.common_programs
+}
+
+# METADATA
+# title: Writes or deletes files of running programs
+# custom:
+#   id: SBX-FS-0023
+#   severity: medium
+#   category: destructive
+#   cwe: ["CWE-732"]
+#   attack: ["T1489"]
+#   remediation: "Keep such files under the workspace or /tmp."
+#   match:
+#     - {"language": "bash", "code": "echo $$ > /var/run/app.pid"}
+#     - {"language": "bash", "code": "rm -f /run/app/app.sock"}
+#   not_match:
+#     - {"language": "bash", "code": "echo $$ > /tmp/app.pid"}
+#     - {"language": "bash", "code": "rm -rf /run/*"}
+findings contains {"id": "SBX-FS-0023", "at": f.at, "msg": sprintf("%s: %s by %s", [f.op, f.path, f.by])} if {
+	some op
+	some f in input.files[op].runtime
+	runtime(f)
+}
+
+# runtime: one file of those in /run, or a folder of one program's.
+runtime(f) if {
+	f.class == "runtime"
+	f.op in {"write", "append", "copy_dst", "move_dst", "chmod", "mkdir", "delete", "move_src"}
+	not f.recursive
+	regex.match(`^(/var)?/run/[^*?\[]+$`, f.path)
+}
+
+# METADATA
+# title: Deletes state of a program in the home directory
+# custom:
+#   id: SBX-FS-0024
+#   severity: medium
+#   category: destructive
+#   cwe: ["CWE-732"]
+#   attack: ["T1485"]
+#   remediation: "Keep what a program makes under the workspace or /tmp."
+#   match:
+#     - {"language": "bash", "code": "rm -rf ~/.pyenv/versions/3.9.18"}
+#   not_match:
+#     - {"language": "bash", "code": "rm -rf ~/.config/app"}
+#     - {"language": "bash", "code": "rm -rf ~/Documents/x"}
+findings contains {"id": "SBX-FS-0024", "at": f.at, "msg": sprintf("%s is deleted by %s", [f.path, f.by])} if {
+	some f in input.files.delete.home
+	state(f)
+	not own_file(f)
+}
+
+# state: something in a tool's own folder, and not the folder.
+state(f) if {
+	f.class == "home"
+	regex.match(`^/home/sandbox/\.[a-z][^/*?\[]*/[^/*?\[]+`, f.path)
+	not regex.match(`^/home/sandbox/\.(config|local|git|vscode|var|thunderbird|mozilla|wallet)[^/]*/`, f.path)
 }

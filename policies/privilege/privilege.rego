@@ -13,17 +13,21 @@ package caisson.rules.privilege
 #   attack: ["T1548.003", "T1136"]
 #   remediation: "Run as the sandbox's user."
 #   match:
-#     - {"language": "bash", "code": "sudo ls"}
+#     - {"language": "bash", "code": "sudo -i"}
+#     - {"language": "bash", "code": "sudo su -"}
+#     - {"language": "bash", "code": "sudo \"$1\""}
 #     - {"language": "python", "code": "import os\nos.setuid(0)"}
 #     - {"language": "bash", "code": "useradd x"}
 #     - {"language": "python", "code": "import os\ndef root():\n    os.setuid(0)"}
 #   not_match:
 #     - {"language": "python", "code": "import os\ndef drop(uid):\n    os.setuid(uid)"}
 #     - {"language": "bash", "code": "ls"}
+#     - {"language": "bash", "code": "sudo apt-get install -y make"}
 findings contains {"id": "SBX-PRIV-0001", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
 	some op in ["elevate", "setuid", "accounts"]
 	some a in input.actions[op]
 	not told(a)
+	not bounded(a)
 }
 
 # told: a function that nothing calls does it to whom, or makes what, its caller
@@ -52,6 +56,39 @@ findings contains {"id": "SBX-PRIV-0004", "at": a.at, "msg": sprintf("%s", [conc
 	some op in ["setuid", "device_node"]
 	some a in input.actions[op]
 	told(a)
+}
+
+# bounded: what is to run with the rights is named, is judged for what it does, and
+# takes no commands of its own.
+bounded(a) if {
+	a.op == "elevate"
+	a.by in {"sudo", "doas"}
+	a.detail == a.by
+	words := [w | some i, w in a.args; i > 0; not contains(w, "=")]
+	parts := split(words[0], "/")
+	name := parts[count(parts) - 1]
+	name != ""
+	not name in data.settings.unbounded_programs
+}
+
+# METADATA
+# title: Runs a program with another user's rights
+# custom:
+#   id: SBX-PRIV-0005
+#   severity: medium
+#   category: privilege
+#   cwe: ["CWE-250"]
+#   attack: ["T1548.003"]
+#   remediation: "Run as the sandbox's user, who cannot get other rights."
+#   match:
+#     - {"language": "bash", "code": "sudo apt-get install -y make"}
+#     - {"language": "bash", "code": "sudo -E make install"}
+#   not_match:
+#     - {"language": "bash", "code": "make install"}
+#     - {"language": "bash", "code": "sudo -i"}
+findings contains {"id": "SBX-PRIV-0005", "at": a.at, "msg": sprintf("%s %s", [a.by, a.args[1]])} if {
+	some a in input.actions.elevate
+	bounded(a)
 }
 
 # METADATA

@@ -73,6 +73,8 @@ own_origin("own_process")
 # A file of the workspace, where a program notes the number of another it started.
 own_origin(from) if startswith(from, "file:/workspace/")
 
+own_origin(from) if startswith(from, "file:/tmp/")
+
 # passed_on: a function that nothing calls ends what its caller names.
 passed_on(a) if {
 	a.idle

@@ -3,7 +3,7 @@ package facts
 // CommandOpts is what stands around an argv.
 type CommandOpts struct {
 	// Word is how the program is written, for people, where it is not known.
-	Word string
+	Word   string
 	Pos    Pos
 	Via    []string // put behind the builder's own chain, "subprocess.run"
 	Redirs []Redir  // their files are recorded by Command

@@ -53,6 +53,7 @@ type Builder struct {
 	origin   Pos
 	verbatim bool
 	cwd      string
+	orCwd    string // where cwd is a guess, see SetCwd
 	idle     bool
 	src      string // the text itself
 	shown    string // the same, also where the caller walks it; for people

@@ -186,8 +186,25 @@ func (b *Builder) Chdir(dir Value) {
 // Cwd is the directory that relative paths start from, "" where not known.
 func (b *Builder) Cwd() string { return b.cwd }
 
-// SetCwd restores what [Builder.Cwd] gave, at the end of a subshell.
-func (b *Builder) SetCwd(dir string) { b.cwd = dir }
+// SetCwd restores what [Builder.Cwd] gave, at the end of a subshell. Where it
+// was told by guess, or is what it may be instead: a relative path that would be
+// one of the system's there counts as that.
+func (b *Builder) SetCwd(dir, or string) { b.cwd, b.orCwd = dir, or }
+
+// everyday are classes of places that projects have too.
+var everyday = []string{"workspace", "relative", "outside", "system_binary", "tmp", "public", "device_safe", "home"}
+
+// resolved is a path as it is used.
+func (b *Builder) resolved(f *File, p string) string {
+	if b.orCwd != "" && p[0] != '/' && p[0] != '~' {
+		or := b.s.tables.CleanPath(p, b.orCwd)
+		class := b.s.tables.PathClass(or)
+		if !slices.Contains(everyday, class) && (class != "root" || f.Op == OpDelete && f.Recursive) {
+			return or
+		}
+	}
+	return b.abs(p)
+}
 
 // File records the use of a path: one fact for each alternative.
 func (b *Builder) File(u Use) {
@@ -251,7 +268,7 @@ func (b *Builder) file(f File, p string, pos Pos) {
 		return
 	}
 	f.At = b.at(pos)
-	f.Path = b.abs(p)
+	f.Path = b.resolved(&f, p)
 	f.Folded = true
 	f.Class = b.s.tables.PathClass(f.Path)
 	f.Traversal = slices.Contains(strings.Split(p, "/"), "..") && f.Class != "workspace"

@@ -75,12 +75,21 @@ func (w *walker) cd(c *invocation) text {
 			dir = v.scalar()
 		}
 	}
-	w.b.SetCwd(w.st.cwd)
-	w.b.Chdir(dir.value())
-	if w.b.Cwd() == "/" && slices.Contains(dir.from, ownFolder) && strings.Count(dir.all()[0], "..") == 1 {
-		w.b.Chdir(facts.Text(w.tables.Workspace)) // above the script's folder, which is one of the workspace
+	s, plain := dir.one()
+	relative := plain && !strings.HasPrefix(s, "/") && !strings.HasPrefix(s, "~")
+	if w.st.own && relative {
+		dir = concat(concat(w.cwd(), lit("/")), dir)
 	}
+	near := w.sheltered(dir)
+	w.b.SetCwd(w.st.cwd, "")
+	w.st.or = ""
+	if far, ok := dir.one(); ok && !near.equal(dir) && strings.Count(far, "..") > 1 {
+		w.st.or = w.tables.CleanPath(far, w.st.cwd)
+	}
+	w.b.Chdir(near.value())
 	w.st.cwd = w.b.Cwd()
+	w.b.SetCwd(w.st.cwd, w.st.or)
+	w.st.own = slices.Contains(dir.from, ownFolder) || w.st.own && relative
 	w.put("OLDPWD", &variable{val: old})
 	return text{}
 }
@@ -288,11 +297,6 @@ func (w *walker) let(c *invocation) text {
 // enable -f loads a shared object as a builtin.
 func (w *walker) enable(c *invocation) text {
 	w.report(c)
-	for i, f := range c.args() {
-		if f.t.is("-f") && i+1 < len(c.args()) {
-			w.dynamic(facts.DynNative, "enable -f", c.pos)
-		}
-	}
 	return text{}
 }
 

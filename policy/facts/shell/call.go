@@ -27,8 +27,8 @@ type invocation struct {
 	rd         *redirection
 	background bool
 	pos        facts.Pos
-	bare       bool // behind command or builtin: no functions, no aliases
-	out        text // what it prints, for its redirections
+	bare       bool           // behind command or builtin: no functions, no aliases
+	out        text           // what it prints, for its redirections
 	words      []*syntax.Word // as written
 }
 
@@ -235,16 +235,6 @@ func (w *walker) unknownCommand(c *invocation) text {
 		return w.runsItself(c)
 	}
 	return w.external(c)
-}
-
-// isSelf reports the script's own name.
-func (w *walker) isSelf(t text) bool {
-	if !slices.Contains(t.from, fromSelf) || len(t.alts) != 1 {
-		return false
-	}
-	folder, found := strings.CutSuffix(t.alts[0], hole)
-	folder = strings.TrimPrefix(folder, hole) // of a folder that is not known
-	return found && (folder == "" || strings.HasSuffix(folder, "/") && strings.ContainsRune("/.", rune(folder[0])))
 }
 
 // runsItself is "$0" as a command: the same text again.

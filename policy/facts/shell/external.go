@@ -97,7 +97,7 @@ func (w *walker) ownScript(c *invocation) {
 func (w *walker) report(c *invocation) facts.Value {
 	argv := make([]facts.Value, len(c.argv))
 	for i, f := range c.argv {
-		argv[i] = f.t.value()
+		argv[i] = w.sheltered(f.t).value()
 	}
 	o := facts.CommandOpts{
 		Pos: c.pos, Redirs: c.rd.list, Background: c.background, In: w.inside,
@@ -129,7 +129,7 @@ func (w *walker) report(c *invocation) facts.Value {
 		}
 	}
 	v := w.b.Command(shorten(argv), o)
-	w.b.SetCwd(w.st.cwd)
+	w.b.SetCwd(w.st.cwd, w.st.or)
 	if w.repeat > 0 {
 		w.memo[key] = v
 	}

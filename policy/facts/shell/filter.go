@@ -130,6 +130,7 @@ func (w *walker) filter(c *invocation) (text, bool) {
 	out = out.tainted(from...)
 	if name == "dirname" {
 		out.from = notSelf(out.from)
+		out = w.sheltered(out)
 	}
 	return out, true
 }

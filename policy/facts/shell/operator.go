@@ -134,7 +134,7 @@ func (w *walker) expansion(p *syntax.ParamExp, name string, t text, set bool) te
 			return opaque(t.from...)
 		}
 		if op == syntax.RemSmallSuffix && pat == "/*" {
-			return folderOf(t)
+			return w.sheltered(folderOf(t))
 		}
 		longest := op == syntax.RemLargeSuffix || op == syntax.RemLargePrefix
 		return t.each(func(s string) (string, bool) {

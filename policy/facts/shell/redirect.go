@@ -89,7 +89,7 @@ func (w *walker) redirectOne(rd *redirection, r *syntax.Redirect) {
 		rd.in = &stream{t: t, kind: "const"}
 		out.Target = t.value()
 	default:
-		t := w.single(r.Word)
+		t := w.sheltered(w.single(r.Word))
 		out.Target = t.value()
 		if file, ok := w.duplicate(r, t); ok { // as good as naming the file again
 			out.Target = file.value()

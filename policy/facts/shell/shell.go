@@ -57,8 +57,9 @@ type walker struct {
 	steps            int
 	exhausted        bool
 	told             bool
-	capture          int // whether what commands print is of use
-	files            int // temporary files made
+	placed           bool // it is known how the script is called
+	capture          int  // whether what commands print is of use
+	files            int  // temporary files made
 	arithDepth       int
 	substs           int
 	stages           []bool // for each pipeline around: a stage called a running function
@@ -152,13 +153,13 @@ func (w *walker) aside(f func()) {
 // enter makes st the current state.
 func (w *walker) enter(st *state) {
 	w.st = st
-	w.b.SetCwd(st.cwd)
+	w.b.SetCwd(st.cwd, st.or)
 }
 
 // use makes b the builder that facts go to.
 func (w *walker) use(b *facts.Builder) {
 	w.b = b
-	b.SetCwd(w.st.cwd)
+	b.SetCwd(w.st.cwd, w.st.or)
 }
 
 // fromFolder is the origin of a working directory that is not known.
@@ -167,6 +168,9 @@ const fromFolder = "cwd"
 func (w *walker) cwd() text {
 	if w.st.cwd == "" {
 		return opaque(fromFolder)
+	}
+	if w.st.own {
+		return lit(w.st.cwd).tainted(ownFolder)
 	}
 	return lit(w.st.cwd)
 }

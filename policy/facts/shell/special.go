@@ -70,6 +70,9 @@ func (w *walker) mktemp(c *invocation) (text, bool) {
 	args := c.args()
 	for i := 0; i < len(args); i++ {
 		s, ok := args[i].t.guess()
+		if strings.HasPrefix(args[i].t.all()[0], unset+"/") {
+			s = dir + s // $TMPDIR
+		}
 		switch {
 		case !ok:
 			return text{}, false

@@ -77,8 +77,10 @@ type state struct {
 	more    bool // arguments may follow args, each of which is rest
 	rest    text
 	arg0    text
-	cwd     string // "" where not known
-	dead    bool   // behind exit or return
+	cwd     string          // "" where not known
+	or      string          // what cwd may be where it is a guess, "" where it is none
+	own     bool            // cwd was told by where the script lies
+	dead    bool            // behind exit or return
 	env     map[string]text // variables that it was started with, as far as known; never changed
 }
 
@@ -122,10 +124,11 @@ func (s *state) join(ways ...*state) {
 	first := *live[0]
 	for _, o := range live[1:] {
 		if first.cwd != o.cwd {
-			first.cwd = ""
+			first.cwd, first.or, first.own = "", "", false
 		}
 		first.mergeArgs(o)
 	}
+	s.own, s.or = first.own, first.or
 	s.cwd, s.args, s.more, s.rest, s.arg0 = first.cwd, first.args, first.more, first.rest, first.arg0
 	joinLayer(s.vars, live, func(o *state) *layer[*variable] { return o.vars }, s.mergeVar)
 	joinLayer(s.funcs, live, func(o *state) *layer[[]*function] { return o.funcs }, mergeFuncs)

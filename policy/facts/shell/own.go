@@ -1,0 +1,50 @@
+package shell
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// sheltered is a path that begins at the script's own folder. How deep in the
+// workspace that lies is not known, where nobody said how the script is called:
+// what leaves the workspace by "..", and comes out at a place that a system
+// does not have, or at one where projects have folders of the same name, stays
+// within.
+func (w *walker) sheltered(t text) text {
+	if w.placed || !slices.Contains(t.from, ownFolder) {
+		return t
+	}
+	top := w.tables.Workspace
+	if !t.has(func(s string) bool {
+		return s == "/" || s == "/\n" || strings.HasPrefix(s, top+"/") && strings.Contains(s, "/..")
+	}) {
+		return t
+	}
+	return text{mapAll(t.all(), func(s string) string {
+		if s == "/" || s == "/\n" {
+			return top + s[1:]
+		}
+		if !strings.HasPrefix(s, top+"/") || !strings.Contains(s, "/..") {
+			return s
+		}
+		switch w.tables.PathClass(path.Clean(s)) {
+		case "root", "outside", "system_binary":
+			return top + strings.TrimSuffix(path.Clean("/"+s[len(top):]), "/")
+		}
+		return s
+	}), t.from}
+}
+
+// isSelf reports the script's own name.
+func (w *walker) isSelf(t text) bool {
+	if !slices.Contains(t.from, fromSelf) || len(t.alts) != 1 {
+		return false
+	}
+	if w.placed {
+		return t.is(w.st.arg0.all()[0])
+	}
+	folder, found := strings.CutSuffix(t.alts[0], hole)
+	folder = strings.TrimPrefix(folder, hole) // of a folder that is not known
+	return found && (folder == "" || strings.HasSuffix(folder, "/") && strings.ContainsRune("/.", rune(folder[0])))
+}
