@@ -14,6 +14,7 @@ type cacheKey struct {
 	lang     facts.Lang
 	digest   [32]byte
 	file     string
+	start    [32]byte // of facts.Start; zero where it says nothing
 }
 
 type cached struct {

@@ -80,7 +80,7 @@ func (p provenance) given(d *facts.Dynamic) bool {
 	case facts.DynCall:
 		return d.Inert
 	case facts.DynCommand:
-		return d.Inert && (d.Lang != facts.Shell || from != "")
+		return d.Inert && (d.Lang != facts.Shell || told(callers...))
 	case facts.DynFile:
 		return told(callers...)
 	case facts.DynOpaqueCode, facts.DynEval:

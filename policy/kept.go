@@ -30,7 +30,7 @@ type kept struct {
 // keptKey names a decision by all that it depends on.
 func (c *Config) keptKey(k cacheKey) string {
 	h := sha256.New()
-	for _, s := range []string{"caisson decision 1", c.Programs, k.revision, string(k.lang), hex.EncodeToString(k.digest[:]), k.file} {
+	for _, s := range []string{"caisson decision 2", c.Programs, k.revision, string(k.lang), hex.EncodeToString(k.digest[:]), k.file, hex.EncodeToString(k.start[:])} {
 		fmt.Fprintf(h, "%d:%s", len(s), s)
 	}
 	return hex.EncodeToString(h.Sum(nil))
@@ -60,7 +60,11 @@ func (c *Config) remember(k cacheKey, d sandbox.Decision, refs []Ref) {
 
 // keyOf is the cache's key of a request.
 func keyOf(revision string, r Request) cacheKey {
-	return cacheKey{revision: revision, lang: facts.ParseLang(r.Language), digest: sha256.Sum256(r.Code), file: r.File}
+	k := cacheKey{revision: revision, lang: facts.ParseLang(r.Language), digest: sha256.Sum256(r.Code), file: r.File}
+	if b, err := json.Marshal(r.Start); err == nil && r.Start.Known { // of texts and lists, which never fails
+		k.start = sha256.Sum256(b)
+	}
+	return k
 }
 
 // Deferred is a policy that is loaded once something was not decided before: a

@@ -112,7 +112,7 @@ func (p *Policy) Examine(ctx context.Context, r Request) (sandbox.Decision, []Re
 	}
 	scanCtx, cancel := context.WithTimeout(ctx, p.c.ScanTimeout)
 	defer cancel()
-	doc, err := p.c.Scanner.Scan(scanCtx, facts.Request{Lang: key.lang, Code: r.Code, Owner: r.Owner, Calls: s.uses("calls")})
+	doc, err := p.c.Scanner.Scan(scanCtx, facts.Request{Lang: key.lang, Code: r.Code, Owner: r.Owner, Start: r.Start, Calls: s.uses("calls")})
 	failed := err != nil || doc == nil
 	if failed {
 		doc = opaqueDocument(r, hex.EncodeToString(sum[:]), err)

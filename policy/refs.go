@@ -54,6 +54,8 @@ type Ref struct {
 	Text []byte
 	// Known says that Text is what will be there.
 	Known bool
+	// Start is how the code is started, as far as this text says: of shells.
+	Start facts.Start `json:",omitzero"`
 }
 
 // runners are programs that run what they find in the workspace.
@@ -150,6 +152,9 @@ func codeRefs(d *facts.Dynamic) []Ref {
 func fileRefs(doc *facts.Document, f *facts.File) []Ref {
 	lang, interpreter := interpreterOf(f.By)
 	r := Ref{Kind: RefFile, Lang: lang, Path: f.Path, By: f.By, Line: f.Line}
+	if lang == "" || lang == string(facts.Shell) {
+		r.Start = startOf(doc, f)
+	}
 	switch {
 	case !f.Folded:
 		if !interpreter {

@@ -58,7 +58,7 @@ func serve(in io.Reader, out io.Writer) error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(ask.Millis)*time.Millisecond)
 		lim := hello.Limits
 		lim.NoCalls = lim.NoCalls || !ask.Calls
-		doc := facts.Scan(ctx, hello.Tables, langs, lim, ask.Lang, ask.Code)
+		doc := facts.ScanStarted(ctx, hello.Tables, langs, lim, ask.Lang, ask.Code, ask.Start)
 		cancel()
 		if err := scanner.WriteFrame(out, scanner.Answer{ID: ask.ID, Document: doc}); err != nil {
 			return err

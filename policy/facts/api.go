@@ -32,6 +32,9 @@ type NestedOpts struct {
 	// Verbatim says that the text stands at Pos as it is, so that lines within
 	// it can be told.
 	Verbatim bool
+	// Start is how it is started; where that is not Known, like the text around it
+	// in its own language, and unknown in another.
+	Start Start
 	// Expr says that it is an expression rather than a program (eval).
 	Expr bool
 }

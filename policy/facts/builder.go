@@ -32,10 +32,15 @@ type Dispatcher map[Lang]Extractor
 // Scan extracts the facts of one source text. It returns no error: what went
 // wrong stands in the document as a dynamic fact.
 func Scan(ctx context.Context, t *Tables, d Dispatcher, lim Limits, lang Lang, src []byte) *Document {
+	return ScanStarted(ctx, t, d, lim, lang, src, Start{})
+}
+
+// ScanStarted is [Scan] of a text of which it is known how it is started.
+func ScanStarted(ctx context.Context, t *Tables, d Dispatcher, lim Limits, lang Lang, src []byte, start Start) *Document {
 	sum := sha256.Sum256(src)
 	s := &scan{ctx: ctx, tables: t, langs: d, lim: lim.withDefaults(), files: map[string]Value{}, seen: map[nestedKey]bool{}}
 	s.doc.Meta = Meta{Lang: lang, SHA256: hex.EncodeToString(sum[:]), Bytes: len(src)}
-	b := &Builder{s: s, lang: lang, cwd: t.Cwd}
+	b := &Builder{s: s, lang: lang, cwd: t.Cwd, start: start, given: start.texts()}
 	b.extract(ctx, src)
 	return &s.doc
 }
@@ -58,6 +63,8 @@ type Builder struct {
 	src      string // the text itself
 	shown    string // the same, also where the caller walks it; for people
 	lines    []string
+	start    Start
+	given    string // the texts of start
 }
 
 // scan is what all Builders of one call of [Scan] share. It lives as long as
@@ -85,9 +92,10 @@ func (s *scan) weight() int {
 func (s *scan) touched() int { return s.weight() - len(s.doc.Commands) }
 
 type nestedKey struct {
-	lang Lang
-	cwd  string
-	code string
+	lang  Lang
+	cwd   string
+	code  string
+	start string
 }
 
 // Lang is the language of this text.
@@ -127,4 +135,6 @@ type Request struct {
 	Owner string
 	// Calls asks for the list of calls too.
 	Calls bool
+	// Start is how it is started.
+	Start Start
 }

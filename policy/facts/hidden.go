@@ -124,7 +124,7 @@ var lookalike = map[rune]rune{
 // text: it was put together to pass a filter, or is written in other letters.
 func (b *Builder) hiddenName(name, kind string, pos Pos) {
 	last := name[strings.LastIndexByte(name, '.')+1:]
-	if len(last) < 3 || strings.Contains(b.src, last) || b.src == "" {
+	if len(last) < 3 || strings.Contains(b.src, last) || b.src == "" || strings.Contains(b.given, last) {
 		return
 	}
 	b.Dynamic(kind, name, pos)

@@ -10,11 +10,11 @@ import (
 func (c *command) executed(name string, argv []Value) {
 	c.b.File(Use{Pos: c.o.Pos, Op: OpExec, What: Text(name), By: "exec"})
 	if text, ok := c.b.Load(Text(name)); ok {
-		c.script(Shell, text, name)
+		c.script(Shell, text, name, argv[1:])
 	}
 }
 
-func (c *command) script(lang Lang, text Value, name string) {
+func (c *command) script(lang Lang, text Value, name string, args []Value) {
 	if s, ok := text.One(); ok && strings.HasPrefix(s, "#!") {
 		line, _, _ := strings.Cut(s[2:], "\n")
 		for _, w := range strings.Fields(line) {
@@ -23,7 +23,7 @@ func (c *command) script(lang Lang, text Value, name string) {
 			}
 		}
 	}
-	c.b.Nested(lang, text, NestedOpts{Pos: c.o.Pos, Via: []string{name}})
+	c.b.Nested(lang, text, NestedOpts{Pos: c.o.Pos, Via: []string{name}, Start: c.startOf(lang, args)})
 }
 
 // interpret scans the code that an interpreter is given: in a flag, as an
@@ -37,7 +37,7 @@ func (c *command) interpret(base string, prog Program, p *parsed) {
 				if c.b.s.langs[prog.Interpreter] == nil {
 					c.unread(prog, it)
 				}
-				c.b.Nested(prog.Interpreter, it, NestedOpts{Pos: c.o.Pos, Via: []string{base + " " + f}})
+				c.b.Nested(prog.Interpreter, it, NestedOpts{Pos: c.o.Pos, Via: []string{base + " " + f}, Start: c.startOfCode(prog.Interpreter, p.operands)})
 			}
 		}
 	}
@@ -57,7 +57,7 @@ func (c *command) interpret(base string, prog Program, p *parsed) {
 	}
 	fromStdin := prog.Interpreter == Shell && prog.StdinCode && slices.Contains(p.flags, "s") // sh -s -- ARGS
 	if prog.Script && len(p.operands) > 0 && !fromStdin {
-		c.scriptFile(base, prog, p.operands[0])
+		c.scriptFile(base, prog, p.operands)
 		return
 	}
 	if prog.StdinCode && !p.hasStdin && len(p.operands) == 0 && onlyOf(p.flags, "i", "s", "l", "x", "u", "p") {
@@ -66,7 +66,7 @@ func (c *command) interpret(base string, prog Program, p *parsed) {
 	if !prog.StdinCode || !p.hasStdin {
 		return
 	}
-	o := NestedOpts{Pos: c.o.Pos, Via: []string{base}}
+	o := NestedOpts{Pos: c.o.Pos, Via: []string{base}, Start: c.startOf(prog.Interpreter, p.operands)}
 	if c.o.StdinPos.Line > 0 {
 		o.Pos, o.Verbatim = c.o.StdinPos, true
 	}
@@ -99,20 +99,44 @@ func onlyOf(flags []string, these ...string) bool {
 	return true
 }
 
-func (c *command) scriptFile(base string, prog Program, file Value) {
+// startOf is how code is started with these arguments. Those of a shell's own
+// source and eval are not followed here.
+func (c *command) startOf(lang Lang, args []Value) Start {
+	if lang != Shell {
+		return Start{}
+	}
+	return Start{Known: true, Args: slices.Clone(args), Env: c.b.start.Env}
+}
+
+// startOfCode is how the code of -c is started: the first word behind it stands
+// for a name.
+func (c *command) startOfCode(lang Lang, operands []Value) Start {
+	if len(operands) == 0 {
+		return c.startOf(lang, nil)
+	}
+	s := c.startOf(lang, operands[1:])
+	s.Zero = &operands[0]
+	return s
+}
+
+func (c *command) scriptFile(base string, prog Program, operands []Value) {
+	file, start := operands[0], Start{}
+	if base != "." && base != "source" {
+		start = c.startOf(prog.Interpreter, operands[1:])
+	}
 	if s, ok := file.One(); ok && (s == "-" || s == "/dev/stdin" || s == "/dev/fd/0" || s == "/proc/self/fd/0") {
-		c.b.Nested(prog.Interpreter, c.o.Stdin, NestedOpts{Pos: c.o.Pos, Via: []string{base}})
+		c.b.Nested(prog.Interpreter, c.o.Stdin, NestedOpts{Pos: c.o.Pos, Via: []string{base}, Start: start})
 		return
 	}
 	if file.Type == ProcSubst {
 		text := file
 		text.Type = "str"
-		c.b.Nested(prog.Interpreter, text, NestedOpts{Pos: c.o.Pos, Via: []string{base, "<( )"}})
+		c.b.Nested(prog.Interpreter, text, NestedOpts{Pos: c.o.Pos, Via: []string{base, "<( )"}, Start: start})
 		return
 	}
 	c.b.File(Use{Pos: c.o.Pos, Op: OpExec, What: file, By: base})
 	if text, ok := c.b.Load(file); ok {
-		c.b.Nested(prog.Interpreter, text, NestedOpts{Pos: c.o.Pos, Via: []string{base}})
+		c.b.Nested(prog.Interpreter, text, NestedOpts{Pos: c.o.Pos, Via: []string{base}, Start: start})
 	} else if !file.Known() && len(file.Alts) == 0 {
 		c.b.Dynamic(DynFile, base+" of a file that is not known", c.o.Pos, c.b.within(file)...)
 	}

@@ -129,7 +129,11 @@ func (b *Builder) nestedText(lang Lang, text string, from []string, o NestedOpts
 			break
 		}
 	}
-	key := nestedKey{lang, b.cwd, text}
+	start := o.Start
+	if !start.Known && lang == b.lang {
+		start = b.start
+	}
+	key := nestedKey{lang, b.cwd, text, start.key()}
 	if b.s.seen[key] {
 		return
 	}
@@ -139,7 +143,7 @@ func (b *Builder) nestedText(lang Lang, text string, from []string, o NestedOpts
 		b.limit("nested texts")
 		return
 	}
-	child := &Builder{s: b.s, lang: lang, depth: b.depth + 1, via: join(b.via, o.Via), cwd: b.cwd, idle: b.idle}
+	child := &Builder{s: b.s, lang: lang, depth: b.depth + 1, via: join(b.via, o.Via), cwd: b.cwd, orCwd: b.orCwd, idle: b.idle, start: start, given: start.texts() + b.given}
 	child.origin = b.at(o.Pos).Pos
 	child.verbatim = o.Verbatim && (b.depth == 0 || b.verbatim)
 	child.extract(b.s.ctx, []byte(text))

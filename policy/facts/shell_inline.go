@@ -22,7 +22,7 @@ func (b *Builder) Inline(code string, o NestedOpts) (*Builder, bool) {
 		b.limit("evaluated texts")
 		return nil, false
 	}
-	child := &Builder{s: b.s, lang: b.lang, depth: b.depth + 1, via: join(b.via, o.Via), cwd: b.cwd, shown: code}
+	child := &Builder{s: b.s, lang: b.lang, depth: b.depth + 1, via: join(b.via, o.Via), cwd: b.cwd, orCwd: b.orCwd, shown: code, start: b.start, given: b.given}
 	child.origin = b.at(o.Pos).Pos
 	child.verbatim = o.Verbatim && (b.depth == 0 || b.verbatim)
 	return child, true

@@ -105,7 +105,7 @@ func (p *process) greet(tables json.RawMessage, namespaces bool) error {
 func (p *process) scan(ctx context.Context, r facts.Request) (*facts.Document, error) {
 	p.requests++
 	p.bytes += len(r.Code)
-	ask := Ask{ID: uint64(p.requests), Lang: r.Lang, Code: r.Code, Millis: 10_000, Calls: r.Calls}
+	ask := Ask{ID: uint64(p.requests), Lang: r.Lang, Code: r.Code, Millis: 10_000, Calls: r.Calls, Start: r.Start}
 	if d, ok := ctx.Deadline(); ok {
 		// The scanner gives up a little earlier, so that its answer arrives.
 		ask.Millis = max(1, time.Until(d).Milliseconds()*8/10)

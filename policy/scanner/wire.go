@@ -74,6 +74,8 @@ type Ask struct {
 	Millis int64 `json:"millis"`
 	// Calls asks for the list of calls.
 	Calls bool `json:"calls,omitempty"`
+	// Start is how it is started.
+	Start facts.Start `json:"start,omitzero"`
 }
 
 // Answer is what was found in one text.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/policy"
+	"github.com/caisson-dev/caisson/policy/facts"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -36,6 +37,10 @@ type unit struct {
 	shown bool
 	dir   string   // where it begins, absolute; "" is where the run does
 	roots []string // where its imports are looked for, beside its own folder
+	// Of a shell's text: how it is started, and the variables that it gets from
+	// texts that it sources.
+	start facts.Start
+	extra map[string]facts.Value
 }
 
 // walker finds and judges all units of one run.
@@ -49,6 +54,8 @@ type walker struct {
 	order    []*unit
 	total    int
 	full     bool
+	env      map[string]facts.Value // the run's own variables
+	started  map[string]int         // how many ways of starting a file were judged
 	decision sandbox.Decision
 	unjudged []map[string]any
 	told     map[string]bool
@@ -99,7 +106,7 @@ func newWalker(p Policy, q *manager.ExecQuestion, owner string) *walker {
 		dir = path.Clean(q.Dir)
 	}
 	return &walker{
-		p: p, ws: q.Workspace, owner: owner, dir: dir, input: q.Stdin != nil, units: map[string]*unit{}, told: map[string]bool{}, lists: map[string]map[string]string{}, coming: map[string]chan listed{},
+		p: p, ws: q.Workspace, owner: owner, dir: dir, input: q.Stdin != nil, units: map[string]*unit{}, env: variables(q.Env), started: map[string]int{}, told: map[string]bool{}, lists: map[string]map[string]string{}, coming: map[string]chan listed{},
 		decision: sandbox.Decision{Verdict: sandbox.Allow, Level: sandbox.Safe, PolicyRevision: p.Revision()},
 	}
 }
@@ -143,7 +150,7 @@ func (w *walker) examine(ctx context.Context, u *unit) error {
 		}
 	}
 	code, prefix := w.prefixed(u)
-	d, refs := w.p.Examine(ctx, policy.Request{Language: u.lang, Code: code, File: u.name, Owner: w.owner})
+	d, refs := w.p.Examine(ctx, policy.Request{Language: u.lang, Code: code, File: u.name, Owner: w.owner, Start: w.startOf(u)})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -255,7 +262,7 @@ func (w *walker) follow(ctx context.Context, from *unit, r policy.Ref, all []pol
 		if strings.ContainsAny(name, "*?[") {
 			return w.addPattern(ctx, name, r)
 		}
-		return w.addFile(ctx, name, r.Lang, false, w.rootsOf(path.Dir(name)))
+		return w.addStarted(ctx, from, name, r)
 	}
 	return nil
 }
@@ -281,11 +288,12 @@ func isImport(r policy.Ref) bool {
 // addText judges what the text itself writes and then runs.
 func (w *walker) addText(ctx context.Context, from *unit, r policy.Ref) error {
 	u := &unit{name: strings.TrimPrefix(r.Path, sandbox.WorkspaceDir+"/"), code: r.Text, lang: r.Lang, shown: true}
+	u.start = w.passedOn(from, u, r)
 	u.roots = w.rootsOf(path.Dir(u.name))
 	if u.lang == "" {
 		u.lang = languageOf(u.name, u.code)
 	}
-	key := "text:" + r.Path + ":" + sum(r.Text)
+	key := "text:" + r.Path + ":" + sum(r.Text) + startKey(u.start)
 	if w.units[key] != nil {
 		return nil
 	}
@@ -293,8 +301,15 @@ func (w *walker) addText(ctx context.Context, from *unit, r policy.Ref) error {
 	return w.examine(ctx, u)
 }
 
-// addFile reads a file of the workspace and judges it, once.
+// addFile reads a file of the workspace and judges it, once. How it is started
+// is not told.
 func (w *walker) addFile(ctx context.Context, name, lang string, staged bool, roots []string) error {
+	start := facts.Start{Known: true, Args: []facts.Value{facts.Passed()}, Env: w.env}
+	return w.addFileStarted(ctx, name, lang, staged, roots, start)
+}
+
+// addFileStarted is addFile of one that is started so.
+func (w *walker) addFileStarted(ctx context.Context, name, lang string, staged bool, roots []string, start facts.Start) error {
 	w.loads = true
 	name = path.Clean(name)
 	if u := w.units[name]; u != nil {
@@ -317,7 +332,7 @@ func (w *walker) addFile(ctx context.Context, name, lang string, staged bool, ro
 		w.cannot(name, "it cannot be read before: "+err.Error())
 		return nil
 	}
-	u := &unit{name: name, lang: lang, code: code, staged: staged, inPlace: !staged, roots: roots}
+	u := &unit{name: name, lang: lang, code: code, staged: staged, inPlace: !staged, roots: roots, start: start}
 	if u.lang == "" || u.lang == "bash" && !staged {
 		if known := languageOf(name, code); known != "" || u.lang == "" {
 			u.lang = firstOf(u.lang, known)

@@ -82,11 +82,11 @@ func (e *execution) examine(ctx context.Context) error {
 	}
 	switch {
 	case e.f.code:
-		e.main = &unit{lang: e.f.lang, code: []byte(q.Run.Code), staged: true, roots: e.here()}
+		e.main = &unit{lang: e.f.lang, code: []byte(q.Run.Code), staged: true, roots: e.here(), start: e.w.begun("", e.f.args)}
 		return e.w.examine(ctx, e.main)
 	case e.f.file != "":
 		staged := e.stageable() && (path.Ext(e.f.file) != ".js" || !e.w.esModule(ctx, e.f.file))
-		if err := e.w.addFile(ctx, e.f.file, e.f.lang, staged, e.w.rootsOf(path.Dir(e.f.file))); err != nil {
+		if err := e.w.addFileStarted(ctx, e.f.file, e.f.lang, staged, e.w.rootsOf(path.Dir(e.f.file)), e.w.begun(e.f.file, e.f.args)); err != nil {
 			return err
 		}
 		e.main = e.w.units[e.f.file]
@@ -123,7 +123,7 @@ func (e *execution) stdinProgram(ctx context.Context) error {
 	if len(b) > mostStdin {
 		e.w.cannot("standard input", "it is a program of more than 256 KiB, or one without an end")
 	}
-	e.main = &unit{name: stdinName, lang: e.f.lang, code: b[:min(len(b), mostStdin)], roots: e.here()}
+	e.main = &unit{name: stdinName, lang: e.f.lang, code: b[:min(len(b), mostStdin)], roots: e.here(), start: e.w.begun("", e.f.args)}
 	e.w.units[e.main.name] = e.main
 	return e.w.examine(ctx, e.main)
 }
@@ -161,7 +161,7 @@ func (e *execution) command(ctx context.Context) error {
 	for i, a := range e.q.Argv {
 		words[i] = quote(a)
 	}
-	e.main = &unit{lang: "bash", code: []byte(strings.Join(words, " ")), shown: true, roots: e.here()}
+	e.main = &unit{lang: "bash", code: []byte(strings.Join(words, " ")), shown: true, roots: e.here(), start: e.w.begun("", nil)}
 	if err := e.w.examine(ctx, e.main); err != nil {
 		return err
 	}

@@ -77,7 +77,15 @@ func commandForm(q *manager.ExecQuestion) form {
 		n++
 	}
 	if n == len(argv) || argv[n] == "-" || lang == "bash" && argv[n] == "-s" {
-		return form{stdin: true, lang: lang}
+		rest := argv[min(n+1, len(argv)):]
+		if len(rest) > 0 && rest[0] == "--" {
+			rest = rest[1:]
+		}
+		f := form{stdin: true, lang: lang}
+		if lang == "bash" {
+			f.args = rest
+		}
+		return f
 	}
 	if strings.HasPrefix(argv[n], "-") {
 		return form{argv: true}

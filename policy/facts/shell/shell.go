@@ -100,12 +100,48 @@ func (e *Extractor) Extract(ctx context.Context, src []byte, b *facts.Builder) e
 	}
 	w.st.cwd = b.Cwd()
 	w.st.arg0 = concat(concat(w.cwd(), lit("/")), opaque(fromSelf))
+	w.begin(b.Start())
 	err := w.script(src)
 	w.finish()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return err
+}
+
+// begin takes over what is known of how the script is started. From an argument
+// on that could not be told there may be more of them.
+func (w *walker) begin(start facts.Start) {
+	if !start.Known {
+		return
+	}
+	if start.Name != "" {
+		w.st.arg0, w.placed = lit(clean(start.Name)).tainted(fromSelf), true
+	}
+	if start.Zero != nil {
+		w.st.arg0 = folded(*start.Zero).tainted("argv")
+	}
+	w.st.more, w.st.rest = false, text{}
+	for _, v := range start.Args {
+		t := folded(v).tainted("argv")
+		if len(v.Alts) == 0 && v.Prefix == "" && v.Suffix == "" {
+			w.st.more, w.st.rest = true, opaque(v.From...)
+			break
+		}
+		w.st.args = append(w.st.args, t)
+	}
+	if len(start.Env) > 0 {
+		w.st.env = make(map[string]text, len(start.Env))
+		for name, v := range start.Env {
+			maybe := v.Open && len(v.Alts) > 0
+			v.Open = v.Open && !maybe
+			t := folded(v).tainted("env:" + name)
+			if maybe {
+				t = union(t, unassigned)
+			}
+			w.st.env[name] = t
+		}
+	}
 }
 
 // script walks a whole text in the current state.

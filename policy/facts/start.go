@@ -1,0 +1,65 @@
+package facts
+
+import "strings"
+
+// Start is how a text is started, as far as that is known beforehand. The zero
+// value says nothing: its arguments and variables are whatever its caller
+// wants.
+type Start struct {
+	// Known says that Args are all arguments, and Env all variables that it gets
+	// beside those that every process has. One that could not be told is
+	// [Passed]; a variable whose value is open may not be set.
+	Known bool `json:"known,omitempty"`
+	// Name is what the text knows itself by ($0): an absolute path, "" where it
+	// lies in no file of its own.
+	Name string `json:"name,omitempty"`
+	// Zero is what it gets in a name's place, as sh -c CODE ZERO ARGS does.
+	Zero *Value           `json:"zero,omitempty"`
+	Args []Value          `json:"args,omitempty"`
+	Env  map[string]Value `json:"env,omitempty"`
+}
+
+// FromPassed is the origin of an argument or a variable that another text
+// passes on and that could not be told: unlike those of a caller whom nobody
+// knows, it is nobody's choice.
+const FromPassed = "passed"
+
+// Passed is a value that another text passes on and that could not be told.
+func Passed() Value { return Opaque(FromPassed) }
+
+// texts are all that a start gives, for whoever asks whether a name stands
+// there.
+func (s *Start) texts() string {
+	var b strings.Builder
+	for _, v := range s.all() {
+		b.WriteString(strings.Join(v.Alts, "\n") + "\n")
+	}
+	for _, v := range s.Env {
+		b.WriteString(strings.Join(v.Alts, "\n") + "\n")
+	}
+	return b.String()
+}
+
+func (s *Start) all() []Value {
+	if s.Zero == nil {
+		return s.Args
+	}
+	return append([]Value{*s.Zero}, s.Args...)
+}
+
+// key tells starts apart.
+func (s *Start) key() string {
+	if !s.Known {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("k\x00" + s.Name)
+	for _, v := range s.all() {
+		b.WriteString("\x00a" + strings.Join(v.Alts, "\x01") + "\x02" + v.Prefix + "\x02" + strings.Join(v.From, "\x01"))
+	}
+	return b.String()
+}
+
+// Start is how the builder's text is started. Its slices and maps must not be
+// changed.
+func (b *Builder) Start() Start { return b.start }

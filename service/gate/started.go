@@ -1,0 +1,211 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/caisson-dev/caisson/policy"
+	"github.com/caisson-dev/caisson/policy/facts"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// A shell script does what its arguments and variables say. Those of a run are
+// known; those that one text gives to another are, as far as it says them. What
+// is not known there is nobody's choice, and is judged as such.
+
+// mostStarts is how many ways of starting one file are judged for themselves.
+const mostStarts = 8
+
+// mostGiven bounds the arguments and variables that a text is judged with.
+const mostGiven = 64 << 10
+
+// variables are those of an environment.
+func variables(env []string) map[string]facts.Value {
+	m := make(map[string]facts.Value, len(env))
+	for _, kv := range env {
+		if name, value, ok := strings.Cut(kv, "="); ok {
+			m[name] = facts.Text(value)
+		}
+	}
+	return m
+}
+
+// words are arguments that are known.
+func words(args []string) []facts.Value {
+	out := make([]facts.Value, len(args))
+	for i, a := range args {
+		out[i] = facts.Text(a)
+	}
+	return out
+}
+
+// begun is how the run itself starts its text.
+func (w *walker) begun(name string, args []string) facts.Start {
+	s := facts.Start{Known: true, Args: words(args), Env: w.env}
+	if name != "" {
+		s.Name = path.Join(sandbox.WorkspaceDir, name)
+	}
+	return s
+}
+
+// startOf is what a text is judged with: of shells alone, and those variables
+// alone that it may mean.
+func (w *walker) startOf(u *unit) facts.Start {
+	if u.lang != "bash" || !u.start.Known {
+		return facts.Start{}
+	}
+	s := u.start
+	s.Env = map[string]facts.Value{}
+	size := 0
+	for name, v := range u.start.Env {
+		if strings.Contains(string(u.code), name) {
+			s.Env[name] = v
+			size += len(name) + length(v)
+		}
+	}
+	for i, v := range s.Args {
+		if size += length(v); size > mostGiven {
+			s.Args = append(slices.Clone(s.Args[:i]), facts.Passed())
+			break
+		}
+	}
+	if size > mostGiven {
+		for name := range s.Env {
+			s.Env[name] = facts.Passed()
+		}
+	}
+	return s
+}
+
+func length(v facts.Value) int {
+	n := 0
+	for _, a := range v.Alts {
+		n += len(a)
+	}
+	return n
+}
+
+func startKey(s facts.Start) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return err.Error() // of lists and texts, which never fails
+	}
+	return sum(b)
+}
+
+// addStarted judges a file that a text starts or sources, in each way that
+// texts start it.
+func (w *walker) addStarted(ctx context.Context, from *unit, name string, r policy.Ref) error {
+	name = path.Clean(name)
+	old := w.units[name]
+	if r.By == "." || r.By == "source" {
+		defer func() { from.took(w.units[name]) }()
+	}
+	if old == nil {
+		return w.addFileStarted(ctx, name, r.Lang, false, w.rootsOf(path.Dir(name)), w.passedOn(from, &unit{name: name}, r))
+	}
+	old.inPlace = true
+	again := *old
+	again.start = w.passedOn(from, old, r)
+	key := name + startKey(w.startOf(&again))
+	if again.lang != "bash" || w.units["start:"+key] != nil {
+		return nil
+	}
+	if w.started[name]++; w.started[name] > mostStarts {
+		again.start.Args = []facts.Value{facts.Passed()}
+		again.start.Env = maps.Clone(again.start.Env)
+		for n := range again.start.Env {
+			again.start.Env[n] = facts.Passed()
+		}
+		if w.started[name] > mostStarts+1 {
+			return nil
+		}
+	}
+	again.shown = true
+	w.units["start:"+key] = &again
+	return w.examine(ctx, &again)
+}
+
+// passedOn is how a text starts another: with the words that it says, and the
+// variables that it got or sets. A sourced one has all of its variables, and,
+// without words of its own, its arguments.
+func (w *walker) passedOn(from, u *unit, r policy.Ref) facts.Start {
+	s := facts.Start{Known: true, Args: r.Start.Args, Env: map[string]facts.Value{}}
+	if u.name != "" && !path.IsAbs(u.name) {
+		s.Name = path.Join(sandbox.WorkspaceDir, u.name)
+	}
+	sourced := r.By == "." || r.By == "source"
+	if sourced && len(s.Args) == 0 {
+		s.Args, s.Name = from.start.Args, from.start.Name
+	}
+	if !r.Start.Known || sourced && !from.start.Known && len(s.Args) == 0 {
+		s.Args = []facts.Value{facts.Passed()}
+	}
+	base := from.start.Env
+	if base == nil {
+		base = w.env
+	}
+	maps.Copy(s.Env, base)
+	if from.lang == "bash" {
+		maps.Copy(s.Env, from.extra)
+		maps.Copy(s.Env, assigned(from.code))
+	}
+	maps.Copy(s.Env, r.Start.Env)
+	return s
+}
+
+// sets finds what sets variables in a shell's text, reads what does so by name;
+// plainly finds those that are set to a text that stands there.
+var (
+	sets    = regexp.MustCompile(`([A-Za-z_][A-Za-z0-9_]*)(?:\[[^]\n]*\])?:?\+?=`)
+	reads   = regexp.MustCompile(`\b(?:read|mapfile|readarray|getopts|printf|for|select|nameref)\b([^;|&\n]*)`)
+	plainly = regexp.MustCompile(`(?m)(?:^|[\s;&|({])([A-Za-z_][A-Za-z0-9_]*)=("[^"$\x60\\\n]*"|'[^'\n]*'|[A-Za-z0-9_./:@%,+-]*)(?:[\s;&|)}]|$)`)
+	aWord   = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
+)
+
+// took adds the variables of a sourced text to those of the one that sources it.
+func (u *unit) took(sourced *unit) {
+	if sourced == nil || sourced.lang != "bash" {
+		return
+	}
+	if u.extra == nil {
+		u.extra = map[string]facts.Value{}
+	}
+	maps.Copy(u.extra, sourced.extra)
+	maps.Copy(u.extra, assigned(sourced.code))
+}
+
+// assigned are the variables that a shell's text may set. What it does not set
+// to a plain text alone could not be told.
+func assigned(code []byte) map[string]facts.Value {
+	const unknown = 1000
+	ways := map[string]int{}
+	for _, m := range sets.FindAllSubmatch(code, -1) {
+		ways[string(m[1])]++
+	}
+	for _, m := range reads.FindAllSubmatch(code, -1) {
+		for _, name := range aWord.FindAll(m[1], -1) {
+			ways[string(name)] += unknown
+		}
+	}
+	values := map[string][]string{}
+	for _, m := range plainly.FindAllSubmatch(code, -1) {
+		values[string(m[1])] = append(values[string(m[1])], strings.Trim(string(m[2]), `"'`))
+	}
+	env := map[string]facts.Value{}
+	for name, n := range ways {
+		env[name] = facts.Passed()
+		if texts := values[name]; n > 0 && len(texts) == n {
+			if v := facts.Text(texts...); v.Known() {
+				v.Open = true // not on every way, and not for every program
+				env[name] = v
+			}
+		}
+	}
+	return env
+}
