@@ -25,7 +25,7 @@ type Request struct {
 	// Owner keeps the texts of different owners out of one scanner process.
 	Owner string
 	// Start is how it is started, as far as that is known.
-	Start facts.Start
+	Start Start
 	// Context is what rules may know of the run: sandbox, network, actor, … It
 	// becomes input.ctx.
 	Context map[string]any

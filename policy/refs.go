@@ -55,7 +55,7 @@ type Ref struct {
 	// Known says that Text is what will be there.
 	Known bool
 	// Start is how the code is started, as far as this text says: of shells.
-	Start facts.Start `json:",omitzero"`
+	Start Start `json:",omitzero"`
 }
 
 // runners are programs that run what they find in the workspace.

@@ -7,6 +7,18 @@ import (
 	"github.com/caisson-dev/caisson/policy/facts"
 )
 
+// Start is how a text is started, for a [Request].
+type Start = facts.Start
+
+// Given is an argument or a variable of a [Start].
+type Given = facts.Value
+
+// Passed is one that a text passes on and that could not be told.
+func Passed() Given { return facts.Passed() }
+
+// Told is one that is known: one of these texts.
+func Told(texts ...string) Given { return facts.Text(texts...) }
+
 // Bounds of what facts tell of a command: what reaches them may go on.
 const (
 	mostWords = 64

@@ -13,7 +13,6 @@ import (
 
 	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/policy"
-	"github.com/caisson-dev/caisson/policy/facts"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -39,8 +38,8 @@ type unit struct {
 	roots []string // where its imports are looked for, beside its own folder
 	// Of a shell's text: how it is started, and the variables that it gets from
 	// texts that it sources.
-	start facts.Start
-	extra map[string]facts.Value
+	start policy.Start
+	extra map[string]policy.Given
 }
 
 // walker finds and judges all units of one run.
@@ -54,8 +53,8 @@ type walker struct {
 	order    []*unit
 	total    int
 	full     bool
-	env      map[string]facts.Value // the run's own variables
-	started  map[string]int         // how many ways of starting a file were judged
+	env      map[string]policy.Given // the run's own variables
+	started  map[string]int          // how many ways of starting a file were judged
 	decision sandbox.Decision
 	unjudged []map[string]any
 	told     map[string]bool
@@ -304,12 +303,12 @@ func (w *walker) addText(ctx context.Context, from *unit, r policy.Ref) error {
 // addFile reads a file of the workspace and judges it, once. How it is started
 // is not told.
 func (w *walker) addFile(ctx context.Context, name, lang string, staged bool, roots []string) error {
-	start := facts.Start{Known: true, Args: []facts.Value{facts.Passed()}, Env: w.env}
+	start := policy.Start{Known: true, Args: []policy.Given{policy.Passed()}, Env: w.env}
 	return w.addFileStarted(ctx, name, lang, staged, roots, start)
 }
 
 // addFileStarted is addFile of one that is started so.
-func (w *walker) addFileStarted(ctx context.Context, name, lang string, staged bool, roots []string, start facts.Start) error {
+func (w *walker) addFileStarted(ctx context.Context, name, lang string, staged bool, roots []string, start policy.Start) error {
 	w.loads = true
 	name = path.Clean(name)
 	if u := w.units[name]; u != nil {

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/caisson-dev/caisson/policy"
-	"github.com/caisson-dev/caisson/policy/facts"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -25,28 +24,28 @@ const mostStarts = 8
 const mostGiven = 64 << 10
 
 // variables are those of an environment.
-func variables(env []string) map[string]facts.Value {
-	m := make(map[string]facts.Value, len(env))
+func variables(env []string) map[string]policy.Given {
+	m := make(map[string]policy.Given, len(env))
 	for _, kv := range env {
 		if name, value, ok := strings.Cut(kv, "="); ok {
-			m[name] = facts.Text(value)
+			m[name] = policy.Told(value)
 		}
 	}
 	return m
 }
 
 // words are arguments that are known.
-func words(args []string) []facts.Value {
-	out := make([]facts.Value, len(args))
+func words(args []string) []policy.Given {
+	out := make([]policy.Given, len(args))
 	for i, a := range args {
-		out[i] = facts.Text(a)
+		out[i] = policy.Told(a)
 	}
 	return out
 }
 
 // begun is how the run itself starts its text.
-func (w *walker) begun(name string, args []string) facts.Start {
-	s := facts.Start{Known: true, Args: words(args), Env: w.env}
+func (w *walker) begun(name string, args []string) policy.Start {
+	s := policy.Start{Known: true, Args: words(args), Env: w.env}
 	if name != "" {
 		s.Name = path.Join(sandbox.WorkspaceDir, name)
 	}
@@ -55,12 +54,12 @@ func (w *walker) begun(name string, args []string) facts.Start {
 
 // startOf is what a text is judged with: of shells alone, and those variables
 // alone that it may mean.
-func (w *walker) startOf(u *unit) facts.Start {
+func (w *walker) startOf(u *unit) policy.Start {
 	if u.lang != "bash" || !u.start.Known {
-		return facts.Start{}
+		return policy.Start{}
 	}
 	s := u.start
-	s.Env = map[string]facts.Value{}
+	s.Env = map[string]policy.Given{}
 	size := 0
 	for name, v := range u.start.Env {
 		if strings.Contains(string(u.code), name) {
@@ -70,19 +69,19 @@ func (w *walker) startOf(u *unit) facts.Start {
 	}
 	for i, v := range s.Args {
 		if size += length(v); size > mostGiven {
-			s.Args = append(slices.Clone(s.Args[:i]), facts.Passed())
+			s.Args = append(slices.Clone(s.Args[:i]), policy.Passed())
 			break
 		}
 	}
 	if size > mostGiven {
 		for name := range s.Env {
-			s.Env[name] = facts.Passed()
+			s.Env[name] = policy.Passed()
 		}
 	}
 	return s
 }
 
-func length(v facts.Value) int {
+func length(v policy.Given) int {
 	n := 0
 	for _, a := range v.Alts {
 		n += len(a)
@@ -90,7 +89,7 @@ func length(v facts.Value) int {
 	return n
 }
 
-func startKey(s facts.Start) string {
+func startKey(s policy.Start) string {
 	b, err := json.Marshal(s)
 	if err != nil {
 		return err.Error() // of lists and texts, which never fails
@@ -117,10 +116,10 @@ func (w *walker) addStarted(ctx context.Context, from *unit, name string, r poli
 		return nil
 	}
 	if w.started[name]++; w.started[name] > mostStarts {
-		again.start.Args = []facts.Value{facts.Passed()}
+		again.start.Args = []policy.Given{policy.Passed()}
 		again.start.Env = maps.Clone(again.start.Env)
 		for n := range again.start.Env {
-			again.start.Env[n] = facts.Passed()
+			again.start.Env[n] = policy.Passed()
 		}
 		if w.started[name] > mostStarts+1 {
 			return nil
@@ -134,8 +133,8 @@ func (w *walker) addStarted(ctx context.Context, from *unit, name string, r poli
 // passedOn is how a text starts another: with the words that it says, and the
 // variables that it got or sets. A sourced one has all of its variables, and,
 // without words of its own, its arguments.
-func (w *walker) passedOn(from, u *unit, r policy.Ref) facts.Start {
-	s := facts.Start{Known: true, Args: r.Start.Args, Env: map[string]facts.Value{}}
+func (w *walker) passedOn(from, u *unit, r policy.Ref) policy.Start {
+	s := policy.Start{Known: true, Args: r.Start.Args, Env: map[string]policy.Given{}}
 	if u.name != "" && !path.IsAbs(u.name) {
 		s.Name = path.Join(sandbox.WorkspaceDir, u.name)
 	}
@@ -144,7 +143,7 @@ func (w *walker) passedOn(from, u *unit, r policy.Ref) facts.Start {
 		s.Args, s.Name = from.start.Args, from.start.Name
 	}
 	if !r.Start.Known || sourced && !from.start.Known && len(s.Args) == 0 {
-		s.Args = []facts.Value{facts.Passed()}
+		s.Args = []policy.Given{policy.Passed()}
 	}
 	base := from.start.Env
 	if base == nil {
@@ -174,7 +173,7 @@ func (u *unit) took(sourced *unit) {
 		return
 	}
 	if u.extra == nil {
-		u.extra = map[string]facts.Value{}
+		u.extra = map[string]policy.Given{}
 	}
 	maps.Copy(u.extra, sourced.extra)
 	maps.Copy(u.extra, assigned(sourced.code))
@@ -182,7 +181,7 @@ func (u *unit) took(sourced *unit) {
 
 // assigned are the variables that a shell's text may set. What it does not set
 // to a plain text alone could not be told.
-func assigned(code []byte) map[string]facts.Value {
+func assigned(code []byte) map[string]policy.Given {
 	const unknown = 1000
 	ways := map[string]int{}
 	for _, m := range sets.FindAllSubmatch(code, -1) {
@@ -197,11 +196,11 @@ func assigned(code []byte) map[string]facts.Value {
 	for _, m := range plainly.FindAllSubmatch(code, -1) {
 		values[string(m[1])] = append(values[string(m[1])], strings.Trim(string(m[2]), `"'`))
 	}
-	env := map[string]facts.Value{}
+	env := map[string]policy.Given{}
 	for name, n := range ways {
-		env[name] = facts.Passed()
+		env[name] = policy.Passed()
 		if texts := values[name]; n > 0 && len(texts) == n {
-			if v := facts.Text(texts...); v.Known() {
+			if v := policy.Told(texts...); v.Known() {
 				v.Open = true // not on every way, and not for every program
 				env[name] = v
 			}
