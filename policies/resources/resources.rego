@@ -45,7 +45,21 @@ findings contains {"id": "SBX-RES-0001", "at": n.at, "msg": sprintf("datagrams g
 #     - {"language": "bash", "code": "ping -f 10.0.0.1"}
 #     - {"language": "python", "code": "x = 'x' * 10**12"}
 #     - {"language": "python", "code": "f = open('x', 'w')\nwhile True:\n    f.write('a' * 1048576)"}
+#     - {"language": "python", "code": "while True:\n    print('x')"}
+#     - {"language": "python", "code": "i = 0\nwhile i < 10:\n    print(i)"}
+#     - {"language": "python", "code": "def f():\n    return f()\nf()"}
+#     - {"language": "python", "code": "for i in range(1000000):\n    open('f%d' % i, 'w').close()"}
+#     - {"language": "python", "code": "with open('f', 'wb') as f:\n    for i in range(1000000):\n        f.write(b'x' * 1048576)"}
+#     - {"language": "python", "code": "import numpy\nnumpy.zeros((1000000, 1000000))"}
+#     - {"language": "python", "code": "x = list(range(10**11))"}
+#     - {"language": "python", "code": "x = 9 ** 9 ** 9"}
+#     - {"language": "python", "code": "open('f', 'wb').truncate(10**13)"}
 #   not_match:
+#     - {"language": "python", "code": "i = 0\nwhile i < 10:\n    i += 1"}
+#     - {"language": "python", "code": "def f(n):\n    return 1 if n < 2 else n * f(n - 1)\nf(3)"}
+#     - {"language": "python", "code": "for i in range(100):\n    open('f%d' % i, 'w').close()"}
+#     - {"language": "python", "code": "import numpy\nnumpy.zeros((1000, 1000))"}
+#     - {"language": "python", "code": "n = 0\nfor i in range(10**7):\n    n += i"}
 #     - {"language": "python", "code": "x = '-' * 80"}
 #     - {"language": "python", "code": "x = [0] * 1000000"}
 #     - {"language": "bash", "code": "while true; do date >> log; sleep 60; done"}
@@ -58,7 +72,12 @@ findings contains {"id": "SBX-RES-0002", "at": s.at, "msg": sprintf("%s", [s.det
 
 findings contains {"id": "SBX-RES-0002", "at": s.at, "msg": sprintf("%s in a loop without end", [s.detail])} if {
 	some s in input.structs.infinite_loop
-	regex.match(`^(memory is taken|busy in)`, s.detail)
+	regex.match(`^(memory is taken|busy)`, s.detail)
+}
+
+findings contains {"id": "SBX-RES-0002", "at": s.at, "msg": "a function calls itself whatever it is given"} if {
+	some s in input.structs.infinite_loop
+	s.detail == "recursion"
 }
 
 # METADATA
@@ -237,16 +256,26 @@ findings contains {"id": "SBX-RES-0005", "at": s.at, "msg": sprintf("%s in a loo
 #   attack: ["T1110.002"]
 #   remediation: "Do not break passwords in a sandbox."
 #   match:
+#     - {"language": "python", "code": "import hashlib\nfor a in 'abc':\n    for b in 'abc':\n        if hashlib.md5((a + b).encode()).hexdigest() == 'abc':\n            print(a + b)"}
+#     - {"language": "python", "code": "import hashlib\nn = 0\nwhile True:\n    if hashlib.sha256(str(n).encode()).hexdigest().startswith('0000'):\n        break\n    n += 1"}
+#     - {"language": "python", "code": "import bcrypt\nfor w in open('words'):\n    if bcrypt.checkpw(w.strip(), b'x'):\n        print(w)"}
 #     - {"language": "python", "code": "import hashlib, itertools, string\nfor p in itertools.product(string.ascii_lowercase, repeat=6):\n    if hashlib.md5(''.join(p).encode()).hexdigest() == 'abc':\n        print(p)"}
 #   not_match:
 #     - {"language": "python", "code": "import itertools\nprint(list(itertools.product('ab', repeat=2)))"}
 #     - {"language": "python", "code": "import hashlib\nprint(hashlib.md5(b'x').hexdigest())"}
+#     - {"language": "python", "code": "import hashlib\nfor n in ['a', 'b']:\n    if hashlib.md5(open(n, 'rb').read()).hexdigest() == 'abc':\n        print(n)"}
+#     - {"language": "python", "code": "import hashlib\nseen = set()\nfor line in open('a'):\n    h = hashlib.sha1(line.encode()).hexdigest()\n    if h in seen:\n        continue\n    seen.add(h)"}
+#     - {"language": "python", "code": "import hashlib\nfor line in open('SUMS'):\n    want, name = line.split()\n    if hashlib.sha256(open(name, 'rb').read()).hexdigest() != want:\n        print(name)"}
 findings contains {"id": "SBX-RES-0006", "at": a.at, "msg": sprintf("all texts of a length are hashed: %s and %s", [e.by, a.by])} if {
 	some e in input.actions.enumerate
 	some a in input.actions.hash
 	a.line >= e.line
 	not a.idle
 	not few(e)
+}
+
+findings contains {"id": "SBX-RES-0006", "at": s.at, "msg": s.detail} if {
+	some s in input.structs.key_search
 }
 
 # few: all texts of one or two letters.

@@ -276,7 +276,9 @@ const (
 	StructInfiniteLoop = "infinite_loop" // with something that costs in it, see Detail
 	StructSelfWrite    = "self_write"
 	StructHugeAlloc    = "huge_alloc"
-	StructRecvExec     = "recv_exec" // what a socket receives is run
+	StructRecvExec     = "recv_exec"     // what a socket receives is run
+	StructKeySearch    = "key_search"    // candidates are hashed or tried one by one
+	StructResourceBurn = "resource_burn" // more processes than a program needs
 	StructLoopWrite    = "loop_write"
 )
 

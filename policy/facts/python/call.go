@@ -185,6 +185,7 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 		return it.call(p, a, n, s)
 	}
 	c := &invocation{it: it, name: name, self: self, arguments: a, n: n, s: s}
+	c.allocates()
 	if h, ok := it.x.handlers[name]; ok {
 		if v := h(c); v != nil {
 			it.keptAll(a)

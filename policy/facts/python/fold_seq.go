@@ -120,7 +120,7 @@ func (c *invocation) rangeCall() *val {
 	from, to, step := at[0], at[1], at[2]
 	for n := from; step > 0 && n < to || step < 0 && n > to; n += step {
 		if len(items) >= maxRange {
-			return &val{kind: kList, open: true, x: &extra{items: items[:4:4]}}
+			return &val{kind: kList, open: true, x: &extra{items: items[:4:4], size: int((to - from) / step)}}
 		}
 		items = append(items, integer(n))
 	}

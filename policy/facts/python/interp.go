@@ -74,6 +74,7 @@ func (it *interp) run() {
 	// Functions found on the way are appended while this runs.
 	it.resume()
 	it.rest(false)
+	it.recursions()
 	if it.b.Depth() == 0 {
 		it.b.Idle(true)
 		it.idle = true

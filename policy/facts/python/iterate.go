@@ -267,6 +267,7 @@ func (it *interp) clause(clauses []*node, out *val, s *scope, add func(), rounds
 	left, right := c.child("left"), c.child("right")
 	over := it.evalOr(right, s)
 	items, known := it.iterate(over, c)
+	it.collected(out, turns(over, items), c)
 	if known && len(items) <= 4096 && (len(items)+*rounds)*cost*it.unroll <= 8*unrollNodes && it.steps < it.limit/2 {
 		for _, item := range items {
 			it.assign(left, item, s)

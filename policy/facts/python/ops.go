@@ -63,6 +63,11 @@ func (it *interp) operate(op string, a, b *val, n *node) *val {
 	case "*":
 		it.enormous(a, b, n)
 		it.enormous(b, a, n)
+	case "**":
+		it.power(a, b, n)
+	}
+	switch op {
+	case "*":
 		if v := times(a, b); v != nil {
 			return v
 		}
@@ -108,6 +113,7 @@ const maxCopied = 32 << 20
 // concat is the function of that name, within a bound on its work.
 func (it *interp) concat(a, b *val) *val {
 	it.copied += len(a.text) + len(b.text)
+	it.grown(sizeOf(a)+sizeOf(b), it.at)
 	if it.copied > maxCopied {
 		it.over = true
 		return derived(a, b)
@@ -140,7 +146,7 @@ func concat(a, b *val) *val {
 		x.suf = clipTail(tail(a) + s)
 	}
 	if a.x != nil || b.x != nil {
-		x.size = sizeOf(a) + sizeOf(b)
+		x.size = min(sizeOf(a)+sizeOf(b), maxSize)
 	}
 	from = mix(mix(from, a.origins(1)), b.origins(1))
 	if !both {
@@ -210,11 +216,11 @@ func clipHead(s string) string { return s[:min(len(s), 4096)] }
 func clipTail(s string) string { return s[max(0, len(s)-4096):] }
 
 func sizeOf(v *val) int {
+	if v.x != nil && v.x.size > 0 {
+		return v.x.size
+	}
 	if v.isText() {
 		return len(v.text)
-	}
-	if v.x != nil {
-		return v.x.size
 	}
 	return 0
 }
@@ -235,8 +241,10 @@ func times(a, b *val) *val {
 		if !one {
 			return derived(a)
 		}
-		if int64(len(s))*n > facts.MaxFolded {
-			n = facts.MaxFolded / int64(max(len(s), 1)) // as good as more, and known to be large
+		if float64(len(s))*float64(n) > facts.MaxFolded {
+			// As good as all of it, and known to be large.
+			kept := strings.Repeat(s, int(facts.MaxFolded/int64(max(len(s), 1))))
+			return &val{kind: a.kind, text: kept, from: a.from, x: &extra{size: int(min(float64(sizeOf(a))*float64(n), maxSize))}}
 		}
 		return text(a.kind, strings.Repeat(s, int(n))).with(a.from)
 	case a.isSeq():
@@ -249,7 +257,7 @@ func times(a, b *val) *val {
 		}
 		return &val{kind: a.kind, open: a.open, x: &extra{items: items}}
 	case a.kind == kUnknown && a.x != nil && a.x.size > 0:
-		return &val{from: a.from, x: &extra{size: int(min(int64(a.x.size)*n, math.MaxInt32))}}
+		return &val{from: a.from, x: &extra{size: int(min(float64(a.x.size)*float64(n), maxSize))}}
 	}
 	return nil
 }
@@ -287,7 +295,7 @@ func arithmetic(op string, a, b *val) *val {
 			}
 		}
 	case "<<":
-		if y >= 0 && y < 32 && x < 1<<30 && x > -1<<30 {
+		if y >= 0 && y < 62 && x < 1<<(62-y) && x > -1<<(62-y) {
 			return integer(x << y)
 		}
 	case ">>":

@@ -11,12 +11,15 @@ import (
 type shape struct {
 	endless []*node // loops around the place that never end by themselves
 	forked  bool
+	search  int8    // 2 where the text has something to search keys with, 1 where not
+	turns   float64 // how often the place is reached, by loops whose rounds are known; 0 is once
 	said    map[string]bool
 }
 
 // enterLoop notes a loop; the result is called at its end.
 func (it *interp) enterLoop(n *node, s *scope) func() {
-	if !it.endless(n) {
+	it.search(n)
+	if !it.endless(n) && !it.stuck(n) {
 		return func() {}
 	}
 	it.shape.endless = append(it.shape.endless, n)
@@ -28,6 +31,8 @@ func (it *interp) enterLoop(n *node, s *scope) func() {
 		it.structure(facts.StructLoopWrite, "files are made in a loop without end", n)
 	case f.grows:
 		it.structure(facts.StructInfiniteLoop, "memory is taken", n)
+	default:
+		it.structure(facts.StructInfiniteLoop, "busy", n)
 	}
 	return func() { it.shape.endless = it.shape.endless[:len(it.shape.endless)-1] }
 }
@@ -95,6 +100,7 @@ func (it *interp) notice(name string, a *arguments, self *val, n *node) {
 	if strings.Contains(name, "fork") {
 		it.shape.forked = true
 	}
+	it.many(name, a, self, n)
 	if behind[name] {
 		for _, v := range a.all() {
 			if v.kind == kFunc && v.x.fn.t == it.t && v.x.fn.body != nil && it.burns(v.x.fn.body) {
@@ -174,8 +180,8 @@ func (it *interp) enormous(seq, times *val, n *node) {
 		return
 	}
 	switch {
-	case seq.isText() && len(seq.text) > 0:
-		size := float64(len(seq.text)) * float64(count)
+	case (seq.isText() || seq.kind == kUnknown) && sizeOf(seq) > 0:
+		size := float64(sizeOf(seq)) * float64(count)
 		if size >= hugeBytes || size >= loopBytes && len(it.shape.endless) > 0 {
 			it.structure(facts.StructHugeAlloc, "a text of "+strconv.FormatFloat(size, 'g', 4, 64)+" bytes", n)
 		}

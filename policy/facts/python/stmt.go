@@ -277,6 +277,7 @@ func (it *interp) forStatement(n *node, s *scope) {
 	leave := it.enterLoop(n, s)
 	defer leave()
 	items, known := it.iterate(over, n)
+	defer it.repeated(turns(over, items))()
 	if done, ok := it.rounds(len(items), body.size); known && ok {
 		defer done()
 		for _, item := range items {

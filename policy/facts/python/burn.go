@@ -1,0 +1,190 @@
+package python
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+)
+
+// What a program may ask for before that is more than any program needs.
+const (
+	maxSize    = 1 << 50         // of what is counted
+	hugeFile   = 100_000_000_000 // bytes of a file
+	manyBytes  = 50_000_000_000  // bytes that a loop writes
+	manyFiles  = 50_000          // files or folders that a loop makes
+	manyStarts = 1000            // processes or threads that a loop starts
+	hugeBits   = 1_000_000_000   // of a number
+	hugeRounds = 10_000_000_000  // of a loop that is never left
+)
+
+// turns is how often a loop over that goes round, 0 where that is not known.
+func turns(over *val, items []*val) float64 {
+	if over.x != nil && over.x.size > 0 && over.kind == kList {
+		return float64(over.x.size)
+	}
+	return float64(len(items))
+}
+
+// repeated multiplies the turns of the place; the result ends that.
+func (it *interp) repeated(n float64) func() {
+	before := it.shape.turns
+	if n > 1 {
+		it.shape.turns = max(before, 1) * n
+	}
+	return func() { it.shape.turns = before }
+}
+
+// collected notices a comprehension that keeps more than there is room for.
+func (it *interp) collected(out *val, n float64, at *node) {
+	if n >= hugeItems && out.kind != kTuple {
+		it.structure(facts.StructHugeAlloc, "a list of "+strconv.FormatFloat(n, 'g', 4, 64)+" items", at)
+	}
+}
+
+// grown notices a text that was put together of texts.
+func (it *interp) grown(size int, n *node) {
+	if size >= hugeBytes {
+		it.structure(facts.StructHugeAlloc, "a text of "+strconv.FormatFloat(float64(size), 'g', 4, 64)+" bytes", n)
+	}
+}
+
+// power notices a number that takes longer to work out than anybody waits.
+func (it *interp) power(a, b *val, n *node) {
+	base, ok := a.int()
+	exp, ok2 := b.int()
+	if ok && ok2 && (base > 1 || base < -1) && float64(exp)*math.Log2(math.Abs(float64(base))) >= hugeBits {
+		it.structure(facts.StructHugeAlloc, "a number of "+strconv.FormatInt(exp, 10)+" digits or more", n)
+	}
+}
+
+// makers make a file or a folder at each call.
+var makers = map[string]bool{
+	"open": true, "pathlib.Path.touch": true, "pathlib.Path.write_text": true, "pathlib.Path.write_bytes": true, "pathlib.Path.open": true,
+	"pathlib.Path.mkdir": true, "os.mkdir": true, "os.makedirs": true, "os.mknod": true, "os.mkfifo": true, "os.symlink": true, "os.link": true,
+	"shutil.copy": true, "shutil.copy2": true, "shutil.copyfile": true, "shutil.copytree": true,
+	"tempfile.mkstemp": true, "tempfile.mkdtemp": true,
+}
+
+// many notices calls that a loop makes more often than a program should.
+func (it *interp) many(name string, a *arguments, self *val, n *node) {
+	times := max(it.shape.turns, 1)
+	count := func() string { return strconv.FormatFloat(times, 'g', 4, 64) }
+	switch {
+	case times >= manyFiles && makers[name] && it.newEach(name, a, self):
+		it.structure(facts.StructLoopWrite, count()+" files are made", n)
+	case times >= manyStarts && starters[name] != "":
+		it.structure(facts.StructResourceBurn, count()+" times "+name, n)
+	}
+}
+
+// newEach: what is made is another at each turn, and it is made to be written.
+func (it *interp) newEach(name string, a *arguments, self *val) bool {
+	what := a.at(0, "")
+	if strings.HasPrefix(name, "pathlib.") && self != nil {
+		what = self
+	}
+	if name == "open" || name == "pathlib.Path.open" {
+		mode := a.at(1, "mode")
+		if name != "open" {
+			mode = a.at(0, "mode")
+		}
+		if mode == nil || !strings.ContainsAny(mode.text, "wax") {
+			return false
+		}
+	}
+	if what == nil {
+		return strings.HasPrefix(name, "tempfile.")
+	}
+	_, same := what.oneText()
+	return !same
+}
+
+// writes notices data that a loop writes to a file without bound.
+func (it *interp) writes(data *val, n *node) {
+	total := float64(sizeOf(data)) * max(it.shape.turns, 1)
+	if total >= manyBytes {
+		it.structure(facts.StructHugeAlloc, "a file of "+strconv.FormatFloat(total, 'g', 4, 64)+" bytes", n)
+	}
+}
+
+// arrays make arrays of the shape that they are given.
+var arrays = map[string]bool{
+	"zeros": true, "ones": true, "empty": true, "full": true, "rand": true, "randn": true, "random": true, "arange": true, "eye": true,
+	"identity": true, "randint": true, "normal": true, "uniform": true, "zeros_like": false,
+}
+
+// allocates notices calls that take room for as much as their arguments say.
+func (c *invocation) allocates() {
+	n := float64(0)
+	what := "items"
+	num := func(v *val) float64 {
+		if v == nil {
+			return 0
+		}
+		i, _ := v.int()
+		return float64(i)
+	}
+	switch c.name {
+	case "bytearray", "bytes":
+		n, what = num(c.nth(0))/8, "words"
+	case "list", "set", "tuple", "sorted", "collections.deque":
+		if v := c.nth(0); v.kind == kList && v.x.size > 0 && v.open {
+			n = float64(v.x.size)
+		}
+	case "math.factorial":
+		n, what = num(c.nth(0))*50, "factors"
+	case "mmap.mmap":
+		n, what = num(c.nth(1))/hugeFile*hugeItems, "pages"
+	case "os.truncate", "os.ftruncate":
+		n, what = num(c.nth(1))/hugeFile*hugeItems, "bytes of a file"
+	case "open.truncate", "open.seek":
+		n, what = num(c.nth(0))/hugeFile*hugeItems, "bytes of a file"
+	case "os.posix_fallocate":
+		n, what = num(c.nth(2))/hugeFile*hugeItems, "bytes of a file"
+	case "open.write", "os.write":
+		data := c.nth(0)
+		if c.name == "os.write" {
+			data = c.nth(1)
+		}
+		c.it.writes(data, c.n)
+	default:
+		root, rest, _ := strings.Cut(c.name, ".")
+		if root == "numpy" || root == "torch" || root == "tensorflow" {
+			n = c.shape(rest)
+		}
+	}
+	if n >= hugeItems {
+		c.it.structure(facts.StructHugeAlloc, "more "+what+" than there is room for, by "+c.name, c.n)
+	}
+}
+
+// shape is how many items an array has.
+func (c *invocation) shape(name string) float64 {
+	if !arrays[name[strings.LastIndexByte(name, '.')+1:]] {
+		return 0
+	}
+	n := float64(1)
+	for _, v := range c.pos {
+		dims := []*val{v}
+		if v.isSeq() {
+			dims = v.x.items
+		}
+		for _, d := range dims {
+			if i, ok := d.int(); ok && i > 0 {
+				n *= float64(i)
+			}
+		}
+	}
+	for _, k := range []string{"size", "shape"} {
+		if v := c.kw[k]; v != nil && v.isSeq() {
+			for _, d := range v.x.items {
+				if i, ok := d.int(); ok && i > 0 {
+					n *= float64(i)
+				}
+			}
+		}
+	}
+	return n
+}
