@@ -58,6 +58,17 @@ func (c *Config) remember(k cacheKey, d sandbox.Decision, refs []Ref) {
 	}
 }
 
+// cleanKey names what nothing was found in.
+func cleanKey(key string) string { return "clean " + key }
+
+// recallClean gives the decision about what nothing was found in before.
+func (c *Config) recallClean(key, revision string) (sandbox.Decision, bool) {
+	if key == "" || c.Keeper == nil || string(c.recallSealed(cleanKey(key), revision)) != revision {
+		return sandbox.Decision{}, false
+	}
+	return sandbox.Decision{Verdict: sandbox.Allow, Level: sandbox.Safe, PolicyRevision: revision, Findings: []sandbox.Finding{}}, true
+}
+
 // keyOf is the cache's key of a request.
 func keyOf(revision string, r Request) cacheKey {
 	k := cacheKey{revision: revision, lang: facts.ParseLang(r.Language), digest: sha256.Sum256(r.Code), file: r.File}
@@ -143,12 +154,17 @@ func (d *Deferred) isLoaded() bool {
 }
 
 // DecideContext is [Policy.DecideContext], as Examine is [Policy.Examine].
-func (d *Deferred) DecideContext(ctx context.Context, about map[string]any) sandbox.Decision {
+func (d *Deferred) DecideContext(ctx context.Context, key string, about map[string]any) sandbox.Decision {
+	if !d.isLoaded() {
+		if dec, ok := d.c.recallClean(key, d.revision); ok {
+			return dec
+		}
+	}
 	p, err := d.get(ctx)
 	if err != nil {
 		return refusal(d.revision, err.Error())
 	}
-	return p.DecideContext(ctx, about)
+	return p.DecideContext(ctx, key, about)
 }
 
 // Folder keeps decisions as files of a folder that nobody but its user may

@@ -128,14 +128,14 @@ func TestDeferredThatCannotLoad(t *testing.T) {
 	if dec, _ := d.Examine(t.Context(), policy.Request{Language: "bash", Code: []byte("true")}); dec.Verdict != sandbox.Deny || !errors.Is(d.Err(), broken) {
 		t.Errorf("%+v, %v", dec, d.Err())
 	}
-	if dec := d.DecideContext(t.Context(), nil); dec.Verdict != sandbox.Deny {
+	if dec := d.DecideContext(t.Context(), "", nil); dec.Verdict != sandbox.Deny {
 		t.Errorf("%+v", dec)
 	}
 	other := policy.Config{Rules: policies.FS, Data: fstest.MapFS{"waivers.yaml": {Data: []byte("waivers: []\n")}}}
 	if d, err = policy.Defer(policy.Config{Rules: policies.FS}, func(ctx context.Context) (*policy.Policy, error) { return policy.Load(ctx, other) }); err != nil {
 		t.Fatal(err)
 	}
-	if dec := d.DecideContext(t.Context(), nil); dec.Verdict != sandbox.Deny || !errors.Is(d.Err(), sandbox.Conflict) {
+	if dec := d.DecideContext(t.Context(), "", nil); dec.Verdict != sandbox.Deny || !errors.Is(d.Err(), sandbox.Conflict) {
 		t.Errorf("with rules that changed meanwhile: %+v, %v", dec, d.Err())
 	}
 	if _, err := policy.Defer(policy.Config{}, nil); !errors.Is(err, sandbox.Invalid) {

@@ -25,7 +25,7 @@ func TestPlansAgree(t *testing.T) {
 		"nothing":    {},
 	} {
 		about := map[string]any{"container": about}
-		a, b := part.DecideContext(t.Context(), about), whole.DecideContext(t.Context(), about)
+		a, b := part.DecideContext(t.Context(), "", about), whole.DecideContext(t.Context(), "", about)
 		if a.Verdict != b.Verdict || len(a.Findings) != len(b.Findings) {
 			t.Errorf("%s: %s with %d findings, and %s with %d", name, a.Verdict, len(a.Findings), b.Verdict, len(b.Findings))
 		}

@@ -220,7 +220,20 @@ func (s *snapshot) nextExpiry(now time.Time) time.Time {
 }
 
 // DecideContext decides about something that is no text: the rules see it as
-// input.ctx.
-func (p *Policy) DecideContext(ctx context.Context, about map[string]any) sandbox.Decision {
-	return p.Decide(ctx, &facts.Document{}, Request{Context: about})
+// input.ctx. key, where not "", names all of it that can matter to a rule: that
+// nothing was found in it is kept under that name, as what was decided about a
+// text is.
+func (p *Policy) DecideContext(ctx context.Context, key string, about map[string]any) sandbox.Decision {
+	if p == nil || p.snap.Load() == nil {
+		return refusal("", "no policy is loaded")
+	}
+	s := p.snap.Load()
+	if d, ok := p.c.recallClean(key, s.revision); ok {
+		return d
+	}
+	d, sure := s.decide(ctx, p.c, &facts.Document{}, Request{Context: about})
+	if sure && key != "" && p.c.Keeper != nil && d.Verdict == sandbox.Allow && len(d.Findings) == 0 && s.nextExpiry(p.c.Now()).IsZero() {
+		p.c.rememberSealed(cleanKey(key), s.revision, []byte(s.revision))
+	}
+	return d
 }

@@ -80,8 +80,9 @@ func (a *app) builds() (string, error) {
 	return names, nil
 }
 
-// plans is the part of the policy that judges sandboxes. Where an operator's
-// settings speak of rules that are not in it, it is all of the policy.
+// plans is the part of the policy that judges sandboxes. Where there are rules
+// or settings of others, which may speak of more, it is all of the policy if
+// that part does not load with them.
 func (a *app) plans(state string) func(context.Context) (gate.Policy, error) {
 	return func(ctx context.Context) (gate.Policy, error) {
 		cfg, _, err := a.policyConfig()
@@ -92,6 +93,13 @@ func (a *app) plans(state string) func(context.Context) (gate.Policy, error) {
 			return nil, err
 		}
 		cfg.Rules, cfg.Keeper = policies.Plans, a.rules.keep(cfg.Programs, state)
+		if cfg.Data == nil && len(cfg.User) == 0 {
+			d, err := policy.Defer(cfg, func(ctx context.Context) (*policy.Policy, error) { return policy.Load(ctx, cfg) })
+			if err != nil {
+				return nil, err
+			}
+			return d, nil
+		}
 		if p, err := policy.Load(ctx, cfg); err == nil {
 			return p, nil
 		}

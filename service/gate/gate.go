@@ -12,7 +12,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/caisson-dev/caisson/manager"
@@ -23,7 +25,7 @@ import (
 // Policy is what the gate needs of the policy.
 type Policy interface {
 	Examine(ctx context.Context, r policy.Request) (sandbox.Decision, []policy.Ref)
-	DecideContext(ctx context.Context, about map[string]any) sandbox.Decision
+	DecideContext(ctx context.Context, key string, about map[string]any) sandbox.Decision
 	Revision() string
 	// Err says why the policy could not be had, where it refuses for that.
 	Err() error
@@ -114,7 +116,7 @@ func (g *Gate) plan(ctx context.Context, p Policy, q *manager.PlanQuestion) (san
 	if len(q.Plan.Request) > 0 && json.Unmarshal(q.Plan.Request, &about) != nil {
 		return sandbox.Decision{}, sandbox.Errorf(sandbox.Internal, "read the plan of a sandbox")
 	}
-	d := p.DecideContext(ctx, map[string]any{"container": about})
+	d := p.DecideContext(ctx, planKey(q), map[string]any{"container": about})
 	if d.Verdict != sandbox.Ask {
 		return d, nil
 	}
@@ -127,6 +129,27 @@ func (g *Gate) plan(ctx context.Context, p Policy, q *manager.PlanQuestion) (san
 			Policy: d.PolicyRevision,
 		},
 	})
+}
+
+// planKey names the plan of a one-off sandbox for all rules but one that would
+// tell the numbers of the sandbox's own users apart: each sandbox has others.
+// That of a session is made once, with names that no other has: "".
+func planKey(q *manager.PlanQuestion) string {
+	if q.Plan.Spec.Session != "" {
+		return ""
+	}
+	text := string(q.Plan.Request)
+	for name, uid := range map[string]int{"session": q.Plan.Spec.Identity.UID, "runner": q.Plan.Spec.Identity.RunnerUID} {
+		if uid < sandbox.FirstUID || uid > sandbox.LastUID {
+			continue
+		}
+		for _, id := range []string{"uid", "gid"} {
+			for _, end := range []string{",", `"`} {
+				text = strings.ReplaceAll(text, fmt.Sprintf("%s=%d%s", id, uid, end), id+"="+name+end)
+			}
+		}
+	}
+	return sum([]byte(text))
 }
 
 // settle has a question answered.

@@ -95,6 +95,70 @@ func TestPlans(t *testing.T) {
 	}
 }
 
+// A plan in which nothing was found is not judged by another process again,
+// whatever numbers its users have; one that differs in anything else is.
+func TestCleanPlanIsKept(t *testing.T) {
+	t.Parallel()
+	kit := enginetest.New(t)
+	spec := sandbox.Spec{Image: sandbox.Image{ID: "sha256:1"}, Identity: sandbox.Identity{UID: 20000, RunnerUID: 20001}, Limits: sandbox.DefaultLimits}
+	dir := t.TempDir()
+	// judge is another process; it tells whether rules were loaded.
+	judge := func(spec sandbox.Spec, change string) (sandbox.Decision, bool) {
+		t.Helper()
+		plan, err := kit.Runtime(t).Plan(t.Context(), spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan.Request = altered(t, plan.Request, change)
+		folder, loaded := policy.NewFolder(dir), false
+		cfg := policy.Config{Rules: policies.Plans, Lazy: true, Keeper: folder, Programs: "test"}
+		plans := func(context.Context) (gate.Policy, error) {
+			return policy.Defer(cfg, func(ctx context.Context) (*policy.Policy, error) {
+				loaded = true
+				return policy.Load(ctx, cfg)
+			})
+		}
+		g, err := gate.New(gate.Config{Policy: plans, Desk: &desk{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := g.Judge(t.Context(), manager.Question{Plan: &manager.PlanQuestion{Plan: &plan}})
+		if err := errors.Join(err, folder.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return a.Decision, loaded
+	}
+	if d, loaded := judge(spec, "{}"); !loaded || d.Verdict != sandbox.Allow {
+		t.Fatalf("at first: loaded %v, %+v", loaded, d)
+	}
+	spec.Identity = sandbox.Identity{UID: 31000, RunnerUID: 31001}
+	if d, loaded := judge(spec, "{}"); loaded || d.Verdict != sandbox.Allow || len(d.PolicyRevision) == 0 {
+		t.Errorf("the same for other users: loaded %v, %+v", loaded, d)
+	}
+	for change, want := range map[string]sandbox.Verdict{
+		`{"Privileged":true}`:      sandbox.Deny,
+		`{"CapAdd":["SYS_ADMIN"]}`: sandbox.Ask,
+		`{"ShmSize":1048576}`:      sandbox.Allow,
+	} {
+		for range 2 {
+			d, loaded := judge(spec, change)
+			if d.Verdict != want || !loaded && len(d.Findings) > 0 {
+				t.Errorf("%s: loaded %v, %s, want %s", change, loaded, d.Verdict, want)
+			}
+		}
+	}
+	spec.Identity = sandbox.Identity{UID: 1000, RunnerUID: 1001}
+	if _, loaded := judge(spec, "{}"); !loaded {
+		t.Error("a plan for users of the host was taken for one of the session's")
+	}
+	spec.Session = "s"
+	for range 2 {
+		if _, loaded := judge(spec, "{}"); !loaded {
+			t.Error("the plan of a session was kept")
+		}
+	}
+}
+
 // altered is a create request with other fields in its HostConfig.
 func altered(t *testing.T, request []byte, change string) []byte {
 	t.Helper()

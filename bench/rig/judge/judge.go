@@ -48,8 +48,10 @@ func Lazy(dir, scan string, store approval.Store, later func(func() error)) (*ga
 	}
 	return gate.New(gate.Config{
 		Policy: func(context.Context) (gate.Policy, error) { return policy.Defer(cfg, all) },
-		Plans:  func(ctx context.Context) (gate.Policy, error) { return policy.Load(ctx, plans) },
-		Desk:   desk, Actor: "bench",
+		Plans: func(context.Context) (gate.Policy, error) {
+			return policy.Defer(plans, func(ctx context.Context) (*policy.Policy, error) { return policy.Load(ctx, plans) })
+		},
+		Desk: desk, Actor: "bench",
 	})
 }
 
