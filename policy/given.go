@@ -76,7 +76,8 @@ func (p provenance) given(d *facts.Dynamic) bool {
 	}
 	switch d.Kind {
 	case facts.DynImport:
-		return from == "" || strings.HasSuffix(d.Detail, ".") && !strings.Contains(from, "argv") || told("param", "file", "module", "command", "self")
+		return from == "" || inPackage(d) || told("param", "file", "module", "command", "self") ||
+			d.Depth == 0 && told("param", "file", "module", "command", "self", "argv", "env")
 	case facts.DynCall:
 		return d.Inert
 	case facts.DynCommand:
@@ -88,12 +89,15 @@ func (p provenance) given(d *facts.Dynamic) bool {
 		case d.Lang == facts.Shell:
 			return !strings.Contains(from, "file") && told(callers...)
 		case strings.Contains(from, "file"):
-			return told("file", "param", "module", "argv", "env")
+			return told("file", "param", "module") || d.Depth == 0 && told("file", "param", "module", "argv", "env")
 		}
 		return d.Lang == facts.Python && told("param", "module", "own_folder", "own_process", "argv0")
 	}
 	return false
 }
+
+// inPackage reports that a module is one of a package that is named.
+func inPackage(d *facts.Dynamic) bool { return strings.HasSuffix(d.Detail, ".") && d.Detail != "." }
 
 // written reports that the program writes that file, or may.
 func (p provenance) written(path string) bool {

@@ -65,7 +65,10 @@ findings contains {"id": "SBX-EV-0003", "at": d.at, "msg": sprintf("decoded text
 #   match:
 #     - {"language": "python", "code": "().__class__.__bases__[0].__subclasses__()"}
 #     - {"language": "javascript", "code": "(()=>{}).constructor('return process')()"}
+#     - {"language": "javascript", "code": "require.extensions['.js'] = (m, f) => m._compile(x, f)"}
 #   not_match:
+#     - {"language": "javascript", "code": "require.extensions['.hbs'] = (m, f) => { m.exports = compile(f) }"}
+#     - {"language": "python", "code": "import sys\ndef cmd_add(a, b):\n    return a + b\nname = 'cmd_' + (sys.argv[1] if len(sys.argv) > 1 else 'add')\nprint(globals()[name](1, 2))"}
 #     - {"language": "python", "code": "getattr(x,'name')"}
 findings contains {"id": "SBX-EV-0004", "at": d.at, "msg": sprintf("%s", [d.detail])} if {
 	some kind in ["reflection", "dyn_call"]
@@ -89,8 +92,12 @@ passed_on(kind, d) if {
 #   remediation: "Name what is used."
 #   match:
 #     - {"language": "python", "code": "import os,sys\ngetattr(os, sys.argv[1])()"}
-#     - {"language": "python", "code": "import importlib,sys\nimportlib.import_module(sys.argv[1])"}
+#     - {"language": "python", "code": "import importlib\nimportlib.import_module(input())"}
+#     - {"language": "javascript", "code": "const m = Buffer.from(process.argv[2], 'base64').toString(); require(m)"}
 #   not_match:
+#     - {"language": "python", "code": "import importlib,sys\nimportlib.import_module(sys.argv[1])"}
+#     - {"language": "python", "code": "import importlib,sys\nimportlib.import_module('tasks.' + sys.argv[1]).main()"}
+#     - {"language": "javascript", "code": "const m = require(process.argv[2] || './config')\nconsole.log(m)"}
 #     - {"language": "python", "code": "import importlib,pkgutil,plugins\nfor m in pkgutil.iter_modules(plugins.__path__):\n    importlib.import_module('plugins.' + m.name)"}
 #     - {"language": "python", "code": "import importlib\ndef load(name):\n    return importlib.import_module(name)"}
 #     - {"language": "python", "code": "import os\nos.getcwd()"}

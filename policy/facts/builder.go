@@ -77,6 +77,7 @@ type scan struct {
 	doc    Document
 	facts  int
 	nested int
+	looked int // see maxLooked
 	full   bool
 	files  map[string]Value // written by the program so far, by absolute path
 	seen   map[nestedKey]bool

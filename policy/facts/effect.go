@@ -376,7 +376,7 @@ func (x *effects) code(e *Effect, v Value) {
 	x.b.Nested(lang, v, NestedOpts{Pos: x.pos, Via: []string{x.via}, Expr: x.by == "eval"})
 	if at >= 0 && at < len(x.b.s.doc.Dynamic) && v.Known() && len(v.From) == 0 {
 		x.b.s.doc.Dynamic[at].Inert = x.b.s.weight() == before && !slices.ContainsFunc(v.Alts, func(s string) bool {
-			return named(s) && !global[strings.Trim(s, " ;\n")] && !x.b.plain(lang, s, x.parameters())
+			return named(s) && !global[strings.Trim(s, " ;\n")] && !x.b.plain(lang, s, x.parameters(), x.ownNames())
 		})
 	}
 }
@@ -394,6 +394,38 @@ func (x *effects) parameters() []string {
 		}
 	}
 	return names
+}
+
+// ownNames reports that names in the text are those of the program around it,
+// or of a namespace that holds no functions.
+func (x *effects) ownNames() bool {
+	c, ok := x.args.(callArgs)
+	if !ok {
+		return false
+	}
+	if x.b.lang != Python {
+		return true
+	}
+	spaces := slices.Clone(c.c.Args[min(1, len(c.c.Args)):])
+	for _, name := range []string{"globals", "locals"} {
+		if v, found := c.c.Kwargs[name]; found {
+			spaces = append(spaces, v)
+		}
+	}
+	return !slices.ContainsFunc(spaces, func(v Value) bool {
+		if v.Type == "none" || v.Type == "str" || v.Type == "callable" && v.Func == "" {
+			return false // nothing, the file to write to, or globals()
+		}
+		if v.Fields == nil {
+			return true
+		}
+		for _, f := range v.Fields {
+			if f.Type == "callable" || f.Func != "" || f.Type == "dict" && f.Fields == nil {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // global are texts by which programs of any host find its global object; what

@@ -27,21 +27,28 @@ var (
 	binds   = regexp.MustCompile(`(?:def|for|lambda|let|const|var|function)\s+([\pL_]\w*)|([\pL_]\w*)\s*=[^=]`)
 	params  = regexp.MustCompile(`(?:def\s+\w+|function\s*\w*)\s*\(([^()]*)\)|lambda([^:]*):`)
 	called  = regexp.MustCompile(`(def\s+|function\s+)?([\pL_$][\pL\pN_$]*)\s*\(`)
+	numbers = regexp.MustCompile(`\b\d\w*`)
+	special = regexp.MustCompile(`\bdef __(?:init|repr|str|len|eq|ne|lt|le|gt|ge|hash|bool|iter|next|add|sub|mul|contains|getitem|setitem|enter|exit|post_init)__`)
 	members = regexp.MustCompile(`\.\s*([\pL_]\w*)`)
 )
 
 // plain reports that constant text names nothing but its own variables, given
 // are those that its caller binds for it, and what any program has; and that
-// the program around it did not make these names mean something else.
-func (b *Builder) plain(lang Lang, text string, given []string) bool {
+// the program around it did not make these names mean something else. With
+// variables, it may read those of the program too.
+func (b *Builder) plain(lang Lang, text string, given []string, variables bool) bool {
 	if lang == TypeScript {
 		lang = JavaScript
 	}
 	allowed := plainWords[lang]
+	if lang == Python {
+		text = special.ReplaceAllString(text, "def made")
+	}
 	if allowed == nil || len(text) > 4096 || strings.ContainsAny(text, "`@\\") || strings.Contains(text, "__") || strings.Contains(text, "f\"") || strings.Contains(text, "f'") {
 		return false
 	}
-	bare := quoted.ReplaceAllString(text, " ")
+	bare := numbers.ReplaceAllString(quoted.ReplaceAllString(text, " "), " ")
+	calls := strings.ContainsAny(text, `"'`) // what stands in quotes may be handed to a function
 	own := slices.Clone(given)
 	for _, m := range binds.FindAllStringSubmatch(bare, -1) {
 		own = append(own, m[1], m[2])
@@ -66,6 +73,9 @@ func (b *Builder) plain(lang Lang, text string, given []string) bool {
 				return false
 			}
 		case lang == Python && b.memberOfModule(bare, w):
+		case variables && b.variable(bare, w):
+		case !calls && b.function(bare, w):
+		case lang == Python && memberOfOwn(bare, w, own):
 		default:
 			return false
 		}
@@ -90,6 +100,50 @@ func (b *Builder) memberOfModule(bare, w string) bool {
 		}
 	}
 	return true
+}
+
+// maxLooked bounds how often a scan looks through the text around for a name.
+const maxLooked = 64
+
+// variable reports that a name is one of the program's variables, which the
+// text reads and neither calls nor looks into.
+func (b *Builder) variable(bare, w string) bool {
+	q := regexp.QuoteMeta(w)
+	if b.s.looked++; b.s.looked > maxLooked {
+		return false
+	}
+	if regexp.MustCompile(`\.\s*` + q + `\b|\b` + q + `\s*[.(\[]`).MatchString(bare) {
+		return false
+	}
+	return regexp.MustCompile(`\b`+q+`\s*=[^=]|\bfor\s+`+q+`\b|\b(?:const|let|var)\s+`+q+`\b|["']`+q+`["']\s*:`).MatchString(b.src) &&
+		!regexp.MustCompile(`\b(?:def|class|function|as|import)\s+`+q+`\b|\bimport\s[^\n]*\b`+q+`\b`).MatchString(b.src)
+}
+
+// function reports that a name is that of a function of the program, which is
+// followed where it stands, and nothing else.
+func (b *Builder) function(bare, w string) bool {
+	q := regexp.QuoteMeta(w)
+	if b.s.looked++; b.s.looked > maxLooked {
+		return false
+	}
+	return regexp.MustCompile(`(?m)^(?:async )?(?:def|function)\s+`+q+`\s*\(`).MatchString(b.src) && !regexp.MustCompile(`\.\s*`+q+`\b`).MatchString(bare) &&
+		!regexp.MustCompile(`\b`+q+`\s*=[^=]|\b(?:class|as|import|let|const|var|for)\s+`+q+`\b|\bimport\s[^\n]*\b`+q+`\b`).MatchString(b.src)
+}
+
+// memberOfOwn: self.x, which is bound or read, and not called.
+func memberOfOwn(bare, w string, own []string) bool {
+	found := false
+	for _, m := range members.FindAllStringSubmatchIndex(bare, -1) {
+		if bare[m[2]:m[3]] != w {
+			continue
+		}
+		before := wordsOf.FindAllString(bare[:m[0]], -1)
+		if len(before) == 0 || !slices.Contains(own, before[len(before)-1]) || strings.HasPrefix(strings.TrimLeft(bare[m[3]:], " "), "(") || strings.Contains(w, "_frame") || strings.HasPrefix(w, "f_") {
+			return false
+		}
+		found = true
+	}
+	return found && strings.Count(bare, w) == strings.Count(bare, "."+w)
 }
 
 // rebound reports that the program around may have given a name another

@@ -1,6 +1,7 @@
 package javascript
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/caisson-dev/caisson/policy/facts"
@@ -48,6 +49,10 @@ func (w *walk) here(what string) *val {
 	return text(cwd)
 }
 
+// ordinary are the extensions that Node loads by itself; a loader for another
+// sees no file but those.
+var ordinary = []string{".js", ".json", ".node", ".mjs", ".cjs", "constructor", "__proto__"}
+
 // setForeign assigns to a member of what is not the program's own.
 func (w *walk) setForeign(o *val, key string, known bool, v *val, n id) {
 	switch {
@@ -58,7 +63,7 @@ func (w *walk) setForeign(o *val, key string, known bool, v *val, n id) {
 		}
 		w.env("write", name, v, n)
 	case o.name == "module" && (key == "_load" || key == "_resolveFilename" || key == "_compile"),
-		strings.HasPrefix(o.name, "module._extensions"), o.name == "module.prototype":
+		strings.HasPrefix(o.name, "module._extensions") && (!known || slices.Contains(ordinary, key)), o.name == "module.prototype":
 		w.dynamic(facts.DynReflection, "the module loader is replaced: "+o.name+"."+key, n)
 	}
 	w.giveFunction(v, o.From, 1)

@@ -387,6 +387,13 @@ var fromSomewhere = &val{from: []string{"namespace"}}
 
 // lookup is a name in a namespace taken as a dictionary.
 func (it *interp) lookup(v, key *val, n *node, s *scope) *val {
+	if key.kind == kAlt {
+		var out *val
+		for _, k := range key.x.alts {
+			out = join(out, it.lookup(v, k, n, s))
+		}
+		return out
+	}
 	var self *val
 	if v.x != nil {
 		self = v.x.self

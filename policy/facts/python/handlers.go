@@ -123,6 +123,9 @@ func (c *invocation) importCall() *val {
 	}
 	c.it.report(c.name, c.arguments, nil, c.n)
 	if name.kind != kStr {
+		if inPackage(name) {
+			return &val{from: name.from} // of a package that is named: no more than what it is
+		}
 		return &val{from: mix([]string{"module"}, name.from)}
 	}
 	from := c.at(3, "fromlist")
@@ -139,6 +142,19 @@ func (c *invocation) importCall() *val {
 		}
 		return ref(canonical(s), "import_module")
 	})
+}
+
+// inPackage reports that a module's name begins with that of a package which is
+// none of Python's own that runs things.
+func inPackage(name *val) bool {
+	pkg, _, ok := strings.Cut(head(name), ".")
+	return ok && pkg != "" && !dangerousModules[pkg] && !stdPackages[pkg]
+}
+
+// stdPackages are those of Python's own packages with modules that run things.
+var stdPackages = map[string]bool{
+	"os": true, "multiprocessing": true, "asyncio": true, "concurrent": true, "importlib": true, "ctypes": true, "distutils": true, "idlelib": true,
+	"test": true, "unittest": true, "encodings": true, "http": true, "urllib": true, "xmlrpc": true, "email": true, "logging": true, "lib2to3": true,
 }
 
 // resolveName is pkgutil.resolve_name("os:system").

@@ -190,6 +190,9 @@ func head(v *val) string {
 		if s, ok := v.one(); ok {
 			return clipHead(s)
 		}
+		if v.open && v.x != nil {
+			return v.x.pre
+		}
 		return v.fact().Head()
 	}
 	if v.x != nil && v.kind == kUnknown {
