@@ -126,7 +126,7 @@ sought(e) if {
 }
 
 # METADATA
-# title: Goes through the environment
+# title: Goes through the environment, or offers to read secrets
 # custom:
 #   id: SBX-CRED-0008
 #   severity: medium
@@ -138,6 +138,7 @@ sought(e) if {
 #     - {"language": "python", "code": "import os\nprint({k: v for k, v in os.environ.items() if k.startswith('APP_')})"}
 #     - {"language": "python", "code": "import os\nd = {}\nfor k, v in os.environ.items():\n    if k[-6:] == '_proxy':\n        d[k.lower()] = v"}
 #     - {"language": "python", "code": "import os\ndef f():\n    return dict(os.environ.items())"}
+#     - {"language": "python", "code": "import keyring\ndef f(a, b):\n    return keyring.get_password(a, b)"}
 #     - {"language": "javascript", "code": "for (const k of Object.keys(process.env)) if (k.startsWith('APP_')) console.log(k)"}
 #     - {"language": "bash", "code": "env | grep ^CI_"}
 #   not_match:
@@ -151,6 +152,11 @@ findings contains {"id": "SBX-CRED-0008", "at": e.at, "msg": "the environment is
 	some class
 	some e in input.env.dump[class]
 	sought(e)
+}
+
+findings contains {"id": "SBX-CRED-0008", "at": a.at, "msg": sprintf("a store of credentials would be used by a function that nothing calls: %s", [a.by])} if {
+	some a in input.actions.credentials
+	a.idle
 }
 
 findings contains {"id": "SBX-CRED-0008", "at": e.at, "msg": "all environment variables would be read by a function that nothing calls"} if {
@@ -198,6 +204,7 @@ findings contains {"id": "SBX-CRED-0005", "at": e.at, "msg": sprintf("the variab
 findings contains {"id": "SBX-CRED-0006", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
 	some op in ["credentials"]
 	some a in input.actions[op]
+	not a.idle
 }
 
 # METADATA

@@ -275,6 +275,7 @@ findings contains {"id": "SBX-EXEC-0013", "at": d.at, "msg": sprintf("code in %s
 #   remediation: "Take data and not code."
 #   match:
 #     - {"language": "python", "code": "def f(x):\n    return eval(x)"}
+#     - {"language": "python", "code": "import ctypes\nctypes.WinDLL('user32')"}
 #     - {"language": "python", "code": "import importlib\ndef load(name):\n    return importlib.import_module(name)"}
 #   not_match:
 #     - {"language": "python", "code": "def f(x):\n    return int(x)"}
@@ -287,6 +288,10 @@ findings contains {"id": "SBX-EXEC-0014", "at": d.at, "msg": sprintf("what is ru
 findings contains {"id": "SBX-EXEC-0014", "at": a.at, "msg": sprintf("native code would be loaded: %s", [a.by])} if {
 	some a in input.actions.native_code
 	a.idle
+}
+
+findings contains {"id": "SBX-EXEC-0014", "at": a.at, "msg": sprintf("native code of another system would be loaded: %s", [a.by])} if {
+	some a in input.actions.windows_code
 }
 
 findings contains {"id": "SBX-EXEC-0014", "at": a.at, "msg": sprintf("%s would be loaded as a builtin", [a.args[0]])} if {

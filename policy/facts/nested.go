@@ -98,7 +98,7 @@ func (b *Builder) Nested(lang Lang, code Value, o NestedOpts) {
 	if lang == Shell && strings.ContainsAny(head, " \t\n;") {
 		b.dynamicVia(DynPartialCode, short(head), o, code.From)
 		o.Verbatim = false
-		b.nestedText(lang, head+`"$`+Hole+`"`+code.Tail(), code.From, o)
+		b.nestedText(lang, head+hole(head)+code.Tail(), code.From, o)
 		return
 	}
 	b.dynamicVia(DynOpaqueCode, short(head), o, code.From)
@@ -107,6 +107,29 @@ func (b *Builder) Nested(lang Lang, code Value, o NestedOpts) {
 // Hole is the shell variable that stands for the unknown part of a command
 // line. It is never set.
 const Hole = "CAISSON_UNKNOWN"
+
+// hole is what stands for the unknown part of a command line after head: one
+// word, or a part of the one that head ends in.
+func hole(head string) string {
+	quote := byte(0)
+	for i := 0; i < len(head); i++ {
+		switch c := head[i]; {
+		case c == '\\' && quote != '\'':
+			i++
+		case quote == 0 && (c == '"' || c == '\''):
+			quote = c
+		case c == quote:
+			quote = 0
+		}
+	}
+	switch quote {
+	case '"':
+		return "$" + Hole
+	case '\'':
+		return `'"$` + Hole + `"'`
+	}
+	return `"$` + Hole + `"`
+}
 
 func (b *Builder) dynamicVia(kind, detail string, o NestedOpts, from []string) {
 	c := *b

@@ -51,6 +51,8 @@ func (it *interp) attribute(v *val, name string, n *node, s *scope) *val {
 				return unknown
 			}
 			return str(v.x.fn.name)
+		case "__code__":
+			return &val{kind: kObj, text: "function.__code__", x: &extra{fn: v.x.fn, self: v}}
 		case "__globals__":
 			return &val{kind: kSpace}
 		case "__call__", "__wrapped__", "__func__":

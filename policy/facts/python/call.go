@@ -74,6 +74,9 @@ func (it *interp) call(f *val, a *arguments, n *node, s *scope) *val {
 		}
 		return out
 	case kFunc:
+		if f.x.fn.cls != nil && f.x.fn.cls.derived {
+			it.passes(f.x.fn.name, a) // to the method of a derived class
+		}
 		return it.follow(f.x.fn, a, f.x.self, n)
 	case kClass:
 		return it.instantiate(f.x.cls, a, n, s)

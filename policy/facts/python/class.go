@@ -1,6 +1,9 @@
 package python
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // class is a class of the program. Its instances share what is known of their
 // attributes.
@@ -8,7 +11,9 @@ type class struct {
 	name  string
 	bases []*val
 	scope *scope
-	attrs map[string]*val
+	// derived: another class of the program has it as a base.
+	derived bool
+	attrs   map[string]*val
 	// fields are annotated names in order, which arguments are bound to where
 	// nothing else takes them; tuple says that they can be unpacked.
 	fields []string
@@ -33,6 +38,11 @@ func (it *interp) defineClass(n *node, s *scope, decorators []*node) {
 	if sup := n.child("superclasses"); sup != nil {
 		a := it.arguments(sup, s)
 		c.bases = a.pos
+		for _, b := range a.pos {
+			if b.kind == kClass {
+				b.x.cls.derived = true
+			}
+		}
 	}
 	it.classes = append(it.classes, c)
 	it.defined(c.name)
@@ -99,6 +109,26 @@ func (c *class) outside(depth int) *val {
 		}
 	}
 	return nil
+}
+
+// outsider reports that code which is not the program's may call the methods
+// of c: that of a base.
+func (c *class) outsider(depth int) bool {
+	if c == nil {
+		return false
+	}
+	return depth > 8 || slices.ContainsFunc(c.bases, func(b *val) bool {
+		if b.kind == kClass {
+			return b.x.cls.outsider(depth + 1)
+		}
+		return b.kind != kRef || !callsNothing[b.text]
+	})
+}
+
+// callsNothing are bases whose code calls no method of what is derived.
+var callsNothing = map[string]bool{
+	"object": true, "Exception": true, "ValueError": true, "RuntimeError": true, "abc.ABC": true, "typing.Protocol": true, "typing.NamedTuple": true,
+	"enum.Enum": true, "enum.IntEnum": true, "typing.Generic": true,
 }
 
 // instantiate makes an instance: __init__ is followed.

@@ -153,8 +153,10 @@ func (it *interp) handed(f *function, r *reach) []string {
 		return []string{fromOutside}
 	}
 	name := f.name
-	if name == "__init__" && f.cls != nil {
+	if f.cls != nil && name == "__init__" {
 		name = f.cls.name
+	} else if f.cls.outsider(0) {
+		return []string{fromOutside} // a base may call it
 	}
 	from := it.passed[name]
 	if r.wild || r.loose[name] || r.loose[anyMethod] || f.cls != nil && r.loose[anyMethod+f.cls.name] {

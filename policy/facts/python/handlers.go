@@ -56,6 +56,7 @@ func namespaceHandlers() map[string]handler {
 		"dict.keys":                (*invocation).dictItems,
 		"dict.copy":                func(c *invocation) *val { return c.self },
 		"type":                     (*invocation).typeCall,
+		"types.FunctionType":       (*invocation).functionOf,
 		"super":                    (*invocation).super,
 		"eval":                     (*invocation).evalCall,
 		"exec":                     (*invocation).execCall,
@@ -262,6 +263,15 @@ func (c *invocation) typeCall() *val {
 	default:
 		return ref("?class", "class")
 	}
+}
+
+// functionOf is types.FunctionType: of the code of a function of the program it
+// makes another that does the same.
+func (c *invocation) functionOf() *val {
+	if code := c.get0(); code.kind == kObj && code.text == "function.__code__" {
+		return code.x.self
+	}
+	return nil
 }
 
 func (c *invocation) super() *val {

@@ -31,6 +31,7 @@ type place struct {
 	class string // around it
 	open  bool   // it is the class itself, and not a method of it
 	heir  bool   // the class has bases, whose code may call its methods
+	made  bool   // something else than Python makes the class
 }
 
 // anyMethod is a name that reaches all methods; after it stands a class, or
@@ -329,7 +330,7 @@ func (r *reach) decorated(p place) {
 		case "function_definition":
 			r.function(at, runs)
 			if body := c.child("body"); marked {
-				at.n, r.plain[body] = body, !runs && !p.heir
+				at.n, r.plain[body] = body, !runs && !p.made
 				r.body(at)
 			}
 		case "class_definition":
@@ -360,6 +361,7 @@ func (r *reach) function(p place, runs bool) {
 		r.plain[body.n] = name == "__init__"
 		r.define(body, p.class)
 	case p.heir:
+		r.plain[body.n] = !p.made
 		r.define(body, name, p.class, anyMethod, anyMethod+p.class)
 	default:
 		r.plain[body.n] = true
@@ -371,7 +373,7 @@ func (r *reach) function(p place, runs bool) {
 // there are objects of it, while a metaclass runs at once.
 func (r *reach) class(p place, runs bool) {
 	name := identifier(r.t.text(p.n.child("name")))
-	heir := runs
+	heir, made := runs, runs
 	if bases := p.n.child("superclasses"); bases != nil {
 		for c := bases.first; c != nil; c = c.next {
 			switch {
@@ -380,7 +382,7 @@ func (r *reach) class(p place, runs bool) {
 				heir = heir || r.t.text(c) != "object"
 				r.define(place{n: wrapped(c)}, name)
 			default:
-				heir = true
+				heir, made = true, true
 				r.walk(place{n: wrapped(c)})
 			}
 		}
@@ -388,7 +390,7 @@ func (r *reach) class(p place, runs bool) {
 	if runs {
 		r.word(name)
 	}
-	r.walk(place{n: p.n.child("body"), class: name, open: true, heir: heir})
+	r.walk(place{n: p.n.child("body"), class: name, open: true, heir: heir, made: made})
 }
 
 // wrapped is a node whose only child is a copy of n, so that n itself is

@@ -1,0 +1,64 @@
+package facts
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// parameters are the names that all but the last argument of Function bind.
+func (x *effects) parameters() []string {
+	c, ok := x.args.(callArgs)
+	if !ok || x.b.lang == Python {
+		return nil
+	}
+	var names []string
+	for i := range len(c.c.Args) - 1 {
+		if s, known := c.c.Args[i].One(); known {
+			names = append(names, wordsOf.FindAllString(s, -1)...)
+		}
+	}
+	return names
+}
+
+// ownNames reports that names in the text are those of the program around it,
+// or of a namespace that holds no functions.
+func (x *effects) ownNames() bool {
+	c, ok := x.args.(callArgs)
+	if !ok {
+		return false
+	}
+	if x.b.lang != Python {
+		return true
+	}
+	spaces := slices.Clone(c.c.Args[min(1, len(c.c.Args)):])
+	for _, name := range []string{"globals", "locals"} {
+		if v, found := c.c.Kwargs[name]; found {
+			spaces = append(spaces, v)
+		}
+	}
+	return !slices.ContainsFunc(spaces, func(v Value) bool {
+		if v.Type == "none" || v.Type == "str" || v.Type == "callable" && v.Func == "" {
+			return false // nothing, the file to write to, or globals()
+		}
+		if v.Fields == nil {
+			return true
+		}
+		for _, f := range v.Fields {
+			if f.Type == "callable" || f.Func != "" || f.Type == "dict" && f.Fields == nil {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// global are texts by which programs of any host find its global object; what
+// is done with that is seen.
+var global = map[string]bool{"return this": true, "this": true, "return globalThis": true}
+
+// named: text that names anything may give it to what is around it.
+func named(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf || r == '_' || unicode.IsLetter(r) })
+}
