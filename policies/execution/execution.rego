@@ -401,3 +401,33 @@ imports("PYTHONBREAKPOINT", text) if {
 	not startswith(text, "pdb.")
 	not startswith(text, "ipdb.")
 }
+
+# METADATA
+# title: Imports from a folder that everybody can write to
+# custom:
+#   id: SBX-EXEC-0018
+#   severity: high
+#   category: execution
+#   cwe: ["CWE-427"]
+#   attack: ["T1574"]
+#   remediation: "Keep modules in the workspace."
+#   match:
+#     - {"language": "python", "code": "import sys\nsys.path.insert(0, '/tmp/x')\nimport y"}
+#     - {"language": "python", "code": "import sys\nsys.path.append('/dev/shm')\nimport y"}
+#     - {"language": "python", "code": "import sys\nsys.path += ['/var/tmp']\nimport y"}
+#   not_match:
+#     - {"language": "python", "code": "import os, sys\nsys.path.insert(0, os.path.dirname(__file__))"}
+#     - {"language": "python", "code": "import sys\nsys.path.append('src')"}
+findings contains {"id": "SBX-EXEC-0018", "at": f.at, "msg": sprintf("modules are looked for in %s", [f.path])} if {
+	some class in {"tmp", "shm", "other_home"}
+	some f in input.files.search[class]
+	not own_folder(f)
+}
+
+# own_folder: the program itself made it.
+own_folder(f) if {
+	some op in {"mkdir", "write", "copy_dst"}
+	some class in {"tmp", "shm"}
+	some m in input.files[op][class]
+	startswith(m.path, f.path)
+}

@@ -201,6 +201,13 @@ findings contains {"id": "SBX-FS-0006", "at": f.at, "msg": sprintf("%s is listed
 	some class in data.settings.listed_classes
 	some f in used[class]
 	not data_place(f.path)
+	not guessed(f)
+}
+
+# guessed: a folder outside that may as well be another.
+guessed(f) if {
+	f.class == "outside"
+	not f.folded
 }
 
 data_place(path) if {

@@ -357,7 +357,7 @@ func (x *effects) code(e *Effect, v Value) {
 		if v.Type != "code" || len(v.Recv) == 0 {
 			break
 		}
-		v = v.Recv[0]
+		v = v.Recv[0].WithFrom(v.From...)
 	}
 	if v.Type == "callable" {
 		if len(v.From) == 0 {

@@ -88,12 +88,14 @@ func (b *Builder) Nested(lang Lang, code Value, o NestedOpts) {
 	if len(code.Items) > 0 {
 		code = Join(Text(" "), code.Items)
 	}
+	before := len(b.s.doc.Dynamic)
 	for _, text := range code.Alts {
 		b.nestedText(lang, text, code.From, o)
 	}
 	if code.Known() {
 		return
 	}
+	b.s.unparsed(before) // with what is missing in it, it may well be a program
 	head := strings.TrimLeft(code.Head(), " \t\n")
 	if lang == Shell && strings.ContainsAny(head, " \t\n;") {
 		b.dynamicVia(DynPartialCode, short(head), o, code.From)

@@ -208,8 +208,10 @@ func concat2(a, b Value) Value {
 	}
 	v := Value{Type: a.Type, From: from}
 	if len(a.Alts) > 0 && len(b.Alts) > 0 && len(a.Alts)*len(b.Alts) <= MaxAlts {
-		v = typed(a.Type, concatAlts(a, b))
-		v.Open, v.From = true, from // what it is where nobody says otherwise
+		if alts := concatAlts(a, b); len(alts) > 0 {
+			v = typed(a.Type, alts)
+		}
+		v.Open, v.From = len(v.Alts) > 0, from // what it is where nobody says otherwise
 	}
 	v.Prefix = a.Head()
 	if s, ok := a.One(); ok {
@@ -228,7 +230,9 @@ func concatAlts(a, b Value) []string {
 	alts := make([]string, 0, len(a.Alts)*len(b.Alts))
 	for _, x := range a.Alts {
 		for _, y := range b.Alts {
-			alts = append(alts, x+y)
+			if (x != "" || !a.Open) && (y != "" || !b.Open) { // an empty default stands for nothing
+				alts = append(alts, x+y)
+			}
 		}
 	}
 	return alts

@@ -60,6 +60,9 @@ func (it *interp) attribute(v *val, name string, n *node, s *scope) *val {
 		}
 		return unknown
 	case kWrap:
+		if v.text == "program" {
+			return v // .run(), .popen(), & FG
+		}
 		if name == "func" && v.x.self != nil {
 			return v.x.self
 		}
@@ -138,6 +141,10 @@ func (it *interp) attributeOfRef(v *val, name string, n *node) *val {
 		return str(v.text[strings.LastIndexByte(v.text, '.')+1:])
 	case "__dict__":
 		return &val{kind: kSpace, x: &extra{self: v}}
+	case "__file__":
+		if f := it.ownFile(v); f != nil {
+			return f
+		}
 	case "__self__":
 		if builtins[v.text] {
 			it.dynamic(facts.DynReflection, v.text+".__self__", n)
@@ -203,6 +210,9 @@ func (it *interp) gadget(v *val, name string, n *node) *val {
 	case name == "__getattribute__" || name == "__getattr__":
 		if v.kind == kInst || v.kind == kClass || v.kind == kUnknown || v.kind == kRef && (v.text == "object" || v.text == "type") {
 			return nil
+		}
+		if class {
+			return ref("object.__getattribute__", "attr")
 		}
 		return &val{kind: kWrap, x: &extra{self: ref("getattr", "attr"), items: []*val{v}}}
 	case innards[name]:
@@ -270,6 +280,10 @@ func (it *interp) item(v, key *val, n *node, s *scope) *val {
 		return indexText(v, key)
 	case kRef:
 		return it.itemOfRef(v, key, n)
+	case kWrap:
+		if v.text == "program" {
+			return program(append(append([]*val(nil), v.x.items...), keyItems(key)...)...)
+		}
 	case kClass:
 		if name, ok := key.oneText(); ok {
 			if m := v.x.cls.member(name, 0); m != nil {
@@ -294,8 +308,21 @@ func (it *interp) item(v, key *val, n *node, s *scope) *val {
 	return derived(v, key)
 }
 
+// keyItems are the words in x[a, b].
+func keyItems(key *val) []*val {
+	if key.isSeq() {
+		return key.x.items
+	}
+	return []*val{key}
+}
+
 func (it *interp) itemOfRef(v, key *val, n *node) *val {
+	if p := it.programOf(v.text); p != "" {
+		return program(append([]*val{str(p)}, keyItems(key)...)...)
+	}
 	switch v.text {
+	case "plumbum.local":
+		return program(key)
 	case "sys.modules":
 		name, ok := key.oneText()
 		if !ok {

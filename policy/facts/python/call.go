@@ -8,9 +8,22 @@ import (
 )
 
 func (it *interp) callExpr(n *node, s *scope) *val {
-	f := it.evalOr(n.child("function"), s)
+	fn := n.child("function")
+	if splatted(n) {
+		fn = fn.nth(0)
+	}
+	f := it.evalOr(fn, s)
 	a := it.arguments(n.child("arguments"), s)
 	return it.call(f, a, n, s)
+}
+
+// splatted: the grammar takes the star of *f(x) for a part of f.
+func splatted(n *node) bool {
+	if n.kind != "call" {
+		return false
+	}
+	fn := n.child("function")
+	return fn != nil && (fn.kind == "list_splat" || fn.kind == "dictionary_splat")
 }
 
 // arguments evaluates an argument list.
@@ -41,7 +54,16 @@ func (it *interp) arguments(n *node, s *scope) *arguments {
 			}
 			a.spread(v)
 		default:
-			a.pos = append(a.pos, it.eval(c, s))
+			v := it.eval(c, s)
+			if !splatted(c) {
+				a.pos = append(a.pos, v)
+				return
+			}
+			items, ok := it.iterate(v, c)
+			a.pos = append(a.pos, items...)
+			if !ok {
+				a.open, a.rest = true, mix(a.rest, v.origins(0))
+			}
 		}
 	})
 	return a
@@ -115,6 +137,8 @@ func (it *interp) callWrap(f *val, a *arguments, n *node, s *scope) *val {
 		return it.getter(f, a, n, s)
 	case "option":
 		return it.withDefault(f, a)
+	case "program":
+		return it.runProgram(f.x.items, a, n)
 	}
 	return it.call(f.x.self, b, n, s)
 }
@@ -186,6 +210,12 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 	}
 	if p := it.patched[name]; p != nil && p.kind != kRef {
 		return it.call(p, a, n, s)
+	}
+	if p := it.programOf(name); p != "" && it.x.programs(it.b.Tables(), p) {
+		return it.runProgram([]*val{str(p)}, a, n)
+	}
+	if p := it.patched["sys.stdout.write"]; p != nil && name == "print" {
+		it.call(p, a, n, s)
 	}
 	c := &invocation{it: it, name: name, self: self, arguments: a, n: n, s: s}
 	c.allocates()

@@ -130,7 +130,14 @@ func (it *interp) sequence(k kind, n *node, s *scope) *val {
 			v.open = v.open || !ok
 			return
 		}
-		items = append(items, it.eval(c, s))
+		item := it.eval(c, s)
+		if splatted(c) {
+			more, ok := it.iterate(item, c)
+			items = append(items, more...)
+			v.open = v.open || !ok
+			return
+		}
+		items = append(items, item)
 	})
 	v.x.items = items
 	return v
@@ -254,6 +261,9 @@ func (it *interp) augmented(n *node, s *scope) *val {
 	old := it.eval(left, s)
 	v := it.eval(right, s)
 	sign := strings.TrimSuffix(op.kind, "=")
+	if old.kind == kRef && old.text == "sys.path" && sign == "+" {
+		return it.report("sys.path.extend", &arguments{pos: []*val{v}}, nil, n)
+	}
 	if old.kind == kList && sign == "+" {
 		if more, ok := it.iterate(v, n); ok && len(old.x.items)+len(more) <= 4096 {
 			old.x.items = append(old.x.items, more...)

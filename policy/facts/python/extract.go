@@ -45,6 +45,12 @@ func (x *extractor) runners(t *facts.Tables) map[string]bool {
 	return names
 }
 
+// programs reports that the tables know a program of that name.
+func (x *extractor) programs(t *facts.Tables, name string) bool {
+	_, _, ok := t.Program(name)
+	return ok
+}
+
 var _ facts.Extractor = (*extractor)(nil)
 
 // New gives the extractor of Python. It is safe for concurrent use.

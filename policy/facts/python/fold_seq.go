@@ -78,6 +78,10 @@ func (c *invocation) dict() *val {
 			d.merge(v)
 			continue
 		}
+		if v.kind == kRef && v.text == "os.environ" && len(c.keys) > 0 {
+			d.open, d.from = true, mix(d.from, []string{"env_copy"})
+			continue
+		}
 		if v.kind == kRef && v.text == "os.environ" {
 			return &val{kind: kObj, text: "os.environ.copy", from: []string{"env_copy"}, x: &extra{}}
 		}

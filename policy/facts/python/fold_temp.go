@@ -1,6 +1,10 @@
 package python
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+)
 
 // tempHandlers give temporary files and folders names that are as good as any
 // others, so that what is written there is found again.
@@ -22,10 +26,13 @@ func tempHandlers() map[string]handler {
 		"tempfile.mkdtemp":            dir,
 		"tempfile.mktemp":             func(c *invocation) *val { return c.tempName(true) },
 		"tempfile.NamedTemporaryFile": file,
-		// What is written by the descriptor is not followed.
-		"tempfile.mkstemp": func(*invocation) *val {
-			return list(kTuple, []*val{unknown, {from: []string{"computed"}, x: &extra{pre: "/tmp/"}}})
+		"tempfile.mkstemp": func(c *invocation) *val {
+			name := c.tempName(true)
+			handle := &val{kind: kObj, text: "fd", x: &extra{recv: []facts.Value{name.fact()}}}
+			return list(kTuple, []*val{handle, name})
 		},
+		"os.write":  (*invocation).descriptorWrite,
+		"os.fdopen": (*invocation).descriptorOpen,
 		"tempfile.TemporaryDirectory": func(c *invocation) *val {
 			return &val{kind: kObj, text: "tempfile.TemporaryDirectory", x: &extra{dict: map[string]*val{"name": c.tempName(false)}}}
 		},
@@ -52,4 +59,26 @@ func (v *val) text0() (string, bool) {
 		return "", false
 	}
 	return v.oneText()
+}
+
+// descriptorWrite remembers what is written by a descriptor whose file is
+// known, for when that file is run.
+func (c *invocation) descriptorWrite() *val {
+	if fd := c.nth(0); fd.kind == kObj && fd.text == "fd" && fd.x != nil && len(fd.x.recv) > 0 && c.it.quiet == 0 {
+		c.it.b.Store(fd.x.recv[0], c.nth(1).fact(), fd.written(nil))
+	}
+	return nil
+}
+
+// descriptorOpen is a file made of a descriptor.
+func (c *invocation) descriptorOpen() *val {
+	fd := c.nth(0)
+	if fd.kind != kObj || fd.text != "fd" || fd.x == nil || len(fd.x.recv) == 0 {
+		return nil
+	}
+	mode := c.at(1, "mode")
+	if mode == nil {
+		mode = str("r")
+	}
+	return c.it.report("open", &arguments{pos: []*val{fromFact(fd.x.recv[0]), mode}}, nil, c.n)
 }

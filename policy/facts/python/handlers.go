@@ -36,7 +36,8 @@ func namespaceHandlers() map[string]handler {
 		"__import__":               (*invocation).importCall,
 		"importlib.import_module":  (*invocation).importCall,
 		"importlib.reload":         func(c *invocation) *val { return c.get0() },
-		"importlib.util.find_spec": func(c *invocation) *val { return unknown },
+		"importlib.util.find_spec": (*invocation).findSpec,
+		"importlib.util.module_from_spec": (*invocation).moduleFromSpec,
 		"pkgutil.resolve_name":     (*invocation).resolveName,
 		"globals":                  func(c *invocation) *val { return &val{kind: kSpace} },
 		"locals":                   func(c *invocation) *val { return &val{kind: kSpace} },
@@ -158,6 +159,23 @@ var stdPackages = map[string]bool{
 	"test": true, "unittest": true, "encodings": true, "http": true, "urllib": true, "xmlrpc": true, "email": true, "logging": true, "lib2to3": true,
 }
 
+// findSpec is a module that is loaded by hand.
+func (c *invocation) findSpec() *val {
+	name, ok := c.nth(0).oneText()
+	if !ok {
+		return unknown
+	}
+	c.it.importFact(c.n, facts.Import{Module: name, How: "import_module"})
+	return c.object("importlib.spec", ref(canonical(name), "import_module"))
+}
+
+func (c *invocation) moduleFromSpec() *val {
+	if spec := c.nth(0); spec.kind == kObj && spec.text == "importlib.spec" {
+		return spec.x.items[0]
+	}
+	return nil
+}
+
 // resolveName is pkgutil.resolve_name("os:system").
 func (c *invocation) resolveName() *val {
 	name := c.get0()
@@ -259,6 +277,9 @@ func (c *invocation) typeCall() *val {
 	case kObj:
 		return ref(v.text, "type")
 	case kRef:
+		if c.it.dangerous(v.text) {
+			return ref("?class", "class")
+		}
 		return unknown
 	default:
 		return ref("?class", "class")

@@ -8,24 +8,62 @@ import (
 // libraryHandlers are objects of the standard library that carry values of the
 // program from one place to another: options, queues, templates, records.
 func libraryHandlers() map[string]handler {
+	packages := func(*invocation) *val { return list(kList, []*val{str(sitePackages)}) }
+	oneFolder := func(*invocation) *val { return str(sitePackages) }
 	out := map[string]handler{
-		"json.loads":                      (*invocation).jsonLoads,
-		"string.Template":                 func(c *invocation) *val { return c.object("string.Template", c.get0()) },
-		"string.Template.substitute":      (*invocation).substitute,
-		"string.Template.safe_substitute": (*invocation).substitute,
-		"collections.namedtuple":          (*invocation).namedTuple,
-		"typing.NamedTuple":               (*invocation).namedTuple,
-		"dataclasses.make_dataclass":      (*invocation).namedTuple,
-		"types.SimpleNamespace":           (*invocation).simpleNamespace,
-		"joblib.delayed":                  func(c *invocation) *val { return c.get0() },
-		"typer.Option":                    (*invocation).givenDefault,
-		"typer.Argument":                  (*invocation).givenDefault,
+		"site.getsitepackages":               packages,
+		"site.getusersitepackages":           func(*invocation) *val { return str("~/.local/lib/python3/site-packages") },
+		"sysconfig.get_path":                 (*invocation).installPath,
+		"sysconfig.get_paths":                (*invocation).installPaths,
+		"distutils.sysconfig.get_python_lib": oneFolder,
+		"json.loads":                         (*invocation).jsonLoads,
+		"string.Template":                    func(c *invocation) *val { return c.object("string.Template", c.get0()) },
+		"string.Template.substitute":         (*invocation).substitute,
+		"string.Template.safe_substitute":    (*invocation).substitute,
+		"collections.namedtuple":             (*invocation).namedTuple,
+		"typing.NamedTuple":                  (*invocation).namedTuple,
+		"dataclasses.make_dataclass":         (*invocation).namedTuple,
+		"types.SimpleNamespace":              (*invocation).simpleNamespace,
+		"joblib.delayed":                     func(c *invocation) *val { return c.get0() },
+		"typer.Option":                       (*invocation).givenDefault,
+		"typer.Argument":                     (*invocation).givenDefault,
 	}
 	for _, class := range []string{"queue.Queue", "queue.SimpleQueue", "queue.LifoQueue", "queue.PriorityQueue", "asyncio.Queue", "multiprocessing.Queue", "multiprocessing.SimpleQueue", "multiprocessing.JoinableQueue"} {
 		out[class+".put"], out[class+".put_nowait"] = (*invocation).enqueue, (*invocation).enqueue
 		out[class+".get"], out[class+".get_nowait"] = (*invocation).dequeue, (*invocation).dequeue
 	}
 	return out
+}
+
+// sitePackages is where modules of others are installed.
+const sitePackages = "/usr/lib/python3/site-packages"
+
+// installPath is sysconfig.get_path.
+func (c *invocation) installPath() *val {
+	if len(c.pos) != 1 || len(c.keys) > 0 {
+		return nil // of another scheme, or below another folder
+	}
+	switch name, _ := c.nth(0).oneText(); name {
+	case "purelib", "platlib":
+		return str(sitePackages)
+	case "stdlib", "platstdlib":
+		return str("/usr/lib/python3")
+	case "scripts":
+		return str("/usr/bin")
+	}
+	return nil
+}
+
+// installPaths is sysconfig.get_paths.
+func (c *invocation) installPaths() *val {
+	if len(c.pos) > 0 || len(c.keys) > 0 {
+		return nil
+	}
+	d := &val{kind: kDict, open: true, x: &extra{dict: map[string]*val{}}}
+	for name, folder := range map[string]string{"purelib": sitePackages, "platlib": sitePackages, "stdlib": "/usr/lib/python3", "scripts": "/usr/bin"} {
+		d.put(str(name), str(folder))
+	}
+	return d
 }
 
 // object is an object of something outside that holds values of the program.

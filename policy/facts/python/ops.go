@@ -65,6 +65,10 @@ func (it *interp) operate(op string, a, b *val, n *node) *val {
 		it.enormous(b, a, n)
 	case "**":
 		it.power(a, b, n)
+	case "&":
+		if a.kind == kWrap && a.text == "program" { // plumbum: command & FG
+			return it.runProgram(a.x.items, &arguments{}, n)
+		}
 	}
 	switch op {
 	case "*":
@@ -155,8 +159,13 @@ func concat(a, b *val) *val {
 	var alts []string // what it is where nobody says otherwise
 	for _, p := range a.all() {
 		for _, q := range b.all() {
-			alts = append(alts, p+q)
+			if (p != "" || !a.open) && (q != "" || !b.open) { // an empty default stands for nothing
+				alts = append(alts, p+q)
+			}
 		}
+	}
+	if len(alts) == 0 {
+		return &val{from: from, x: x}
 	}
 	v := choice(a.kind, alts, true, from)
 	v.x = x
