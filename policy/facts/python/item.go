@@ -1,0 +1,129 @@
+package python
+
+import "github.com/caisson-dev/caisson/policy/facts"
+
+func (it *interp) subscriptExpr(n *node, s *scope) *val {
+	obj := it.evalOr(n.child("value"), s)
+	var keys []*val
+	var cut *node
+	for c := n.first; c != nil; c = c.next {
+		if c.field != "subscript" {
+			continue
+		}
+		if c.kind == "slice" {
+			cut = c
+			keys = append(keys, unknown)
+			continue
+		}
+		keys = append(keys, it.eval(c, s))
+	}
+	if len(keys) == 0 {
+		return derived(obj)
+	}
+	if cut != nil && len(keys) == 1 {
+		return it.slice(obj, cut, s)
+	}
+	key := keys[0]
+	if len(keys) > 1 {
+		key = list(kTuple, keys)
+	}
+	return it.item(obj, key, n, s)
+}
+
+// item is v[key].
+func (it *interp) item(v, key *val, n *node, s *scope) *val {
+	switch v.kind {
+	case kAlt:
+		var out *val
+		for _, b := range v.x.alts {
+			out = join(out, it.item(b, key, n, s))
+		}
+		return out
+	case kSpace:
+		return it.lookup(v, key, n, s)
+	case kDict:
+		return v.value(key)
+	case kList, kTuple, kSet:
+		return indexed(v, key)
+	case kStr, kBytes:
+		return indexText(v, key)
+	case kRef:
+		return it.itemOfRef(v, key, n)
+	case kWrap:
+		if v.text == "program" {
+			return program(append(append([]*val(nil), v.x.items...), keyItems(key)...)...)
+		}
+	case kClass:
+		if name, ok := key.oneText(); ok {
+			if m := v.x.cls.member(name, 0); m != nil {
+				return m
+			}
+		}
+	case kInst:
+		if v.x.cls.tuple {
+			return indexed(list(kTuple, v.x.cls.items()), key)
+		}
+		if m := v.x.cls.member("__getitem__", 0); m != nil && m.kind == kFunc {
+			return it.follow(m.x.fn, &arguments{pos: []*val{key}}, v, n)
+		}
+	case kObj:
+		out := derived(v, key)
+		if _, ok := it.b.API(v.text + ".__getitem__"); ok {
+			return it.report(v.text+".__getitem__", &arguments{pos: []*val{key}}, v, n)
+		}
+		return out
+	default: // nothing known is in it
+	}
+	return derived(v, key)
+}
+
+// keyItems are the words in x[a, b].
+func keyItems(key *val) []*val {
+	if key.isSeq() {
+		return key.x.items
+	}
+	return []*val{key}
+}
+
+func (it *interp) itemOfRef(v, key *val, n *node) *val {
+	if p := it.programOf(v.text); p != "" {
+		return program(append([]*val{str(p)}, keyItems(key)...)...)
+	}
+	switch v.text {
+	case "plumbum.local":
+		return program(key)
+	case "sys.modules":
+		name, ok := key.oneText()
+		if !ok {
+			if key.kind == kStr {
+				return it.eachText(key, func(s string) *val { return ref(canonical(s), "subscript") })
+			}
+			return fromSomewhere // one that is loaded already
+		}
+		if name == "__main__" {
+			return &val{kind: kSpace}
+		}
+		it.importFact(n, facts.Import{Module: name, How: "dynamic"})
+		return ref(canonical(name), "subscript")
+	case "os.environ", "os.environb":
+		it.env("read", key, nil, n)
+		name, _ := key.oneText()
+		if name == "HOME" {
+			return str("~")
+		}
+		return &val{from: mix([]string{"env:" + name}, key.from)}
+	case "builtins":
+		return it.lookup(&val{kind: kSpace, x: &extra{self: v}}, key, n, it.module)
+	case "object":
+		return v // a class among __mro__ or __bases__
+	case "ctypes.cdll", "ctypes.windll", "ctypes.pydll", "ctypes.oledll":
+		return it.report("ctypes.CDLL", &arguments{pos: []*val{key}}, nil, n)
+	}
+	if len(v.from) > 0 {
+		return derived(v, key)
+	}
+	if v.x == nil || v.x.self == nil {
+		return v // List[int], Callable[[int], str]: a type
+	}
+	return derived(v, key)
+}
