@@ -15,3 +15,9 @@ test_is_silent_about_the_rest if {
 test_is_silent_about_nothing if {
 	count(credentials.findings) == 0 with input as {}
 }
+
+test_a_store_of_credentials if {
+	store := {"at": 0, "op": "credentials", "detail": "keyring", "by": "keyring.get_password", "args": [], "idle": false}
+	{f.id | some f in credentials.findings} == {"SBX-CRED-0006"} with input as {"actions": {"credentials": [store]}}
+	{f.id | some f in credentials.findings} == {"SBX-CRED-0008"} with input as {"actions": {"credentials": [object.union(store, {"idle": true})]}}
+}

@@ -15,3 +15,9 @@ test_is_silent_about_the_rest if {
 test_is_silent_about_nothing if {
 	count(evasion.findings) == 0 with input as {}
 }
+
+test_modules_that_a_caller_names if {
+	module := {"at": 0, "detail": "", "from": ["argv"], "library": false}
+	{f.id | some f in evasion.findings} == {"SBX-EV-0005"} with input as {"dynamic": {"dyn_import": [module]}}
+	count(evasion.findings) == 0 with input as {"dynamic": {"dyn_import": [object.union(module, {"library": true})]}}
+}

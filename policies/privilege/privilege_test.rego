@@ -15,3 +15,16 @@ test_is_silent_about_the_rest if {
 test_is_silent_about_nothing if {
 	count(privilege.findings) == 0 with input as {}
 }
+
+test_another_user if {
+	setuid := {"at": 0, "op": "setuid", "detail": "", "by": "os.setuid", "args": [""], "idle": true}
+	{f.id | some f in privilege.findings} == {"SBX-PRIV-0004"} with input as {"actions": {"setuid": [setuid]}}
+	{f.id | some f in privilege.findings} == {"SBX-PRIV-0001"} with input as {"actions": {"setuid": [object.union(setuid, {"idle": false})]}}
+	{f.id | some f in privilege.findings} == {"SBX-PRIV-0001"} with input as {"actions": {"setuid": [object.union(setuid, {"args": ["0"]})]}}
+}
+
+test_a_node if {
+	node := {"at": 0, "op": "device_node", "detail": "", "by": "os.mknod", "args": [""], "idle": true}
+	{f.id | some f in privilege.findings} == {"SBX-PRIV-0004"} with input as {"actions": {"device_node": [node]}}
+	{f.id | some f in privilege.findings} == {"SBX-PRIV-0002"} with input as {"actions": {"device_node": [object.union(node, {"args": ["/dev/x"]})]}}
+}

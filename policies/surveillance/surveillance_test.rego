@@ -15,3 +15,9 @@ test_is_silent_about_the_rest if {
 test_is_silent_about_nothing if {
 	count(surveillance.findings) == 0 with input as {}
 }
+
+test_watching_is_medium_where_nothing_calls_it if {
+	watch := {"at": 0, "op": "host_watch", "detail": "psutil", "by": "psutil.cpu_percent", "args": [], "idle": false}
+	{f.id | some f in surveillance.findings} == {"SBX-SUR-0002"} with input as {"actions": {"host_watch": [watch]}}
+	{f.id | some f in surveillance.findings} == {"SBX-SUR-0003"} with input as {"actions": {"host_watch": [object.union(watch, {"idle": true})]}}
+}

@@ -55,6 +55,34 @@ func words(ss ...string) []facts.Value {
 	return out
 }
 
+// TestHoles scans command lines of which the middle is not known: what is known
+// around it keeps its meaning.
+func TestHoles(t *testing.T) {
+	for _, tt := range []struct{ head, tail, want string }{
+		{"ls -l ", "", `ls -l "$CAISSON_UNKNOWN"`},
+		{`echo "a `, ` b"`, `echo "a $CAISSON_UNKNOWN b"`},
+		{`echo "a `, " | wc", `echo "a ""$CAISSON_UNKNOWN" | wc`},
+		{"grep 'a ", "' x", `grep 'a '"$CAISSON_UNKNOWN"'' x`},
+		{`echo \" `, "", `echo \" "$CAISSON_UNKNOWN"`},
+	} {
+		var got string
+		d := facts.Dispatcher{
+			facts.Python: extractor(func(_ context.Context, _ []byte, b *facts.Builder) error {
+				b.Nested(facts.Shell, facts.Partial(tt.head, tt.tail), facts.NestedOpts{})
+				return nil
+			}),
+			facts.Shell: extractor(func(_ context.Context, src []byte, _ *facts.Builder) error {
+				got = string(src)
+				return nil
+			}),
+		}
+		facts.Scan(t.Context(), load(t), d, facts.Limits{}, facts.Python, []byte("x"))
+		if got != tt.want {
+			t.Errorf("%q and %q give %q, want %q", tt.head, tt.tail, got, tt.want)
+		}
+	}
+}
+
 func TestPathClass(t *testing.T) {
 	tb := load(t)
 	for p, want := range map[string]string{

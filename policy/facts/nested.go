@@ -100,7 +100,7 @@ func (b *Builder) Nested(lang Lang, code Value, o NestedOpts) {
 	if lang == Shell && strings.ContainsAny(head, " \t\n;") {
 		b.dynamicVia(DynPartialCode, short(head), o, code.From)
 		o.Verbatim = false
-		b.nestedText(lang, head+hole(head)+code.Tail(), code.From, o)
+		b.nestedText(lang, head+hole(head, code.Tail())+code.Tail(), code.From, o)
 		return
 	}
 	b.dynamicVia(DynOpaqueCode, short(head), o, code.From)
@@ -110,12 +110,27 @@ func (b *Builder) Nested(lang Lang, code Value, o NestedOpts) {
 // line. It is never set.
 const Hole = "CAISSON_UNKNOWN"
 
-// hole is what stands for the unknown part of a command line after head: one
-// word, or a part of the one that head ends in.
-func hole(head string) string {
-	quote := byte(0)
-	for i := 0; i < len(head); i++ {
-		switch c := head[i]; {
+// hole is what stands for the unknown part of a command line between head and
+// tail: one word, or a part of the one that head ends in.
+func hole(head, tail string) string {
+	const word = `"$` + Hole + `"`
+	quote := openQuote(head, 0)
+	switch {
+	case quote == 0:
+		return word
+	case openQuote(tail, quote) != 0: // it ends in what is not known
+		return string(quote) + word
+	case quote == '"':
+		return "$" + Hole
+	}
+	return "'" + word + "'"
+}
+
+// openQuote is the quote that a piece of shell text ends in, or 0, where it
+// begins in the given one.
+func openQuote(text string, quote byte) byte {
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
 		case c == '\\' && quote != '\'':
 			i++
 		case quote == 0 && (c == '"' || c == '\''):
@@ -124,13 +139,7 @@ func hole(head string) string {
 			quote = 0
 		}
 	}
-	switch quote {
-	case '"':
-		return "$" + Hole
-	case '\'':
-		return `'"$` + Hole + `"'`
-	}
-	return `"$` + Hole + `"`
+	return quote
 }
 
 func (b *Builder) dynamicVia(kind, detail string, o NestedOpts, from []string) {

@@ -1,0 +1,54 @@
+package policy
+
+import (
+	"testing"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+)
+
+// TestGiven tells what a caller hands over, which is medium, from what the
+// program hides, receives or makes, which stays high.
+func TestGiven(t *testing.T) {
+	written := []facts.File{{Op: facts.OpWrite, Path: "/workspace/a", Folded: true}}
+	for _, tt := range []struct {
+		name  string
+		d     facts.Dynamic
+		files []facts.File
+		want  bool
+	}{
+		{"a parameter", dynamic(facts.DynEval, "param"), nil, true},
+		{"a parameter that the program may fill", dynamic(facts.DynEval, "param", "program"), nil, false},
+		{"a parameter that something outside fills", dynamic(facts.DynOpaqueCode, "param", "handed"), nil, false},
+		{"a parameter that holds decoded text", dynamic(facts.DynEval, "param", "decoded"), nil, false},
+		{"nothing known", dynamic(facts.DynEval), nil, false},
+		{"an argument", dynamic(facts.DynEval, "argv"), nil, false},
+		{"a file that an argument names", dynamic(facts.DynEval, "argv", "file"), nil, true},
+		{"a file of the workspace", dynamic(facts.DynEval, "file:/workspace/a"), nil, true},
+		{"one that the program wrote", dynamic(facts.DynEval, "file:/workspace/a"), written, false},
+		{"one outside", dynamic(facts.DynEval, "file:/tmp/a"), nil, false},
+		{"input", dynamic(facts.DynEval, "input"), nil, false},
+		{"the network", dynamic(facts.DynEval, "net:x.test", "param"), nil, false},
+		{"a module by an argument", dynamic(facts.DynImport, "argv"), nil, true},
+		{"a module by input", dynamic(facts.DynImport, "input"), nil, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := (provenance{&facts.Document{Files: tt.files}}).given(&tt.d); got != tt.want {
+				t.Errorf("given: %v, want %v", got, tt.want)
+			}
+		})
+	}
+	idle := dynamic(facts.DynEval, "param", "handed", "program")
+	idle.Idle = true
+	if p := (provenance{&facts.Document{}}); !p.given(&idle) {
+		t.Error("code of an idle function is not its caller's")
+	}
+	nested := dynamic(facts.DynImport, "env:M")
+	nested.Depth = 1
+	if p := (provenance{&facts.Document{}}); p.given(&nested) {
+		t.Error("what text within the text gets from its surroundings is not a caller's")
+	}
+}
+
+func dynamic(kind string, from ...string) facts.Dynamic {
+	return facts.Dynamic{At: facts.At{Lang: facts.Python}, Kind: kind, From: from}
+}
