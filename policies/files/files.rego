@@ -117,6 +117,7 @@ findings contains {"id": "SBX-FS-0003", "at": f.at, "msg": sprintf("%s is writte
 	not result(f)
 	not installed(f)
 	not runtime(f)
+	not made(f)
 }
 
 # result: a file where data is mounted by habit.
@@ -436,7 +437,7 @@ findings contains {"id": "SBX-FS-0014", "at": n.at, "msg": sprintf("%s by %s", [
 #     - {"language": "bash", "code": "cp tool /usr/local/bin/sudo"}
 findings contains {"id": "SBX-FS-0022", "at": f.at, "msg": sprintf("%s is written by %s", [f.path, f.by])} if {
 	some op in {"write", "append", "copy_dst", "move_dst", "chmod", "link", "mkdir"}
-	some class in {"system_binary", "public"}
+	some class in {"system_binary", "system_config", "public"}
 	some f in input.files[op][class]
 	installed(f)
 }
@@ -444,7 +445,7 @@ findings contains {"id": "SBX-FS-0022", "at": f.at, "msg": sprintf("%s is writte
 # installed: where software goes that is not of the system, under a name that
 # stands for none of the system's programs.
 installed(f) if {
-	f.class in {"system_binary", "public"}
+	f.class in {"system_binary", "system_config", "public"}
 	f.op != "mount"
 	regex.match(`^/(usr/local|opt)(/|$)`, f.path)
 	not passes_for(f)
@@ -519,4 +520,35 @@ state(f) if {
 	f.class == "home"
 	regex.match(`^/home/sandbox/\.[a-z][^/*?\[]*/[^/*?\[]+`, f.path)
 	not regex.match(`^/home/sandbox/\.(config|local|git|vscode|var|thunderbird|mozilla|wallet)[^/]*/`, f.path)
+}
+
+# METADATA
+# title: Makes a folder in a place of the system
+# custom:
+#   id: SBX-FS-0025
+#   severity: medium
+#   category: destructive
+#   cwe: ["CWE-732"]
+#   attack: ["T1565"]
+#   remediation: "Make folders under the workspace or /tmp."
+#   match:
+#     - {"language": "bash", "code": "mkdir -p /etc/app"}
+#     - {"language": "bash", "code": "mkdir -p /var/lib/app"}
+#   not_match:
+#     - {"language": "bash", "code": "mkdir -p ~/.ssh"}
+#     - {"language": "bash", "code": "mknod /etc/x b 8 0"}
+#     - {"language": "bash", "code": "mkdir -p /etc/cron.d/x"}
+findings contains {"id": "SBX-FS-0025", "at": f.at, "msg": sprintf("%s is made by %s", [f.path, f.by])} if {
+	some class
+	some f in input.files.mkdir[class]
+	made(f)
+	not runtime(f)
+	not installed(f)
+}
+
+# made: a folder, which takes nothing away and says nothing.
+made(f) if {
+	f.op == "mkdir"
+	f.class in {"root", "system_binary", "system_config", "system_state", "public", "log"}
+	not f.by in {"mknod", "mkfifo", "os.mknod", "os.mkfifo"}
 }

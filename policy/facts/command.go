@@ -121,7 +121,7 @@ func (t *Tables) Program(name string) (Program, string, bool) {
 
 func (c *command) program(name string, argv []Value, wrappers []string) Value {
 	b := c.b
-	if strings.ContainsAny(name, "*?[") && name != "[" && name != "[[" && !strings.ContainsAny(name, " \t\n{}();|&$'\"") { // no text that is no name
+	if (b.lang != Shell || c.depth > 1) && strings.ContainsAny(name, "*?[") && name != "[" && name != "[[" && !strings.ContainsAny(name, " \t\n{}();|&$'\"") { // no text that is no name
 		b.Dynamic(DynGlob, name, c.o.Pos)
 	}
 	prog, base, known := b.s.tables.Program(name)

@@ -179,10 +179,17 @@ func (w *walker) binary(c *syntax.BinaryCmd) text {
 		return concat(out, w.stmt(c.Y))
 	}
 	skipped := w.status == never
-	st, more := w.branch(func() text { return w.stmt(c.Y) })
+	says := w.asks(c.X)
+	st, more := w.branch(func() text {
+		w.where(says, c.Op == syntax.AndStmt)
+		return w.stmt(c.Y)
+	})
 	if skipped {
 		w.status = never
 		return out
+	}
+	if st.dead { // what follows is only there where it was not taken
+		w.where(says, c.Op != syntax.AndStmt)
 	}
 	w.st.join(w.st, st)
 	w.enter(w.st)
@@ -230,12 +237,28 @@ func (w *walker) ifClause(c *syntax.IfClause) text {
 		return w.stmts(c.Then)
 	}
 	out := w.stmts(c.Cond)
-	then, a := w.branch(func() text { return w.stmts(c.Then) })
+	says := emptiness{}
+	if len(c.Cond) == 1 {
+		says = w.asks(c.Cond[0])
+	}
+	then, a := w.branch(func() text {
+		w.where(says, true)
+		return w.stmts(c.Then)
+	})
 	var other *state
 	var b text
-	if c.Else != nil {
-		other, b = w.branch(func() text { return w.ifClause(c.Else) })
-	} else {
+	switch {
+	case c.Else != nil:
+		other, b = w.branch(func() text {
+			w.where(says, false)
+			return w.ifClause(c.Else)
+		})
+	case says.name != "":
+		other, _ = w.branch(func() text {
+			w.where(says, false)
+			return text{}
+		})
+	default:
 		other = w.st
 	}
 	w.st.join(then, other)

@@ -241,7 +241,10 @@ func (w *walker) widen(st *state, first bool) bool {
 		}
 		changed = true
 		m := *w.st.mergeVar(name, old, v)
-		if !first || m.isArray || m.isTable || !settled(old, v) {
+		switch more, longer := lengthened(old, v); {
+		case first && !m.isArray && !m.isTable && longer:
+			m.val = union(m.scalar(), more)
+		case !first || m.isArray || m.isTable || !settled(old, v):
 			m.val = union(m.scalar(), opaque(m.scalar().from...))
 		}
 		if m.isArray {
@@ -260,12 +263,41 @@ func among(v, old *variable) bool {
 	}
 	for i := range a {
 		for _, s := range a[i].all() {
-			if !slices.Contains(b[i].all(), s) {
+			if !slices.ContainsFunc(b[i].all(), func(o string) bool { return covers(o, s) }) {
 				return false
 			}
 		}
 	}
 	return true
+}
+
+// covers reports that s is o, or begins as o does up to the hole that ends it.
+func covers(o, s string) bool {
+	head, open := strings.CutSuffix(o, hole)
+	return o == s || open && strings.IndexByte(head, hole[0]) < 0 && strings.HasPrefix(s, head)
+}
+
+// lengthened reports that a variable was given more words behind those that it
+// had, and what it is after many such rounds: the same words, and others.
+func lengthened(old, v *variable) (text, bool) {
+	if old == nil || old.isArray || old.isTable {
+		return text{}, false
+	}
+	before, t := old.scalar(), v.scalar()
+	var out []string
+	for _, s := range t.all() {
+		if slices.Contains(before.all(), s) {
+			continue
+		}
+		i := slices.IndexFunc(before.all(), func(b string) bool {
+			return known(b) && strings.TrimSpace(b) != "" && (strings.HasPrefix(s, b+" ") || strings.HasPrefix(s, b+"\n"))
+		})
+		if i < 0 {
+			return text{}, false
+		}
+		out = with(out, s[:len(before.all()[i])+1]+hole)
+	}
+	return text{out, t.from}, len(out) > 0
 }
 
 // settled reports that a variable was set to a text that is neither a number,

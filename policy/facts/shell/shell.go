@@ -46,6 +46,7 @@ type walker struct {
 	memo     map[string]facts.Value
 	declared []*function
 	aliasing map[string]bool
+	asked    map[*syntax.Stmt]emptiness
 	renamed  map[string]string // copies of programs, by path
 
 	loopBehind       *syntax.Stmt // the last loop that was put into the background
@@ -96,7 +97,7 @@ var errUnparsable = errors.New("not a shell script")
 func (e *Extractor) Extract(ctx context.Context, src []byte, b *facts.Builder) error {
 	w := &walker{
 		b: b, x: e, tables: e.tables, st: newState(), in: &stream{}, fds: map[string]text{},
-		reported: map[string]bool{}, memo: map[string]facts.Value{}, aliasing: map[string]bool{}, renamed: map[string]string{},
+		reported: map[string]bool{}, memo: map[string]facts.Value{}, aliasing: map[string]bool{}, renamed: map[string]string{}, asked: map[*syntax.Stmt]emptiness{},
 	}
 	w.st.cwd = b.Cwd()
 	w.st.arg0 = concat(concat(w.cwd(), lit("/")), opaque(fromSelf))

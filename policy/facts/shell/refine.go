@@ -1,0 +1,93 @@
+package shell
+
+import (
+	"regexp"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+)
+
+// emptiness is a condition that says whether a variable is empty.
+type emptiness struct {
+	name  string // "" is another condition
+	empty bool   // it holds where the variable is
+}
+
+// tests are the ways in which scripts ask that: [ -z "$x" ], test "x$x" != x,
+// [[ -n $x ]], [ "$x" = "" ].
+var (
+	testsSign = regexp.MustCompile(`^(?:\[\[?|test) (-[zn]) "?\$\{?([A-Za-z_][A-Za-z0-9_]*)(?::?-)?\}?"?(?: \]\]?)?$`)
+	testsWord = regexp.MustCompile(`^(?:\[\[?|test) (?:"?([xX_.])"?)?"?\$\{?([A-Za-z_][A-Za-z0-9_]*)(?::?-)?\}?"? (=|==|!=) "?([xX_.]?)"?(?: \]\]?)?$`)
+	testsSelf = regexp.MustCompile(`^(?:\[\[?|test) "\$\{?([A-Za-z_][A-Za-z0-9_]*)(?::?-)?\}?"(?: \]\]?)?$`)
+)
+
+// asks reads a condition.
+func (w *walker) asks(s *syntax.Stmt) emptiness {
+	if e, ok := w.asked[s]; ok {
+		return e
+	}
+	e := emptiness{}
+	switch s.Cmd.(type) {
+	case *syntax.CallExpr, *syntax.TestClause:
+		if len(s.Redirs) == 0 && s.End().Offset()-s.Pos().Offset() < 120 {
+			e = readEmptiness(s.Cmd)
+		}
+	}
+	e.empty = e.empty != s.Negated
+	w.asked[s] = e
+	return e
+}
+
+func readEmptiness(c syntax.Command) emptiness {
+	var b strings.Builder
+	if err := syntax.NewPrinter(syntax.SingleLine(true)).Print(&b, c); err != nil {
+		return emptiness{}
+	}
+	cond := b.String()
+	if m := testsSign.FindStringSubmatch(cond); m != nil {
+		return emptiness{m[2], m[1] == "-z"}
+	}
+	if m := testsWord.FindStringSubmatch(cond); m != nil && m[1] == m[4] {
+		return emptiness{m[2], m[3] != "!="}
+	}
+	if m := testsSelf.FindStringSubmatch(cond); m != nil {
+		return emptiness{m[1], false}
+	}
+	return emptiness{}
+}
+
+// where takes over what a condition says that holds, or does not: a variable
+// that is not empty has a value, if not one that the script gave it.
+func (w *walker) where(e emptiness, holds bool) {
+	if e.name == "" || e.empty == holds {
+		return
+	}
+	v := w.st.vars.get(e.name)
+	if v != nil && (v.isArray || v.isTable || v.ref) {
+		return
+	}
+	n := variable{}
+	var t text
+	if v != nil {
+		n, t = *v, v.val
+	} else if t, _ = w.lookup(e.name, facts.Pos{}); !t.is(unset) {
+		return // of the shell's own, or known
+	}
+	var out []string
+	for _, s := range t.all() {
+		switch s {
+		case "":
+		case unset:
+			out = with(out, hole)
+		default:
+			out = with(out, s)
+		}
+	}
+	if len(out) == 0 {
+		return // never, as far as this can tell
+	}
+	n.val = text{out, t.from}
+	w.put(e.name, &n)
+}
