@@ -172,8 +172,8 @@ func (b *Builder) nestedText(lang Lang, text string, from []string, o NestedOpts
 		return
 	}
 	b.s.seen[key] = true
-	b.s.nested++
-	if b.s.nested > b.s.lim.Nested {
+	b.s.nested += min(max(len(text)/32, 1), textCost) // short ones are cheap
+	if b.s.nested > textCost*b.s.lim.Nested {
 		b.limit("nested texts")
 		return
 	}
@@ -185,6 +185,9 @@ func (b *Builder) nestedText(lang Lang, text string, from []string, o NestedOpts
 		b.cwd = child.cwd
 	}
 }
+
+// textCost is what a nested text of some length counts.
+const textCost = 8
 
 func join(a, b []string) []string {
 	if len(b) == 0 {

@@ -18,7 +18,7 @@ func (b *Builder) Inline(code string, o NestedOpts) (*Builder, bool) {
 		return nil, false
 	}
 	b.s.nested++
-	if b.s.nested > 64*b.s.lim.Nested { // cheap texts, but no endless supply of them
+	if b.s.nested > 64*textCost*b.s.lim.Nested { // cheap texts, but no endless supply of them
 		b.limit("evaluated texts")
 		return nil, false
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -234,7 +235,7 @@ func parse(src []byte) ([]*syntax.Stmt, error) {
 		src = bytes.ReplaceAll(src, []byte{0}, nil)
 	}
 	var best []*syntax.Stmt
-	end := uint(0)
+	end, why := uint(0), errUnparsable
 	for _, d := range dialects {
 		stmts, err := parseAs(src, d)
 		if err == nil {
@@ -242,9 +243,10 @@ func parse(src []byte) ([]*syntax.Stmt, error) {
 		}
 		if n := len(stmts); n > 0 && stmts[n-1].End().Offset() > end {
 			best, end = stmts, stmts[n-1].End().Offset()
+			why = fmt.Errorf("%w: %w", errUnparsable, err)
 		}
 	}
-	return best, errUnparsable
+	return best, why
 }
 
 func parseAs(src []byte, d syntax.LangVariant) (stmts []*syntax.Stmt, err error) {
