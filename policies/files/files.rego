@@ -30,6 +30,14 @@ findings contains {"id": "SBX-FS-0001", "at": f.at, "msg": sprintf("%s is delete
 	some class in data.settings.system_classes
 	some f in used[class]
 	not runtime(f)
+	not uninstalled(f)
+}
+
+# uninstalled: one file that is there by an installation.
+uninstalled(f) if {
+	not f.recursive
+	installed(f)
+	regex.match(`^/(usr/local|opt)/[^/*?\[]+/[^*?\[]+$`, f.path)
 }
 
 findings contains {"id": "SBX-FS-0001", "at": f.at, "msg": sprintf("what is deleted by %s is / where a variable is not set", [f.by])} if {
@@ -432,15 +440,22 @@ findings contains {"id": "SBX-FS-0014", "at": n.at, "msg": sprintf("%s by %s", [
 #   match:
 #     - {"language": "bash", "code": "install -m 755 tool /usr/local/bin/tool"}
 #     - {"language": "bash", "code": "mkdir -p \"${PREFIX:-/usr/local}/bin\""}
+#     - {"language": "bash", "code": "rm -f /usr/local/bin/tool"}
 #   not_match:
 #     - {"language": "bash", "code": "install -m 755 tool bin/tool"}
+#     - {"language": "bash", "code": "rm -rf /usr/local/bin"}
 #     - {"language": "bash", "code": "cp tool /usr/local/bin/sudo"}
-findings contains {"id": "SBX-FS-0022", "at": f.at, "msg": sprintf("%s is written by %s", [f.path, f.by])} if {
-	some op in {"write", "append", "copy_dst", "move_dst", "chmod", "link", "mkdir"}
+findings contains {"id": "SBX-FS-0022", "at": f.at, "msg": sprintf("%s: %s by %s", [f.op, f.path, f.by])} if {
+	some op in {"write", "append", "copy_dst", "move_dst", "chmod", "link", "mkdir", "delete", "move_src"}
 	some class in {"system_binary", "system_config", "public"}
 	some f in input.files[op][class]
 	installed(f)
+	seen(f)
 }
+
+seen(f) if not f.op in {"delete", "move_src"}
+
+seen(f) if uninstalled(f)
 
 # installed: where software goes that is not of the system, under a name that
 # stands for none of the system's programs.
@@ -492,7 +507,7 @@ runtime(f) if {
 	f.class == "runtime"
 	f.op in {"write", "append", "copy_dst", "move_dst", "chmod", "mkdir", "delete", "move_src"}
 	not f.recursive
-	regex.match(`^(/var)?/run/[^*?\[]+$`, f.path)
+	regex.match(`^(/var)?/(run|lock)/[^*?\[]+$`, f.path)
 }
 
 # METADATA

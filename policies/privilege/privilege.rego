@@ -15,7 +15,7 @@ package caisson.rules.privilege
 #   match:
 #     - {"language": "bash", "code": "sudo -i"}
 #     - {"language": "bash", "code": "sudo su -"}
-#     - {"language": "bash", "code": "sudo \"$1\""}
+#     - {"language": "bash", "code": "read -r x; sudo \"$x\""}
 #     - {"language": "python", "code": "import os\nos.setuid(0)"}
 #     - {"language": "bash", "code": "useradd x"}
 #     - {"language": "python", "code": "import os\ndef root():\n    os.setuid(0)"}
@@ -71,6 +71,25 @@ bounded(a) if {
 	not name in data.settings.unbounded_programs
 }
 
+# bounded: what is to run is the caller's to say.
+bounded(a) if {
+	a.op == "elevate"
+	a.by in {"sudo", "doas"}
+	a.detail == a.by
+	count(a.args) > 1
+	a.args[1] == ""
+	count(a.from) > 0
+	every from in a.from {
+		regex.match(`^(argv|param|env:.*)$`, from)
+	}
+}
+
+# bounded: who starts these has all rights already, and gives some up.
+bounded(a) if {
+	a.op == "elevate"
+	a.by in {"gosu", "setpriv"}
+}
+
 # METADATA
 # title: Runs a program with another user's rights
 # custom:
@@ -83,10 +102,11 @@ bounded(a) if {
 #   match:
 #     - {"language": "bash", "code": "sudo apt-get install -y make"}
 #     - {"language": "bash", "code": "sudo -E make install"}
+#     - {"language": "bash", "code": "exec gosu app \"$@\""}
 #   not_match:
 #     - {"language": "bash", "code": "make install"}
 #     - {"language": "bash", "code": "sudo -i"}
-findings contains {"id": "SBX-PRIV-0005", "at": a.at, "msg": sprintf("%s %s", [a.by, a.args[1]])} if {
+findings contains {"id": "SBX-PRIV-0005", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.by, a.detail])])} if {
 	some a in input.actions.elevate
 	bounded(a)
 }

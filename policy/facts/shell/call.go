@@ -250,14 +250,30 @@ func (w *walker) runsItself(c *invocation) text {
 // mean.
 func (w *walker) globCommand(c *invocation, pattern string) text {
 	var out text
+	like := programsLike(w.tables, pattern)
+	if len(like) == 0 && w.ownFiles(pattern) {
+		return w.external(c)
+	}
 	w.dynamic(facts.DynGlob, pattern, c.pos)
-	for _, name := range programsLike(w.tables, pattern) {
+	for _, name := range like {
 		each := *c
 		each.argv = slices.Clone(c.argv)
 		each.argv[0] = field{t: lit(name)}
 		out = union(out, w.external(&each))
 	}
 	return concat(out, opaque())
+}
+
+// ownFiles reports that a pattern with a folder in it means files of the
+// workspace, or of a temporary folder.
+func (w *walker) ownFiles(pattern string) bool {
+	if !strings.Contains(pattern, "/") || !strings.HasPrefix(pattern, "/") && w.st.cwd == "" {
+		return false
+	}
+	p := w.tables.CleanPath(pattern, w.st.cwd)
+	dir := p[:strings.LastIndexByte(p[:strings.IndexAny(p+"*", "*?[")], '/')+1]
+	class := w.tables.PathClass(strings.TrimSuffix(dir, "/"))
+	return (class == "workspace" || class == "tmp") && len(programsLike(w.tables, p)) == 0
 }
 
 var binaries = []string{"/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/"}

@@ -401,7 +401,7 @@ func dirnameFilter(o options, _ string) (string, bool) {
 
 // realpathFilter takes for granted that there are no links.
 func realpathFilter(o options, _ string) (string, bool) {
-	if len(o.operands) != 1 || !strings.HasPrefix(o.operands[0], "/") {
+	if len(o.operands) != 1 || o.operands[0] == "" {
 		return "", false
 	}
 	return path.Clean(o.operands[0]) + "\n", true

@@ -36,7 +36,7 @@ func (w *walker) nestedShell(c *invocation) {
 // inherited walks code in the state that a new shell would have.
 func (w *walker) inherited(name string, code text, rest fields, c *invocation) {
 	st := newState()
-	st.cwd, st.env = w.st.cwd, w.st.env
+	st.cwd, st.env, st.sealed = w.st.cwd, w.st.env, w.st.sealed
 	for n, v := range w.st.vars.all() {
 		if v != nil && v.exported && !v.isArray && !v.isTable && syntax.ValidName(n) {
 			st.vars.set(n, v)

@@ -123,7 +123,7 @@ func (w *walker) begin(start facts.Start) {
 	if start.Zero != nil {
 		w.st.arg0 = folded(*start.Zero).tainted("argv")
 	}
-	w.st.more, w.st.rest = false, text{}
+	w.st.more, w.st.rest, w.st.sealed = false, text{}, start.Env != nil
 	for _, v := range start.Args {
 		t := folded(v).tainted("argv")
 		if len(v.Alts) == 0 && v.Prefix == "" && v.Suffix == "" {

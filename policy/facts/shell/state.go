@@ -82,12 +82,16 @@ type state struct {
 	own     bool            // cwd was told by where the script lies
 	dead    bool            // behind exit or return
 	env     map[string]text // variables that it was started with, as far as known; never changed
+	sealed  bool            // env has all of them
 }
 
 // inherited is what a variable is that the script did not set.
 func (s *state) inherited(name string) text {
 	if t, ok := s.env[name]; ok {
 		return t
+	}
+	if s.sealed {
+		return text{}
 	}
 	return unassigned.tainted("env:" + name)
 }
