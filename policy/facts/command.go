@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -29,6 +30,7 @@ type command struct {
 	b     *Builder
 	o     CommandOpts
 	env   map[string]string
+	given map[string]Value // the same, as they are
 	depth int
 }
 
@@ -42,6 +44,13 @@ func (c *command) setEnv(name string, v Value) {
 	}
 	if len(c.env) < 64 {
 		c.env[name] = cut(one)
+		if c.given == nil {
+			c.given = maps.Clone(c.b.start.Env)
+		}
+		if c.given == nil {
+			c.given = map[string]Value{}
+		}
+		c.given[name] = v
 	}
 	if c.b.s.tables.EnvClass(name) != "" {
 		c.b.Env("write", Text(name), v, c.o.Pos)

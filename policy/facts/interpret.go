@@ -105,7 +105,11 @@ func (c *command) startOf(lang Lang, args []Value) Start {
 	if lang != Shell {
 		return Start{}
 	}
-	return Start{Known: true, Args: slices.Clone(args), Env: c.b.start.Env}
+	env := c.given
+	if env == nil {
+		env = c.b.start.Env
+	}
+	return Start{Known: true, Args: slices.Clone(args), Env: env}
 }
 
 // startOfCode is how the code of -c is started: the first word behind it stands

@@ -194,12 +194,24 @@ func (b *Builder) SetCwd(dir, or string) { b.cwd, b.orCwd = dir, or }
 // everyday are classes of places that projects have too.
 var everyday = []string{"workspace", "relative", "outside", "system_binary", "tmp", "public", "device_safe", "home"}
 
-// resolved is a path as it is used.
-func (b *Builder) resolved(f *File, p string) string {
-	if b.orCwd != "" && p[0] != '/' && p[0] != '~' {
-		or := b.s.tables.CleanPath(p, b.orCwd)
-		class := b.s.tables.PathClass(or)
-		if !slices.Contains(everyday, class) && (class != "root" || f.Op == OpDelete && f.Recursive) {
+// FromAbove is the origin of a path that leaves the workspace by several "..",
+// as far as can be told, and was taken for one within.
+const FromAbove = "above"
+
+// resolved is a path as it is used. Where it may be another, one of the
+// system's, it is that.
+func (b *Builder) resolved(f *File, p string, from []string) string {
+	or, t := "", b.s.tables
+	switch {
+	case b.orCwd != "" && p[0] != '/' && p[0] != '~':
+		or = t.CleanPath(p, b.orCwd)
+	case slices.Contains(from, FromAbove) && under(p, t.Workspace):
+		or = t.CleanPath("/"+p[len(t.Workspace):], "")
+	}
+	if or != "" {
+		class := t.PathClass(or)
+		wipes := f.Op == OpDelete && f.Recursive
+		if !slices.Contains(everyday, class) && (class != "root" || wipes) || wipes && (or == "/usr" || or == "/opt") {
 			return or
 		}
 	}
@@ -210,7 +222,7 @@ func (b *Builder) resolved(f *File, p string) string {
 func (b *Builder) File(u Use) {
 	f := File{Op: u.Op, By: u.By, Recursive: u.Recursive, Mode: u.Mode, From: u.Data.From}
 	for _, p := range u.What.Alts {
-		b.file(f, p, u.Pos)
+		b.file(f, p, u.What.From, u.Pos)
 	}
 	if u.What.Known() {
 		return
@@ -252,7 +264,7 @@ func (b *Builder) prefixClass(h string) string {
 	return b.s.tables.PathClass(b.abs(h[:i+1]))
 }
 
-func (b *Builder) file(f File, p string, pos Pos) {
+func (b *Builder) file(f File, p string, from []string, pos Pos) {
 	if p == "" || p == "-" {
 		return
 	}
@@ -268,7 +280,7 @@ func (b *Builder) file(f File, p string, pos Pos) {
 		return
 	}
 	f.At = b.at(pos)
-	f.Path = b.resolved(&f, p)
+	f.Path = b.resolved(&f, p, from)
 	f.Folded = true
 	f.Class = b.s.tables.PathClass(f.Path)
 	f.Traversal = slices.Contains(strings.Split(p, "/"), "..") && f.Class != "workspace"

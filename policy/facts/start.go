@@ -1,15 +1,20 @@
 package facts
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // Start is how a text is started, as far as that is known beforehand. The zero
 // value says nothing: its arguments and variables are whatever its caller
 // wants.
 type Start struct {
-	// Known says that Args are all arguments, and Env all variables that it gets
-	// beside those that every process has. One that could not be told is
-	// [Passed]; a variable whose value is open may not be set.
-	Known bool `json:"known,omitempty"`
+	// Known says that Args are all arguments, Sealed that Env has all variables
+	// that it gets beside those that every process has. One that could not be
+	// told is [Passed]; a variable whose value is open may not be set.
+	Known  bool `json:"known,omitempty"`
+	Sealed bool `json:"sealed,omitempty"`
 	// Name is what the text knows itself by ($0): an absolute path, "" where it
 	// lies in no file of its own.
 	Name string `json:"name,omitempty"`
@@ -56,6 +61,9 @@ func (s *Start) key() string {
 	b.WriteString("k\x00" + s.Name)
 	for _, v := range s.all() {
 		b.WriteString("\x00a" + strings.Join(v.Alts, "\x01") + "\x02" + v.Prefix + "\x02" + strings.Join(v.From, "\x01"))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		b.WriteString("\x00e" + name + "\x01" + strings.Join(s.Env[name].Alts, "\x01"))
 	}
 	return b.String()
 }

@@ -303,7 +303,7 @@ func (w *walker) addText(ctx context.Context, from *unit, r policy.Ref) error {
 // addFile reads a file of the workspace and judges it, once. How it is started
 // is not told.
 func (w *walker) addFile(ctx context.Context, name, lang string, staged bool, roots []string) error {
-	start := policy.Start{Known: true, Args: []policy.Given{policy.Passed()}, Env: w.env}
+	start := policy.Start{Known: true, Sealed: true, Args: []policy.Given{policy.Passed()}, Env: w.env}
 	return w.addFileStarted(ctx, name, lang, staged, roots, start)
 }
 

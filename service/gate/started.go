@@ -45,7 +45,7 @@ func words(args []string) []policy.Given {
 
 // begun is how the run itself starts its text.
 func (w *walker) begun(name string, args []string) policy.Start {
-	s := policy.Start{Known: true, Args: words(args), Env: w.env}
+	s := policy.Start{Known: true, Sealed: true, Args: words(args), Env: w.env}
 	if name != "" {
 		s.Name = path.Join(sandbox.WorkspaceDir, name)
 	}
@@ -134,7 +134,7 @@ func (w *walker) addStarted(ctx context.Context, from *unit, name string, r poli
 // variables that it got or sets. A sourced one has all of its variables, and,
 // without words of its own, its arguments.
 func (w *walker) passedOn(from, u *unit, r policy.Ref) policy.Start {
-	s := policy.Start{Known: true, Args: r.Start.Args, Env: map[string]policy.Given{}}
+	s := policy.Start{Known: true, Sealed: true, Args: r.Start.Args, Env: map[string]policy.Given{}}
 	if u.name != "" && !path.IsAbs(u.name) {
 		s.Name = path.Join(sandbox.WorkspaceDir, u.name)
 	}

@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/caisson-dev/caisson/policy/facts"
 )
 
 // sheltered is a path that begins at the script's own folder. How deep in the
@@ -21,7 +23,8 @@ func (w *walker) sheltered(t text) text {
 	}) {
 		return t
 	}
-	return text{mapAll(t.all(), func(s string) string {
+	from := t.from
+	out := mapAll(t.all(), func(s string) string {
 		if s == "/" || s == "/\n" {
 			return top + s[1:]
 		}
@@ -30,10 +33,14 @@ func (w *walker) sheltered(t text) text {
 		}
 		switch w.tables.PathClass(path.Clean(s)) {
 		case "root", "outside", "system_binary":
+			if strings.Count(s, "/..") > 1 {
+				from = origins(from, []string{facts.FromAbove})
+			}
 			return top + strings.TrimSuffix(path.Clean("/"+s[len(top):]), "/")
 		}
 		return s
-	}), t.from}
+	})
+	return text{out, from}
 }
 
 // isSelf reports the script's own name.

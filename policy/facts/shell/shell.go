@@ -123,7 +123,7 @@ func (w *walker) begin(start facts.Start) {
 	if start.Zero != nil {
 		w.st.arg0 = folded(*start.Zero).tainted("argv")
 	}
-	w.st.more, w.st.rest, w.st.sealed = false, text{}, start.Env != nil
+	w.st.more, w.st.rest, w.st.sealed = false, text{}, start.Sealed
 	for _, v := range start.Args {
 		t := folded(v).tainted("argv")
 		if len(v.Alts) == 0 && v.Prefix == "" && v.Suffix == "" {
@@ -206,6 +206,9 @@ const fromFolder = "cwd"
 func (w *walker) cwd() text {
 	if w.st.cwd == "" {
 		return opaque(fromFolder)
+	}
+	if w.st.or != "" {
+		return lit(w.st.cwd).tainted(ownFolder, facts.FromAbove)
 	}
 	if w.st.own {
 		return lit(w.st.cwd).tainted(ownFolder)
