@@ -208,3 +208,61 @@ findings contains {"id": "SBX-FS-0021", "at": c.at, "msg": sprintf("data of a se
 	some flag, text in c.values
 	regex.match(`(?i)\b(drop\s+(database|schema|table)|truncate\s+table|delete\s+from\s+\w+\s*;?\s*$)`, text)
 }
+
+# METADATA
+# title: Deletes the folder that it works in, or all around it
+# custom:
+#   id: SBX-FS-0030
+#   severity: high
+#   category: destructive
+#   cwe: ["CWE-732"]
+#   attack: ["T1485"]
+#   remediation: "Name what is to be deleted."
+#   match:
+#     - {"language": "bash", "code": "rm -rf \"$(dirname \"$0\")/..\""}
+#     - {"language": "bash", "code": "rm -rf \"$PWD\""}
+#     - {"language": "python", "code": "import os, shutil\nshutil.rmtree(os.getcwd())"}
+#   not_match:
+#     - {"language": "bash", "code": "rm -rf \"$(dirname \"$0\")/../build\""}
+#     - {"language": "bash", "code": "cd build && rm -rf *"}
+findings contains {"id": "SBX-FS-0030", "at": f.at, "msg": sprintf("%s is deleted as a whole by %s", [f.path, f.by])} if {
+	some f in input.files.delete.workspace
+	f.recursive
+	f.path in {"/workspace", "/workspace/*"}
+	by_its_path(f)
+}
+
+by_its_path(f) if contains(f.by, ".")
+
+by_its_path(f) if {
+	some c in input.commands.rm
+	c.line == f.line
+	some w in c.operands
+	w in {"/workspace", "/workspace/", "/workspace/*"}
+}
+
+# METADATA
+# title: Deletes trees that a file names
+# custom:
+#   id: SBX-FS-0031
+#   severity: high
+#   category: destructive
+#   cwe: ["CWE-73"]
+#   attack: ["T1485"]
+#   remediation: "Delete paths that stand in the code."
+#   match:
+#     - {"language": "bash", "code": "xargs -a list rm -rf"}
+#     - {"language": "bash", "code": "xargs rm -rf < list"}
+#   not_match:
+#     - {"language": "bash", "code": "xargs -a list rm -f"}
+#     - {"language": "bash", "code": "find . -name '*.o' | xargs rm -rf"}
+findings contains {"id": "SBX-FS-0031", "at": f.at, "msg": sprintf("what %s names is deleted by %s", [substring(f.where, 5, -1), f.by])} if {
+	some f in input.files.delete.unknown
+	f.recursive
+	f.by == "rm"
+	startswith(f.where, "file:")
+	f.path == ""
+	some c in input.commands.rm
+	c.line == f.line
+	"xargs" in c.wrappers
+}

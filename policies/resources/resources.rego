@@ -38,6 +38,9 @@ findings contains {"id": "SBX-RES-0001", "at": n.at, "msg": sprintf("datagrams g
 #     - {"language": "bash", "code": "while true; do mkdir x; cd x; done"}
 #     - {"language": "javascript", "code": "const a=[];while(true)a.push(new Array(1000))"}
 #     - {"language": "javascript", "code": "let s='x';while(true)s+=s"}
+#     - {"language": "bash", "code": "for i in $(seq 1 1000000); do touch f$i; done"}
+#     - {"language": "bash", "code": "for ((i=0;i<1000000;i++)); do : > f$i; done"}
+#     - {"language": "bash", "code": "for i in $(seq 100000); do sleep 1000 & done"}
 #     - {"language": "python", "code": "s = 'a'\nwhile True:\n    s += s"}
 #     - {"language": "python", "code": "xs = []\nwhile True:\n    xs.append('leak')"}
 #     - {"language": "python", "code": "import os\ni = 0\nwhile True:\n    os.mkdir('d%d' % i)\n    i += 1"}
@@ -63,6 +66,8 @@ findings contains {"id": "SBX-RES-0001", "at": n.at, "msg": sprintf("datagrams g
 #     - {"language": "python", "code": "x = '-' * 80"}
 #     - {"language": "python", "code": "x = [0] * 1000000"}
 #     - {"language": "bash", "code": "while true; do date >> log; sleep 60; done"}
+#     - {"language": "bash", "code": "for i in $(seq 1 20); do echo $i > f$i; wc f$i & done; wait"}
+#     - {"language": "bash", "code": "for i in $(seq 1 100000); do echo $i; done > x"}
 #     - {"language": "python", "code": "xs = []\nwhile True:\n    s = input()\n    if not s:\n        break\n    xs.append(s)"}
 #     - {"language": "python", "code": "import threading, queue\nq = queue.Queue()\ndef work():\n    while True:\n        q.get()\nthreading.Thread(target=work, daemon=True).start()"}
 findings contains {"id": "SBX-RES-0002", "at": s.at, "msg": sprintf("%s", [s.detail])} if {
@@ -113,11 +118,18 @@ findings contains {"id": "SBX-RES-0003", "at": a.at, "msg": sprintf("%s", [conca
 #     - {"language": "bash", "code": "head -c 100G /dev/zero > x"}
 #     - {"language": "bash", "code": "dd if=/dev/zero of=big bs=1G count=1000"}
 #     - {"language": "bash", "code": "dd if=/dev/zero of=big"}
+#     - {"language": "bash", "code": "dd if=/dev/urandom of=big bs=1G"}
+#     - {"language": "bash", "code": "dd if=/dev/zero of=big bs=1M count=1000000"}
+#     - {"language": "bash", "code": "seq 1e12 > x"}
+#     - {"language": "bash", "code": "seq 1 10000000 | xargs touch"}
+#     - {"language": "bash", "code": "yes | xargs -P 100 -I{} sleep 1000"}
 #     - {"language": "bash", "code": "tail /dev/zero"}
 #     - {"language": "bash", "code": "cat /dev/urandom > big"}
 #     - {"language": "bash", "code": "yes > big"}
 #     - {"language": "bash", "code": "cat /dev/urandom | gzip > big"}
 #   not_match:
+#     - {"language": "bash", "code": "seq 1 100 | xargs touch; seq 100000 | head"}
+#     - {"language": "bash", "code": "dd if=/dev/urandom of=key bs=32 count=1"}
 #     - {"language": "bash", "code": "truncate -s 10M f"}
 #     - {"language": "bash", "code": "dd if=/dev/zero of=disk.img bs=1M count=64"}
 #     - {"language": "bash", "code": "head -c 16 /dev/urandom | xxd -p"}
@@ -132,8 +144,32 @@ findings contains {"id": "SBX-RES-0004", "at": c.at, "msg": sprintf("%s of %s", 
 findings contains {"id": "SBX-RES-0004", "at": c.at, "msg": sprintf("dd of %s", [concat(" ", words)])} if {
 	some c in input.commands.dd
 	words := [w | some w in c.argv]
-	"if=/dev/zero" in words
+	some source in {"if=/dev/zero", "if=/dev/urandom", "if=/dev/random", "if=/dev/full"}
+	source in words
 	unbounded(words)
+}
+
+findings contains {"id": "SBX-RES-0004", "at": c.at, "msg": sprintf("seq counts to %s", [last])} if {
+	some c in input.commands.seq
+	last := c.operands[count(c.operands) - 1]
+	regex.match(`^[0-9.]+(e[0-9]+)?$`, last)
+	counted(c, to_number(last))
+}
+
+counted(_, n) if n >= 1000000000
+
+# Files are made, or programs started, of each number.
+counted(c, n) if {
+	n >= 50000
+	"xargs" in c.pipe_to
+	some name in {"touch", "mkdir", "cp", "tee", "dd", "truncate", "sh", "bash", "sleep"}
+	some m in input.commands[name]
+	"xargs" in m.wrappers
+}
+
+findings contains {"id": "SBX-RES-0004", "at": c.at, "msg": "what yes prints, which has no end, starts programs"} if {
+	some c in input.commands.yes
+	"xargs" in c.pipe_to
 }
 
 findings contains {"id": "SBX-RES-0004", "at": f.at, "msg": sprintf("%s, which has no end, is read by %s", [f.path, f.by])} if {
@@ -186,6 +222,13 @@ unbounded(words) if {
 	regex.match(`^count=[0-9]{3,}$`, w)
 	some s in words
 	regex.match(`^bs=([0-9]+[Gg]|[0-9]{4,}[Mm])$`, s)
+}
+
+unbounded(words) if {
+	some w in words
+	regex.match(`^count=[0-9]{6,}$`, w)
+	some s in words
+	regex.match(`^bs=[0-9]+[Mm]$`, s)
 }
 
 some_count(words) if {
@@ -258,11 +301,15 @@ findings contains {"id": "SBX-RES-0005", "at": s.at, "msg": sprintf("%s in a loo
 #   match:
 #     - {"language": "python", "code": "import hashlib\nfor a in 'abc':\n    for b in 'abc':\n        if hashlib.md5((a + b).encode()).hexdigest() == 'abc':\n            print(a + b)"}
 #     - {"language": "python", "code": "import hashlib\nn = 0\nwhile True:\n    if hashlib.sha256(str(n).encode()).hexdigest().startswith('0000'):\n        break\n    n += 1"}
+#     - {"language": "bash", "code": "for a in {a..c}; do for b in {a..c}; do h=$(echo -n $a$b | sha256sum); [[ $h == ab* ]] && echo $a$b; done; done"}
+#     - {"language": "bash", "code": "while read p; do unzip -P \"$p\" -o s.zip && echo \"$p\" && break; done < words"}
 #     - {"language": "python", "code": "import bcrypt\nfor w in open('words'):\n    if bcrypt.checkpw(w.strip(), b'x'):\n        print(w)"}
 #     - {"language": "python", "code": "import hashlib, itertools, string\nfor p in itertools.product(string.ascii_lowercase, repeat=6):\n    if hashlib.md5(''.join(p).encode()).hexdigest() == 'abc':\n        print(p)"}
 #   not_match:
 #     - {"language": "python", "code": "import itertools\nprint(list(itertools.product('ab', repeat=2)))"}
 #     - {"language": "python", "code": "import hashlib\nprint(hashlib.md5(b'x').hexdigest())"}
+#     - {"language": "bash", "code": "for f in *.txt; do echo \"$f\" | md5sum; done"}
+#     - {"language": "bash", "code": "for f in *.zip; do unzip -P secret $f; done"}
 #     - {"language": "python", "code": "import hashlib\nfor n in ['a', 'b']:\n    if hashlib.md5(open(n, 'rb').read()).hexdigest() == 'abc':\n        print(n)"}
 #     - {"language": "python", "code": "import hashlib\nseen = set()\nfor line in open('a'):\n    h = hashlib.sha1(line.encode()).hexdigest()\n    if h in seen:\n        continue\n    seen.add(h)"}
 #     - {"language": "python", "code": "import hashlib\nfor line in open('SUMS'):\n    want, name = line.split()\n    if hashlib.sha256(open(name, 'rb').read()).hexdigest() != want:\n        print(name)"}
@@ -276,6 +323,39 @@ findings contains {"id": "SBX-RES-0006", "at": a.at, "msg": sprintf("all texts o
 
 findings contains {"id": "SBX-RES-0006", "at": s.at, "msg": s.detail} if {
 	some s in input.structs.key_search
+}
+
+findings contains {"id": "SBX-RES-0006", "at": c.at, "msg": sprintf("one text after the other is hashed by %s and compared", [name])} if {
+	some name in {"md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "cksum"}
+	some c in input.commands[name]
+	count(c.operands) == 0
+	some source in {"echo", "printf"}
+	source in c.pipe_from
+	in_search(c)
+}
+
+findings contains {"id": "SBX-RES-0006", "at": c.at, "msg": sprintf("one password after the other is tried by %s", [name])} if {
+	some name, flags in {"unzip": {"-P"}, "7z": {"-p"}, "unrar": {"-p"}, "gpg": {"--passphrase"}, "openssl": {"-k", "-pass"}, "qpdf": {"--password"}, "zip": {"-P"}}
+	some c in input.commands[name]
+	some flag in flags
+	c.values[flag] in {"", "pass:"}
+	left_when_found(c)
+}
+
+in_search(c) if left_when_found(c)
+
+in_search(c) if count([b | some b in c.in; b in loops]) > 1
+
+loops := {"for", "while", "until"}
+
+# left_when_found: a loop that ends at the first hit.
+left_when_found(c) if {
+	some b in c.in
+	b in loops
+	some stop in {"break", "exit", "return"}
+	some s in input.commands[stop]
+	some l in s.in
+	l in loops
 }
 
 # few: all texts of one or two letters.

@@ -126,6 +126,9 @@ func (c *invocation) allocates() {
 		i, _ := v.int()
 		return float64(i)
 	}
+	if m, ok := strings.CutPrefix(c.name, "open."); ok && c.self != nil && m == "truncate" {
+		n, what = num(c.nth(0))/hugeFile*hugeItems, "bytes of a file"
+	}
 	switch c.name {
 	case "bytearray", "bytes":
 		n, what = num(c.nth(0))/8, "words"

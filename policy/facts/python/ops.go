@@ -301,7 +301,7 @@ func arithmetic(op string, a, b *val) *val {
 			return &val{kind: kFloat, text: formatFloat(float64(x / y))}
 		}
 	case "**":
-		if y >= 0 && y < 64 && x > -1024 && x < 1024 {
+		if y >= 0 && y < 64 && x > -1<<20 && x < 1<<20 {
 			if p := math.Pow(float64(x), float64(y)); math.Abs(p) < 1<<53 {
 				return integer(int64(p))
 			}

@@ -24,6 +24,7 @@ func (w *walker) again(n, limit int) bool {
 }
 
 func (w *walker) forClause(c *syntax.ForClause) text {
+	w.many(c)
 	switch loop := c.Loop.(type) {
 	case *syntax.WordIter:
 		return w.forWords(c, loop)
