@@ -62,24 +62,31 @@ func (w *walk) forStmt(n id) flow {
 	if w.t.kind(cond) == kEmpty || w.t.text(cond) == ";" {
 		cond = 0
 	}
-	done, f := w.turns(cond, step, body, false)
+	w.searched(n)
+	done, f := false, onward
+	w.counted(n, w.bound(cond), func() {
+		if done, f = w.turns(cond, step, body, false); done {
+			return
+		}
+		w.loopBody(n, w.endless(cond, body), func() {
+			if cond != 0 {
+				w.expr(cond)
+			}
+			w.stmt(body)
+			if step != 0 {
+				w.expr(step)
+			}
+		})
+	})
 	if done {
 		return f
 	}
-	w.loopBody(n, w.endless(cond, body), func() {
-		if cond != 0 {
-			w.expr(cond)
-		}
-		w.stmt(body)
-		if step != 0 {
-			w.expr(step)
-		}
-	})
 	return onward
 }
 
 func (w *walk) while(n id) flow {
 	cond, body := w.t.child(n, fCondition), w.t.child(n, fBody)
+	w.searched(n)
 	done, f := w.turns(cond, 0, body, w.t.kind(n) == kDo)
 	if done {
 		return f
@@ -110,6 +117,8 @@ func (w *walk) loopBody(n id, endless bool, body func()) {
 		w.structure(facts.StructLoopWrite, "files are written in a loop without end", n)
 	case w.tally.grows > before.grows:
 		w.structure(facts.StructInfiniteLoop, "memory is taken in a loop without end", n)
+	case w.b.Depth() == 0 && !w.idle && strings.Contains(w.t.text(w.t.child(n, fBody)), "console.") && w.idles(w.t.child(n, fBody)):
+		w.structure(facts.StructInfiniteLoop, "busy", n)
 	default:
 		w.structure(facts.StructInfiniteLoop, "", n)
 	}
@@ -281,6 +290,9 @@ func (w *walk) forIn(n id) flow {
 	}
 	if !open && len(items) <= maxTurns && w.loops <= 1 && w.steps < w.inline && len(w.assigned(body)) > 0 {
 		return w.eachTurn(items, left, body, mode)
+	}
+	if w.searched(n); open && len(items) > 0 && len(items) <= facts.MaxAlts && w.loops <= 1 && w.steps < w.inline {
+		w.eachTurn(items, left, body, mode) // those that are known; there may be more
 	}
 	var v *val
 	for i, it := range items {
