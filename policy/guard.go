@@ -3,7 +3,7 @@ package policy
 import (
 	"maps"
 	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 )
@@ -22,9 +22,17 @@ type need struct {
 	term        *ast.Term // its name
 }
 
-// name is how the input's "has" calls it.
+// name is how the input's "has" calls it. Two needs that differ have two names:
+// any key is another one than an empty key, whatever characters keys have.
 func (n need) name() string {
-	return strings.Join([]string{n.part, strings.Join(n.first, "|"), strings.Join(n.then, "|")}, "/")
+	b := strconv.AppendQuote(nil, n.part)
+	for _, keys := range [][]string{n.first, n.then} {
+		b = append(b, '/')
+		for _, k := range keys {
+			b = strconv.AppendQuote(b, k)
+		}
+	}
+	return string(b)
 }
 
 // depths says how many keys lead to the facts of a part.
@@ -56,8 +64,11 @@ func guard(modules map[string]*ast.Module) []need {
 	return needs
 }
 
-// write puts needs before a rule's body.
+// write puts needs before a rule's body. One without needs stays as it is.
 func write(r *ast.Rule, needs []need) {
+	if len(needs) == 0 {
+		return
+	}
 	body := ast.Body{}
 	for _, n := range needs {
 		has := ast.Ref{ast.InputRootDocument, ast.InternedTerm("has"), n.term}
@@ -78,14 +89,21 @@ func guardable(r *ast.Rule) bool {
 type definitions struct {
 	rules map[ast.Var][]*ast.Rule
 	needs map[ast.Var][]need // nil while it is being found
+	// replaced: some rule asks what would hold with another input, or with other
+	// rules and functions, of which what is there says nothing.
+	replaced bool
 }
 
 func packagesOf(modules map[string]*ast.Module) map[string]*definitions {
 	packages := map[string]*definitions{}
+	replaced := false
+	for _, m := range modules {
+		ast.WalkWiths(m, func(*ast.With) bool { replaced = true; return replaced })
+	}
 	for _, m := range modules {
 		pkg := m.Package.Path.String()
 		if packages[pkg] == nil {
-			packages[pkg] = &definitions{rules: map[ast.Var][]*ast.Rule{}, needs: map[ast.Var][]need{}}
+			packages[pkg] = &definitions{rules: map[ast.Var][]*ast.Rule{}, needs: map[ast.Var][]need{}, replaced: replaced}
 		}
 		for _, r := range m.Rules {
 			name, _ := r.Head.Ref()[0].Value.(ast.Var)
@@ -104,8 +122,8 @@ func (d *definitions) of(name ast.Var) []need {
 	d.needs[name] = nil // for one that refers to itself
 	var common []need
 	for i, r := range d.rules[name] {
-		if r.Default || r.Else != nil {
-			return nil
+		if r.Default || r.Else != nil || len(r.Head.Ref()) > 1 {
+			return nil // it has another value, or is an object, which may be empty
 		}
 		needs := d.needsOf(r)
 		if i == 0 {
@@ -122,6 +140,9 @@ func (d *definitions) of(name ast.Var) []need {
 
 // needsOf finds what a rule needs. What it does not understand needs nothing.
 func (d *definitions) needsOf(r *ast.Rule) []need {
+	if d.replaced {
+		return nil
+	}
 	f := needFinder{in: d, values: map[ast.Var][]string{}, means: map[ast.Var]ast.Ref{}, own: map[ast.Var]bool{}, found: map[string]need{}}
 	f.binds(r.Head.Args)
 	for _, e := range r.Body {

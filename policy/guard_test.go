@@ -14,6 +14,7 @@ import (
 
 	"github.com/caisson-dev/caisson/policies"
 	"github.com/caisson-dev/caisson/policy/facts"
+	"github.com/caisson-dev/caisson/sandbox"
 )
 
 // tricky are bodies that hold, or do not, for other reasons than that a fact
@@ -30,7 +31,6 @@ var tricky = []string{
 	`used := input.files.read; some f in used["home"]`,
 	`used := input.files[_]; some class in ["home", "root"]; some f in used[class]`,
 	`x := object.get(input, ["actions", "kill"], []); count(x) == 0`,
-	`input.actions.kill with input as {"actions": {"kill": [1]}}`,
 	`some op; input.files[op].home`,
 	`count(input.files.read.home) == count(input.files.write.home)`,
 	`some name in ["sh"]; input.commands[name]; not input.commands.true`,
@@ -60,6 +60,15 @@ var tricky = []string{
 	`not depth_of("kill")`,
 	`otherwise == 2`,
 	`loop`,
+	`count(gone) == 0`,
+	`gone.x == 1`,
+	`count(deep.er) == 0`,
+	`count(deep) > 0`,
+	`input.actions[""]`,
+	`some a in input.actions[_]`,
+	`input.structs["x/y|z"]`,
+	`some k in ["x/y", "z"]; input.structs[k]`,
+	`input.structs["z"]`,
 }
 
 // inputs are programs that have these facts, one by one and together.
@@ -76,6 +85,8 @@ func trickyDocuments() []*facts.Document {
 		{Net: []facts.Net{{At: at, Op: "connect", Class: "public"}}},
 		{Pipes: []facts.Pipeline{{At: at}}},
 		{Structs: []facts.Struct{{At: at, Kind: "x/y|z"}}},
+		{Structs: []facts.Struct{{At: at, Kind: "z"}}},
+		{Actions: []facts.Action{{At: at, Op: ""}}},
 	}
 	docs := []*facts.Document{{}}
 	for mask := 1; mask < 1<<len(parts); mask++ {
@@ -100,7 +111,8 @@ func trickyDocuments() []*facts.Document {
 func TestGuardsChangeNothing(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("package caisson.main\n\nhas_kill if input.actions.kill\n\nkilled := input.actions.kill\n\neither := 1 if input.commands.true\n\neither := 1 if input.actions.kill\n\nbusy contains \"kill\" if input.actions.kill\n\nbusy contains \"fork\" if input.actions.fork\n\n" +
-		"depth_of(op) := input.actions[op][0].depth\n\ndefault otherwise := 2\n\notherwise := 1 if input.actions.kill\n\nloop if input.actions.kill\n\nloop if not input.commands.sh\n")
+		"depth_of(op) := input.actions[op][0].depth\n\ndefault otherwise := 2\n\notherwise := 1 if input.actions.kill\n\nloop if input.actions.kill\n\nloop if not input.commands.sh\n\n" +
+		"gone[\"x\"] := 1 if input.actions.kill\n\ndeep.er contains 1 if input.actions.kill\n")
 	for i, body := range tricky {
 		fmt.Fprintf(&text, "\nfindings contains %d if {\n\t%s\n}\n", i, strings.ReplaceAll(body, "; ", "\n\t"))
 	}
@@ -156,6 +168,29 @@ func TestGuardsChangeNothing(t *testing.T) {
 	for i, body := range tricky {
 		if n := held[fmt.Sprint(i)]; n == 0 && !strings.Contains(body, "kinds") {
 			t.Errorf("never held: %s", body)
+		}
+	}
+}
+
+// TestGuardsWithAnotherInput: a rule that asks what would hold with another input,
+// or with another rule, is answered for that.
+func TestGuardsWithAnotherInput(t *testing.T) {
+	for name, rule := range map[string]string{
+		"input":      `count(killed) == 1 with input as {"actions": {"kill": [1]}}`,
+		"part of it": `count(killed) == 1 with input.actions as {"kill": [1]}`,
+		"a rule":     `count(killed) == 1 with data.caisson.user.t.has_kill as true`,
+		"shipped":    `count(data.caisson.rules.files.findings) > 0 with input as {"files": {"delete": {"outside": [{"at": 0, "line": 1, "op": "delete", "path": "/x", "class": "outside", "traversal": false, "folded": true, "recursive": true, "mode": "", "by": "rm", "from": [], "where": ""}]}}}`,
+	} {
+		text := "package caisson.user.t\n\nhas_kill if input.actions.kill\n\nkilled contains 1 if has_kill\n\nfindings contains {\"id\": \"A\", \"severity\": \"high\", \"msg\": \"x\"} if {\n\t" + rule + "\n}\n"
+		c := Config{Rules: policies.FS, Lazy: true, Keeper: &memory{}, User: map[string]fs.FS{"t": fstest.MapFS{"a.rego": {Data: []byte(text)}}}}
+		for _, how := range []string{"whole", "in pieces"} {
+			p, err := Load(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := p.Decide(t.Context(), &facts.Document{}, Request{}); d.Verdict != sandbox.Ask || len(d.Findings) != 1 {
+				t.Errorf("%s, %s: %+v", name, how, d)
+			}
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -30,7 +31,7 @@ type kept struct {
 // keptKey names a decision by all that it depends on.
 func (c *Config) keptKey(k cacheKey) string {
 	h := sha256.New()
-	for _, s := range []string{"caisson decision 2", c.Programs, k.revision, string(k.lang), hex.EncodeToString(k.digest[:]), k.file, hex.EncodeToString(k.start[:])} {
+	for _, s := range []string{"caisson decision 3", c.Programs, k.revision, string(k.lang), hex.EncodeToString(k.digest[:]), k.file, hex.EncodeToString(k.start[:])} {
 		fmt.Fprintf(h, "%d:%s", len(s), s)
 	}
 	return hex.EncodeToString(h.Sum(nil))
@@ -41,9 +42,8 @@ func (c *Config) recall(k cacheKey) (sandbox.Decision, []Ref, bool) {
 	if c.Keeper == nil {
 		return sandbox.Decision{}, nil, false
 	}
-	b, ok := c.Keeper.Get(c.keptKey(k))
 	var v kept
-	if !ok || json.Unmarshal(b, &v) != nil || v.Decision.PolicyRevision != k.revision || v.Decision.Verdict == "" {
+	if json.Unmarshal(c.unsealed(c.keptKey(k)), &v) != nil || v.Decision.PolicyRevision != k.revision || v.Decision.Verdict == "" {
 		return sandbox.Decision{}, nil, false
 	}
 	return v.Decision, v.Refs, true
@@ -54,8 +54,35 @@ func (c *Config) remember(k cacheKey, d sandbox.Decision, refs []Ref) {
 		return
 	}
 	if b, err := json.Marshal(kept{d, refs}); err == nil {
-		c.Keeper.Put(c.keptKey(k), b)
+		c.seal(c.keptKey(k), b)
 	}
+}
+
+// seal has a text kept with its sum, and that of the key that it is kept under:
+// what a crash, a full disk or a mistake leaves behind is none, and neither is
+// what belongs to another key.
+func (c *Config) seal(key string, body []byte) {
+	c.Keeper.Put(key, append([]byte(sealOf(key, body)), body...))
+}
+
+// unsealed gives what was kept under a key, or nil where that is not whole.
+func (c *Config) unsealed(key string) []byte {
+	b, ok := c.Keeper.Get(key)
+	if !ok || len(b) < 2*sha256.Size {
+		return nil
+	}
+	body := b[2*sha256.Size:]
+	if string(b[:2*sha256.Size]) != sealOf(key, body) {
+		return nil
+	}
+	return body
+}
+
+func sealOf(key string, body []byte) string {
+	h := sha256.New()
+	_, _ = io.WriteString(h, key) // a hash never fails
+	_, _ = h.Write(body)
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // cleanKey names what nothing was found in.
@@ -72,10 +99,50 @@ func (c *Config) recallClean(key, revision string) (sandbox.Decision, bool) {
 // keyOf is the cache's key of a request.
 func keyOf(revision string, r Request) cacheKey {
 	k := cacheKey{revision: revision, lang: facts.ParseLang(r.Language), digest: sha256.Sum256(r.Code), file: r.File}
-	if b, err := json.Marshal(r.Start); err == nil && r.Start.Known { // of texts and lists, which never fails
-		k.start = sha256.Sum256(b)
+	if r.Start.Known {
+		k.start = exactStart(r.Start)
 	}
 	return k
+}
+
+// exactStart names a start by every byte of it: JSON has one character for all
+// bytes that are no text.
+func exactStart(s Start) [32]byte {
+	h := sha256.New()
+	word := func(t string) { _, _ = fmt.Fprintf(h, "%d:%s", len(t), t) } // a hash never fails
+	var value func(v Given)
+	value = func(v Given) {
+		for _, list := range [][]string{v.Alts, v.From, {v.Type, v.Prefix, v.Suffix, v.Func}} {
+			_, _ = fmt.Fprintf(h, "%d,%t\n", len(list), v.Open)
+			for _, t := range list {
+				word(t)
+			}
+		}
+		for _, list := range [][]Given{v.Items, v.Recv} {
+			_, _ = fmt.Fprintf(h, "%d,%t\n", len(list), list == nil)
+			for _, it := range list {
+				value(it)
+			}
+		}
+		_, _ = fmt.Fprintf(h, "%d\n", len(v.Fields))
+		for _, name := range sortedKeys(v.Fields) {
+			word(name)
+			value(v.Fields[name])
+		}
+	}
+	word(s.Name)
+	if s.Zero != nil {
+		value(*s.Zero)
+	}
+	_, _ = fmt.Fprintf(h, "%t %d\n", s.Zero != nil, len(s.Args))
+	for _, v := range s.Args {
+		value(v)
+	}
+	for _, name := range sortedKeys(s.Env) {
+		word(name)
+		value(s.Env[name])
+	}
+	return [32]byte(h.Sum(nil))
 }
 
 // Deferred is a policy that is loaded once something was not decided before: a

@@ -98,7 +98,7 @@ func (p *Policy) Examine(ctx context.Context, r Request) (sandbox.Decision, []Re
 	}
 	key := keyOf(s.revision, r)
 	sum := key.digest
-	lasting := len(r.Context) == 0 && s.nextExpiry(p.c.Now()).IsZero()
+	lasting := len(r.Context) == 0 && s.nextExpiry(p.c.Now()).IsZero() && !s.tellsTime()
 	if len(r.Context) == 0 {
 		if d, refs, ok := p.cache.get(key, p.c.Now()); ok {
 			return d, refs
@@ -122,7 +122,7 @@ func (p *Policy) Examine(ctx context.Context, r Request) (sandbox.Decision, []Re
 	}
 	d, sure := s.decide(ctx, p.c, doc, r)
 	refs := refsOf(doc)
-	if sure && !failed && len(r.Context) == 0 {
+	if sure && !failed && len(r.Context) == 0 && !s.tellsTime() {
 		p.cache.put(key, d, refs, s.nextExpiry(p.c.Now()))
 	}
 	if sure && !failed && lasting {
@@ -232,7 +232,7 @@ func (p *Policy) DecideContext(ctx context.Context, key string, about map[string
 		return d
 	}
 	d, sure := s.decide(ctx, p.c, &facts.Document{}, Request{Context: about})
-	if sure && key != "" && p.c.Keeper != nil && d.Verdict == sandbox.Allow && len(d.Findings) == 0 && s.nextExpiry(p.c.Now()).IsZero() {
+	if sure && key != "" && p.c.Keeper != nil && d.Verdict == sandbox.Allow && len(d.Findings) == 0 && s.nextExpiry(p.c.Now()).IsZero() && !s.tellsTime() {
 		p.c.rememberSealed(cleanKey(key), s.revision, []byte(s.revision))
 	}
 	return d

@@ -252,9 +252,7 @@ func (s *selected) assemble(want func(piece int) bool) (map[string]*ast.Module, 
 			for _, n := range pieces[i][j].Needs {
 				needs = append(needs, s.needs[n])
 			}
-			if needs != nil {
-				write(r, needs)
-			}
+			write(r, needs)
 		}
 		modules[m.Name] = parsed
 	}
@@ -299,7 +297,11 @@ func EncodedTables(c Config, load func() (*facts.Tables, error)) (json.RawMessag
 	if err != nil {
 		return nil, sandbox.Errorf(sandbox.Internal, "encode the scanner's tables: %w", err)
 	}
-	if c.Keeper != nil {
+	if c.Keeper == nil {
+		return b, nil
+	}
+	// What was changed while it was read may be of neither revision.
+	if now, err := revisionOf(c); err == nil && now == revision {
 		c.rememberSealed("tables", revision, b)
 	}
 	return b, nil
@@ -307,24 +309,15 @@ func EncodedTables(c Config, load func() (*facts.Tables, error)) (json.RawMessag
 
 // sealedKey names what is kept beside decisions.
 func (c *Config) sealedKey(what, revision string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "caisson %s 1\x00%s\x00%s", what, c.Programs, revision))
+	sum := sha256.Sum256(fmt.Appendf(nil, "caisson %s 2\x00%s\x00%s", what, c.Programs, revision))
 	return hex.EncodeToString(sum[:])
 }
 
 // recallSealed gives what was kept, or nil where that is not whole.
 func (c *Config) recallSealed(what, revision string) []byte {
-	b, ok := c.Keeper.Get(c.sealedKey(what, revision))
-	if !ok || len(b) < 2*sha256.Size {
-		return nil
-	}
-	body := b[2*sha256.Size:]
-	if sum := sha256.Sum256(body); string(b[:2*sha256.Size]) != hex.EncodeToString(sum[:]) {
-		return nil
-	}
-	return body
+	return c.unsealed(c.sealedKey(what, revision))
 }
 
 func (c *Config) rememberSealed(what, revision string, body []byte) {
-	sum := sha256.Sum256(body)
-	c.Keeper.Put(c.sealedKey(what, revision), append([]byte(hex.EncodeToString(sum[:])), body...))
+	c.seal(c.sealedKey(what, revision), body)
 }

@@ -51,6 +51,9 @@ type snapshot struct {
 // uses reports whether a rule looks at a part of the input.
 func (s *snapshot) uses(part string) bool { return s.parts[part] || s.parts[""] }
 
+// tellsTime reports whether a rule looks at the time, so that no decision lasts.
+func (s *snapshot) tellsTime() bool { return s.uses("now") }
+
 // partsOf finds the parts of the input that modules refer to.
 func partsOf(modules map[string]*ast.Module) map[string]bool {
 	parts := map[string]bool{}
