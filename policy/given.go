@@ -47,7 +47,7 @@ func (p provenance) given(d *facts.Dynamic) bool {
 			continue
 		}
 		kind, path, _ := strings.Cut(f, ":")
-		file = file || kind == "file" && (p.written(path) || path != "" && !strings.HasPrefix(path, "/workspace/"))
+		file = file || kind == "file" && (p.written(path) || path != "" && writable(path))
 		from += kind + " "
 	}
 	if d.Idle {
@@ -94,6 +94,20 @@ func (p provenance) given(d *facts.Dynamic) bool {
 		return d.Lang == facts.Python && told("param", "module", "own_folder", "own_process", "argv0")
 	}
 	return false
+}
+
+// writable: a place where programs of the sandbox can put files, and not the
+// workspace, whose files are judged.
+func writable(path string) bool {
+	if strings.HasPrefix(path, "/workspace/") {
+		return false
+	}
+	for _, p := range []string{"/tmp/", "/var/", "/dev/", "/run/", "/proc/", "/sys/", "/home/", "/root/", "/mnt/", "/media/", "/srv/", "~"} {
+		if strings.HasPrefix(path, p) {
+			return true
+		}
+	}
+	return !strings.HasPrefix(path, "/")
 }
 
 // inPackage reports that a module is one of a package that is named.

@@ -20,7 +20,14 @@ package caisson.rules.execution
 #     - {"language": "python", "code": "def f(x):\n    eval(x)\nlist(map(f, ['os']))"}
 #     - {"language": "python", "code": "import base64\nexec(base64.b64decode('aW1wb3J0IG9z'))"}
 #     - {"language": "javascript", "code": "eval('require(\"fs\")')"}
+#     - {"language": "python", "code": "import os\neval('f(x)', {'f': os.system, 'x': 'ls'})"}
+#     - {"language": "python", "code": "def f(n):\n    return n\nexec('f(\"rm -rf /\")')"}
+#     - {"language": "python", "code": "import os\nexec('def go(o, x):\\n    o.system(x)')"}
+#     - {"language": "python", "code": "exec(open('/tmp/a.py').read())"}
 #   not_match:
+#     - {"language": "python", "code": "x = 5\nprint(eval('x * 2'))"}
+#     - {"language": "python", "code": "ns = {}\nexec(open('../version.py').read(), ns)"}
+#     - {"language": "python", "code": "import sys\nexec(compile(open(sys.argv[1]).read(), sys.argv[1], 'exec'))"}
 #     - {"language": "python", "code": "eval('1')"}
 #     - {"language": "python", "code": "def f(x):\n    return eval(x)"}
 #     - {"language": "python", "code": "import ast\nast.literal_eval('1')"}
@@ -312,6 +319,10 @@ findings contains {"id": "SBX-EXEC-0014", "at": a.at, "msg": sprintf("%s would b
 #   match:
 #     - {"language": "python", "code": "eval('1')"}
 #     - {"language": "javascript", "code": "eval('1+1')"}
+#     - {"language": "python", "code": "x = 5\nprint(eval('x * 2'))"}
+#     - {"language": "python", "code": "import math\nns = {k: v for k, v in vars(math).items()}\neval('sqrt(2) * pi', ns)"}
+#     - {"language": "python", "code": "ns = {}\nexec('def __init__(self, x):\\n    self.x = x', ns)"}
+#     - {"language": "python", "code": "def f(n):\n    return n\nexec('f(1)')"}
 #   not_match:
 #     - {"language": "python", "code": "print('1')"}
 findings contains {"id": "SBX-EXEC-0015", "at": d.at, "msg": sprintf("text is run as code: %s", [d.detail])} if {

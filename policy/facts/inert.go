@@ -27,9 +27,12 @@ var (
 	binds   = regexp.MustCompile(`(?:def|for|lambda|let|const|var|function)\s+([\pL_]\w*)|([\pL_]\w*)\s*=[^=]`)
 	params  = regexp.MustCompile(`(?:def\s+\w+|function\s*\w*)\s*\(([^()]*)\)|lambda([^:]*):`)
 	called  = regexp.MustCompile(`(def\s+|function\s+)?([\pL_$][\pL\pN_$]*)\s*\(`)
-	numbers = regexp.MustCompile(`\b\d\w*`)
-	special = regexp.MustCompile(`\bdef __(?:init|repr|str|len|eq|ne|lt|le|gt|ge|hash|bool|iter|next|add|sub|mul|contains|getitem|setitem|enter|exit|post_init)__`)
-	members = regexp.MustCompile(`\.\s*([\pL_]\w*)`)
+	formula = regexp.MustCompile(`^[\w\s+\-*/%(),.<>=!&|^~]*$`)
+	// ofNumbers are calls of functions that compute, with numbers alone.
+	ofNumbers = regexp.MustCompile(`\b(?:sin|cos|tan|asin|acos|atan|atan2|sinh|cosh|tanh|exp|log|log2|log10|sqrt|pow|abs|min|max|round|int|float|floor|ceil|factorial|gcd|hypot|degrees|radians|sum|len|bool|complex|fabs|comb|perm)?\(\s*[\d.+\-*/%,\s]*\)`)
+	numbers   = regexp.MustCompile(`\b\d\w*`)
+	special   = regexp.MustCompile(`\bdef __(?:init|repr|str|len|eq|ne|lt|le|gt|ge|hash|bool|iter|next|add|sub|mul|contains|getitem|setitem|enter|exit|post_init)__`)
+	members   = regexp.MustCompile(`\.\s*([\pL_]\w*)`)
 )
 
 // plain reports that constant text names nothing but its own variables, given
@@ -46,6 +49,9 @@ func (b *Builder) plain(lang Lang, text string, given []string, variables bool) 
 	}
 	if allowed == nil || len(text) > 4096 || strings.ContainsAny(text, "`@\\") || strings.Contains(text, "__") || strings.Contains(text, "f\"") || strings.Contains(text, "f'") {
 		return false
+	}
+	if lang == Python && b.arithmetic(text) {
+		return true
 	}
 	bare := numbers.ReplaceAllString(quoted.ReplaceAllString(text, " "), " ")
 	calls := strings.ContainsAny(text, `"'`) // what stands in quotes may be handed to a function
@@ -104,6 +110,30 @@ func (b *Builder) memberOfModule(bare, w string) bool {
 
 // maxLooked bounds how often a scan looks through the text around for a name.
 const maxLooked = 64
+
+// arithmetic reports that a text is one expression of numbers, operators,
+// names, and functions of numbers, whatever namespace these are of.
+func (b *Builder) arithmetic(text string) bool {
+	if !formula.MatchString(text) || !strings.ContainsAny(text, "+-*/%(<>=&|^") {
+		return false
+	}
+	for range 8 { // from the inside out
+		inner := ofNumbers.ReplaceAllString(text, "1")
+		if inner == text {
+			break
+		}
+		text = inner
+	}
+	if strings.Contains(text, "(") {
+		return false
+	}
+	for _, w := range wordsOf.FindAllString(numbers.ReplaceAllString(text, " "), -1) {
+		if b.s.looked++; b.s.looked > maxLooked || regexp.MustCompile(`\b(?:import|from|as|def|class)\b[^\n]*\b`+w+`\b`).MatchString(b.src) {
+			return false
+		}
+	}
+	return strings.ContainsAny(text, "+-*/%<>=&|^") || !wordsOf.MatchString(text)
+}
 
 // variable reports that a name is one of the program's variables, which the
 // text reads and neither calls nor looks into.

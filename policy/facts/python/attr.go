@@ -341,7 +341,7 @@ func (it *interp) lookup(v, key *val, n *node, s *scope) *val {
 // startingWith is what the module's names that begin so stand for.
 func (it *interp) startingWith(start string, s *scope) *val {
 	if len(start) < 3 {
-		return fromSomewhere
+		return it.ownCallable()
 	}
 	for name := range builtins {
 		if strings.HasPrefix(name, start) {
@@ -355,6 +355,34 @@ func (it *interp) startingWith(start string, s *scope) *val {
 		}
 	}
 	if out == nil || out.kind == kUnknown {
+		return fromSomewhere
+	}
+	return out
+}
+
+// ownCallable is what any name of the module stands for, where these are few
+// and all known. Modules are no functions.
+func (it *interp) ownCallable() *val {
+	if len(it.star) > 0 || it.b.Depth() > 0 {
+		return fromSomewhere
+	}
+	var out *val
+	n := 0
+	for _, name := range slices.Sorted(maps.Keys(it.module.vars)) {
+		switch v := it.module.vars[name]; v.kind {
+		case kFunc, kClass:
+			out = join(out, v)
+			n++
+		case kUnknown, kAlt, kObj, kInst, kWrap:
+			return fromSomewhere
+		case kRef:
+			if strings.Contains(v.text, ".") {
+				return fromSomewhere // it may be a function
+			}
+		default: // nothing that can be called
+		}
+	}
+	if out == nil || n > facts.MaxAlts {
 		return fromSomewhere
 	}
 	return out

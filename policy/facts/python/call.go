@@ -322,6 +322,12 @@ func (it *interp) usesEnv(name string, v *val, n *node) {
 		it.dumpEnv(n)
 		return
 	}
+	if v.kind == kRef && v.text == "os.environ" && fills[lastPart(name)] {
+		it.picks++
+		it.listEnv(n) // what the template names
+		it.picks--
+		return
+	}
 	if v.kind == kRef && v.text == "os.environ" && name != "dict" || shows[name] && v.kind == kObj && v.text == "os.environ.copy" {
 		it.dumpEnv(n)
 	}
@@ -333,6 +339,9 @@ var shows = map[string]bool{
 	"json.dumps": true, "json.dump": true, "pprint.pprint": true, "pprint.pformat": true, "str": true, "repr": true, "yaml.dump": true,
 	"yaml.safe_dump": true, "pickle.dump": true, "pickle.dumps": true, "rich.print": true, "logging.info": true, "logging.debug": true,
 }
+
+// fills are methods that take from a mapping what a text names.
+var fills = map[string]bool{"substitute": true, "safe_substitute": true, "format_map": true}
 
 // writes are methods and functions that give out what they are given.
 var writes = map[string]bool{

@@ -66,6 +66,7 @@ func TestEnvironment(t *testing.T) {
 		{"gathered and written", "import os\ns = ''\nfor k, v in os.environ.items():\n    s += k + v\nopen('a', 'w').write(s)", "dump"},
 		{"gathered by name and shown", "import os\nd = {}\nfor k in os.environ:\n    d[k] = os.environ[k]\nprint(d)", "dump"},
 		{"those of a prefix shown", "import os\nprint({k: v for k, v in os.environ.items() if k.startswith('APP_')})", "filter"},
+		{"named by a template", "import os, string\nstring.Template(open('a').read()).substitute(os.environ)", "filter"},
 		{"handed on to a program", "import os\nenv = {}\nfor k, v in os.environ.items():\n    env[k] = v\nos.execve('a', ['a'], env)", "filter"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
