@@ -151,3 +151,25 @@ func TestBatchKeepsOrder(t *testing.T) {
 		t.Errorf("broken line: exit %d %q", code, errs)
 	}
 }
+
+// TestBatchLines answers every line, also those that hold no program, and goes
+// on behind them.
+func TestBatchLines(t *testing.T) {
+	long := `{"id":"long","language":"bash","code":"` + strings.Repeat("x", 8<<20) + `"}`
+	in := "\xef\xbb\xbf" + `{"id":1,"language":"bash","code":"ok"}` + "\r\n\n{broken\n[1]\n" + `{"id":2,"language":"bash"}` + "\n" + `{"id":"x","language":"cobol","code":"x"}` + "\n" + long + "\n" + `{"id":3,"language":"bash","code":""}`
+	out, errs, code := run(t, in, "check", "--batch")
+	want := []string{`1 allow`, `null ask`, `null ask`, `2 ask`, `"x" ask`, `"long" ask`, `3 allow`}
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if code != 2 || !strings.Contains(errs, "line 3") || len(lines) != len(want) {
+		t.Fatalf("exit %d, %q, %d lines:\n%s", code, errs, len(lines), out)
+	}
+	for i, l := range lines {
+		var a struct {
+			ID      json.RawMessage
+			Verdict string
+		}
+		if err := json.Unmarshal([]byte(l), &a); err != nil || string(a.ID)+" "+a.Verdict != want[i] {
+			t.Errorf("line %d: %s %v; want %s", i, l, err, want[i])
+		}
+	}
+}

@@ -101,7 +101,10 @@ func newTest(io Streams, open func(ctx context.Context) (Policy, error)) *cobra.
 		}
 		passed, failures, err := p.Test(cmd.Context(), args[0])
 		if err != nil {
-			return usage(io.Err, "%v", err)
+			return usage(io.Err, "%s: %v", args[0], err)
+		}
+		if passed+len(failures) == 0 {
+			return usage(io.Err, "%s: no tests; they stand in rules named test_… in files named …_test.rego", args[0])
 		}
 		for _, f := range failures {
 			fmt.Fprintln(io.Out, "FAIL", escape(f))

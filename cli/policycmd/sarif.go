@@ -3,6 +3,10 @@ package policycmd
 import (
 	"encoding/json"
 	"io"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -14,8 +18,9 @@ type sarifLog struct {
 }
 
 type sarifRun struct {
-	Tool    sarifTool     `json:"tool"`
-	Results []sarifResult `json:"results"`
+	Tool       sarifTool     `json:"tool"`
+	ColumnKind string        `json:"columnKind"`
+	Results    []sarifResult `json:"results"`
 }
 
 type sarifTool struct {
@@ -77,22 +82,23 @@ func sarifLevel(l sandbox.Level) string {
 
 // writeSARIF prints all findings as one SARIF 2.1.0 log with one run.
 func writeSARIF(w io.Writer, programs []program, rules []sandbox.Rule) error {
-	run := sarifRun{Results: []sarifResult{}}
+	run := sarifRun{ColumnKind: "unicodeCodePoints", Results: []sarifResult{}}
 	run.Tool.Driver = sarifDriver{Name: "caisson", InformationURI: "https://github.com/caisson-dev/caisson", Rules: []sarifRule{}}
 	for _, r := range rules {
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{ID: r.ID, ShortDescription: sarifText{r.Title}, Help: sarifText{r.Remediation},
 			Properties: map[string]any{"category": r.Category, "severity": r.Severity, "tags": append(append([]string{}, r.CWE...), r.Attack...)}})
 	}
 	for _, p := range programs {
+		lines := strings.Split(string(p.code), "\n")
 		for _, f := range p.decision.Findings {
 			res := sarifResult{RuleID: f.ID, Level: sarifLevel(f.Severity), Message: sarifText{f.Message}}
 			var loc sarifLocation
-			loc.PhysicalLocation.ArtifactLocation.URI = f.File
+			loc.PhysicalLocation.ArtifactLocation.URI = (&url.URL{Path: filepath.ToSlash(f.File)}).String()
 			if f.File == "" {
 				loc.PhysicalLocation.ArtifactLocation.URI = "code"
 			}
 			if f.Line > 0 {
-				loc.PhysicalLocation.Region = &sarifRegion{f.Line, f.Column, f.EndLine, f.EndColumn}
+				loc.PhysicalLocation.Region = &sarifRegion{f.Line, codePoints(lines, f.Line, f.Column), f.EndLine, codePoints(lines, f.EndLine, f.EndColumn)}
 			}
 			res.Locations = []sarifLocation{loc}
 			run.Results = append(run.Results, res)
@@ -101,4 +107,12 @@ func writeSARIF(w io.Writer, programs []program, rules []sandbox.Rule) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}})
+}
+
+// codePoints is a column counted in characters, where it was one in bytes.
+func codePoints(lines []string, line, column int) int {
+	if line < 1 || line > len(lines) || column < 1 {
+		return column
+	}
+	return utf8.RuneCountInString(lines[line-1][:min(column-1, len(lines[line-1]))]) + 1
 }

@@ -5,6 +5,9 @@ import (
 	"io"
 	"strings"
 	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/width"
 
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -51,19 +54,46 @@ func caret(b *strings.Builder, lines []string, f sandbox.Finding) {
 	from := 0
 	if start > widest/2 {
 		from = start - widest/4
+		for from < start && !utf8.RuneStart(line[from]) {
+			from++
+		}
 	}
 	before, marked, after := escape(line[from:start]), escape(line[start:end]), escape(line[end:])
-	if len(marked) > widest {
-		marked, after = marked[:widest]+"…", ""
+	if short := clip(marked); short != marked {
+		marked, after = short, ""
 	}
-	if len(after) > widest {
-		after = after[:widest] + "…"
-	}
+	after = clip(after)
 	fmt.Fprintf(b, "%5d | %s%s%s\n", f.Line, before, marked, after)
-	fmt.Fprintf(b, "      | %s%s\n", strings.Repeat(" ", width(before)), "^"+strings.Repeat("~", max(width(marked)-1, 0)))
+	fmt.Fprintf(b, "      | %s%s\n", strings.Repeat(" ", cells(before)), "^"+strings.Repeat("~", max(cells(marked)-1, 0)))
 }
 
-func width(s string) int { return len([]rune(s)) }
+// clip cuts a text that is too long to show, between characters.
+func clip(s string) string {
+	if len(s) <= widest {
+		return s
+	}
+	end := widest
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}
+
+// cells is how many cells of a terminal a text takes.
+func cells(s string) int {
+	n := 0
+	for _, r := range s {
+		switch width.LookupRune(r).Kind() {
+		case width.EastAsianWide, width.EastAsianFullwidth:
+			n += 2
+		default:
+			if !unicode.Is(unicode.Mn, r) {
+				n++
+			}
+		}
+	}
+	return n
+}
 
 // escape makes control characters, invisible ones and those that turn the
 // direction of text visible.
