@@ -203,6 +203,7 @@ findings contains {"id": "SBX-FS-0005", "at": f.at, "msg": sprintf("%s is opened
 #     - {"language": "bash", "code": "ls -la"}
 #     - {"language": "python", "code": "import os\nos.listdir('.')"}
 #     - {"language": "bash", "code": "find . -name x"}
+#     - {"language": "bash", "code": "ls /usr/lib/jvm"}
 #     - {"language": "python", "code": "import os\nos.listdir('/data/images')"}
 findings contains {"id": "SBX-FS-0006", "at": f.at, "msg": sprintf("%s is listed by %s", [f.path, f.by])} if {
 	some op in {"list"}
@@ -211,6 +212,13 @@ findings contains {"id": "SBX-FS-0006", "at": f.at, "msg": sprintf("%s is listed
 	some f in used[class]
 	not data_place(f.path)
 	not guessed(f)
+	not part(f)
+}
+
+# part: a folder of one library or program.
+part(f) if {
+	f.class == "system_binary"
+	regex.match(`^/((usr/)?(local/)?(lib|lib64|libexec|include|src)|opt)/[^*?\[/]`, f.path)
 }
 
 # guessed: a folder outside that may as well be another.

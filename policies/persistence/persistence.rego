@@ -226,3 +226,20 @@ fresh_repository if {
 	some c in input.commands.git
 	c.operands[0] in {"init", "clone", "init-db"}
 }
+
+# METADATA
+# title: Starts a program that stays in the background
+# custom:
+#   id: SBX-PER-0020
+#   severity: medium
+#   category: persistence
+#   cwe: ["CWE-506"]
+#   attack: ["T1543"]
+#   remediation: "Start it in the foreground; what is left behind ends with the sandbox."
+#   match:
+#     - {"language": "bash", "code": "start-stop-daemon --start --pidfile /run/a.pid --exec ./a"}
+#   not_match:
+#     - {"language": "bash", "code": "start-stop-daemon --stop --pidfile /run/a.pid"}
+findings contains {"id": "SBX-PER-0020", "at": a.at, "msg": sprintf("%s", [a.by])} if {
+	some a in input.actions.daemon
+}

@@ -80,7 +80,7 @@ bounded(a) if {
 	a.args[1] == ""
 	count(a.from) > 0
 	every from in a.from {
-		regex.match(`^(argv|param|env:.*)$`, from)
+		regex.match(`^(argv0?|param|env:.*)$`, from)
 	}
 }
 

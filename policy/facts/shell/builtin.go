@@ -123,6 +123,7 @@ func (w *walker) exec(c *invocation) text {
 		return w.runsItself(c)
 	}
 	out := w.external(c)
+	w.handOver(args)
 	if w.maybe == 0 {
 		w.st.dead = len(w.calls) > 0
 	}

@@ -41,13 +41,30 @@ func (w *walker) printedBy(c *invocation) []string {
 	if len(p.From) > 0 {
 		return nil
 	}
-	if _, special := w.x.specials[short]; special || p.Interpreter != "" || len(p.Runs) > 0 && !p.Own || p.Wrapper {
+	if _, special := w.x.specials[short]; special || p.Interpreter != "" || w.startsOthers(&p, c) || p.Wrapper {
 		return []string{"computed"}
 	}
 	if _, is := filters[short]; is {
 		return []string{"computed"}
 	}
 	return []string{"command"}
+}
+
+// startsOthers reports that a program is told to start another, or to print
+// text as it is told to.
+func (w *walker) startsOthers(p *facts.Program, c *invocation) bool {
+	if p.Own {
+		return false
+	}
+	for _, r := range p.Runs {
+		if r.Flag == "" {
+			return true
+		}
+	}
+	return len(p.Runs) > 0 && slices.ContainsFunc(c.args(), func(f field) bool {
+		s, ok := f.t.guess()
+		return !ok && f.t.is(hole) || strings.Contains(s, "print") || slices.ContainsFunc(p.Runs, func(r facts.Run) bool { return strings.HasPrefix(s, r.Flag) })
+	})
 }
 
 // shellOnItself is bash "$0".

@@ -55,3 +55,20 @@ func (w *walker) isSelf(t text) bool {
 	folder = strings.TrimPrefix(folder, hole) // of a folder that is not known
 	return found && (folder == "" || strings.HasSuffix(folder, "/") && strings.ContainsRune("/.", rune(folder[0])))
 }
+
+// handOver notes that the script gives itself, as a whole, to the interpreter
+// of another language, as a Python program with a shell's first lines does: what
+// follows is not the shell's.
+func (w *walker) handOver(args fields) {
+	if w.maybe > 0 || w.forks > 0 || len(w.calls) > 0 || w.b.Depth() > 0 || len(args) < 2 {
+		return
+	}
+	name, ok := args[0].t.guess()
+	p, _, known := w.tables.Program(base(name))
+	if !ok || !known || !p.Script || p.Interpreter != facts.Python && p.Interpreter != facts.JavaScript {
+		return
+	}
+	if ops := operands(args[1:]); len(ops) > 0 && w.isSelf(ops[0].t) {
+		w.heir = p.Interpreter
+	}
+}

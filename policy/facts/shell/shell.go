@@ -59,9 +59,10 @@ type walker struct {
 	steps            int
 	exhausted        bool
 	told             bool
-	placed           bool // it is known how the script is called
-	capture          int  // whether what commands print is of use
-	files            int  // temporary files made
+	placed           bool       // it is known how the script is called
+	heir             facts.Lang // whose the text is from here on, see handOver
+	capture          int        // whether what commands print is of use
+	files            int        // temporary files made
 	arithDepth       int
 	substs           int
 	stages           []bool // for each pipeline around: a stage called a running function
@@ -149,7 +150,13 @@ func (w *walker) begin(start facts.Start) {
 // script walks a whole text in the current state.
 func (w *walker) script(src []byte) error {
 	stmts, err := parse(src)
-	w.stmts(stmts)
+	for i := range stmts {
+		w.stmts(stmts[i : i+1])
+		if w.heir != "" {
+			w.b.Nested(w.heir, facts.Text(string(src)), facts.NestedOpts{Pos: facts.Pos{Line: 1, Col: 1}, Verbatim: true, Via: []string{"exec"}})
+			return nil
+		}
+	}
 	if err != nil {
 		w.b.SyntaxErrors(1)
 	}
