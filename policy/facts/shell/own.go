@@ -60,7 +60,7 @@ func (w *walker) isSelf(t text) bool {
 // of another language, as a Python program with a shell's first lines does: what
 // follows is not the shell's.
 func (w *walker) handOver(args fields) {
-	if w.maybe > 0 || w.forks > 0 || len(w.calls) > 0 || w.b.Depth() > 0 || len(args) < 2 {
+	if w.maybe > 0 || w.forks > 0 || w.capture > 0 || len(w.calls) > 0 || w.b.Depth() > 0 || len(args) < 2 || w.st.aliases.get("exec") != nil {
 		return
 	}
 	name, ok := args[0].t.guess()

@@ -151,8 +151,9 @@ func (w *walker) begin(start facts.Start) {
 func (w *walker) script(src []byte) error {
 	stmts, err := parse(src)
 	for i := range stmts {
+		w.heir = ""
 		w.stmts(stmts[i : i+1])
-		if w.heir != "" {
+		if w.heir != "" && w.isExec(stmts[i]) && !bytes.Contains(src, []byte("execfail")) {
 			w.b.Nested(w.heir, facts.Text(string(src)), facts.NestedOpts{Pos: facts.Pos{Line: 1, Col: 1}, Verbatim: true, Via: []string{"exec"}})
 			return nil
 		}
@@ -161,6 +162,12 @@ func (w *walker) script(src []byte) error {
 		w.b.SyntaxErrors(1)
 	}
 	return err
+}
+
+// isExec reports exec with a program, as a statement of its own.
+func (w *walker) isExec(s *syntax.Stmt) bool {
+	c, ok := s.Cmd.(*syntax.CallExpr)
+	return ok && !s.Background && !s.Negated && !s.Coprocess && len(c.Args) > 1 && w.constant(c.Args[0]) == "exec"
 }
 
 // finish runs what waits for the end, and reads the functions that nothing
