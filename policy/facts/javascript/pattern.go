@@ -208,6 +208,8 @@ func (w *walk) assignMember(target id, v *val) {
 			}
 		case o.name == globalName && ok:
 			w.assignName(key, v, assignOnly)
+		case o.name == "module" && ok && key == "exports":
+			w.keepExtra(o, key, ok, v) // an export runs nothing by itself
 		case o.name != "":
 			w.giveFunction(v, nil, 2)
 			w.setForeign(o, key, ok, v, target)
