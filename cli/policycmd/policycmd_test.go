@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/caisson-dev/caisson/cli/policycmd"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -44,8 +46,13 @@ func (fake) Test(_ context.Context, dir string) (int, []string, error) {
 
 func run(t *testing.T, stdin string, args ...string) (out, errs string, code int) {
 	t.Helper()
+	return runWith(t, fake{}, stdin, args...)
+}
+
+func runWith(t *testing.T, p policycmd.Policy, stdin string, args ...string) (out, errs string, code int) {
+	t.Helper()
 	var o, e bytes.Buffer
-	cmd := policycmd.NewCmd(policycmd.Streams{In: strings.NewReader(stdin), Out: &o, Err: &e}, func(context.Context) (policycmd.Policy, error) { return fake{}, nil })
+	cmd := policycmd.NewCmd(policycmd.Streams{In: strings.NewReader(stdin), Out: &o, Err: &e}, func(context.Context) (policycmd.Policy, error) { return p, nil })
 	cmd.SetArgs(args)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	err := cmd.ExecuteContext(t.Context())
@@ -170,6 +177,56 @@ func TestBatchLines(t *testing.T) {
 		}
 		if err := json.Unmarshal([]byte(l), &a); err != nil || string(a.ID)+" "+a.Verdict != want[i] {
 			t.Errorf("line %d: %s %v; want %s", i, l, err, want[i])
+		}
+	}
+}
+
+// together is a policy whose every answer waits until as many are asked at
+// once as there are cores.
+type together struct {
+	fake
+	asked chan struct{}
+	all   chan struct{}
+}
+
+func (p *together) Check(ctx context.Context, lang string, code []byte, file string) sandbox.Decision {
+	p.asked <- struct{}{}
+	select {
+	case <-p.all:
+	case <-time.After(20 * time.Second):
+		return sandbox.Decision{Verdict: sandbox.Deny, PolicyRevision: "alone"}
+	}
+	return p.fake.Check(ctx, lang, code, file)
+}
+
+// TestBatchUsesAllCores: as many programs are judged at once as there are
+// cores, and the answers come in the order of the lines.
+func TestBatchUsesAllCores(t *testing.T) {
+	n := runtime.NumCPU()
+	p := &together{asked: make(chan struct{}), all: make(chan struct{})}
+	go func() { // ends when the batch has asked for everything
+		for i := range 3 * n {
+			<-p.asked
+			if i+1 == n {
+				close(p.all)
+			}
+		}
+	}()
+	var in strings.Builder
+	for i := range 3 * n {
+		fmt.Fprintf(&in, "{\"id\":%d,\"language\":\"bash\",\"code\":\"ls\"}\n", i)
+	}
+	out, _, code := runWith(t, p, in.String(), "check", "--batch")
+	if code != 0 {
+		t.Errorf("exit %d: programs were judged one after the other", code)
+	}
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if len(lines) != 3*n {
+		t.Fatalf("%d answers to %d lines", len(lines), 3*n)
+	}
+	for i, l := range lines {
+		if !strings.HasPrefix(l, fmt.Sprintf("{\"id\":%d,", i)) {
+			t.Errorf("answer %d is %s", i, l)
 		}
 	}
 }

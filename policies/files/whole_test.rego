@@ -40,3 +40,32 @@ test_data_places_are_noted_only if {
 		with data.settings.listed_classes as ["outside"]
 	ids == {"SBX-FS-0013"}
 }
+
+ids(doc) := {f.id | some f in files.findings with input as doc}
+
+gone(path, by, operand) := {
+	"files": {"delete": {"workspace": [{"at": 0, "line": 1, "path": path, "class": "workspace", "by": by, "recursive": true, "folded": true, "where": ""}]}},
+	"commands": {"rm": [{"at": 1, "line": 1, "operands": [operand], "wrappers": []}]},
+}
+
+# The folder by its path, and not by "." or "*" where somebody stands in it.
+test_whole_workspace if {
+	"SBX-FS-0030" in ids(gone("/workspace", "rm", "/workspace"))
+	"SBX-FS-0030" in ids(gone("/workspace/*", "rm", "/workspace/*"))
+	"SBX-FS-0030" in ids(gone("/workspace", "shutil.rmtree", ""))
+	not "SBX-FS-0030" in ids(gone("/workspace", "rm", "."))
+	not "SBX-FS-0030" in ids(gone("/workspace/build", "rm", "/workspace/build"))
+	not "SBX-FS-0030" in ids(gone("/workspace", "find", ""))
+}
+
+listed(where, recursive, wrapper) := {
+	"files": {"delete": {"unknown": [{"at": 0, "line": 1, "path": "", "class": "unknown", "by": "rm", "recursive": recursive, "folded": false, "where": where}]}},
+	"commands": {"rm": [{"at": 1, "line": 1, "operands": [""], "wrappers": [wrapper]}]},
+}
+
+test_trees_of_a_list if {
+	"SBX-FS-0031" in ids(listed("file:/workspace/l", true, "xargs"))
+	not "SBX-FS-0031" in ids(listed("file:/workspace/l", false, "xargs"))
+	not "SBX-FS-0031" in ids(listed("command", true, "xargs"))
+	not "SBX-FS-0031" in ids(listed("file:/workspace/l", true, "sudo"))
+}

@@ -25,3 +25,20 @@ test_reverse_shell_by_redirection if {
 	}
 	f.id == "SBX-BL-0007"
 }
+
+# A user's rule can only add: the blacklist's finding stays beside a lower one.
+test_users_rules_lower_nothing if {
+	doc := {"files": {"delete": {"root": [{"at": 0, "line": 1, "op": "delete", "path": "/", "class": "root", "by": "rm", "recursive": true, "traversal": false, "folded": true, "where": ""}]}}}
+	ids := {f.id | some f in main.findings with input as doc with data.caisson.user as {"team": {"findings": {{"id": "SBX-BL-0001", "severity": "low", "at": 0, "msg": "fine"}}}}}
+	"SBX-BL-0001" in ids
+	count({f | some f in main.findings with input as doc with data.caisson.user as {"team": {"findings": {{"id": "SBX-BL-0001", "severity": "low", "at": 0, "msg": "fine"}}}}; f.id == "SBX-BL-0001"}) > 1
+}
+
+# An entry of the blacklist holds only where all that it names does.
+test_entries_hold_as_a_whole if {
+	doc := {"commands": {"shred": [{"at": 0, "line": 1, "name": "shred", "flags": ["u"], "pipe_from": [], "pipe_to": []}]}}
+	entry := {"id": "X-1", "commands": {"name": ["shred"], "flags": ["u", "z"]}}
+	count(main.findings) == 0 with input as doc with data.blacklist as [entry]
+	some f in main.findings with input as doc with data.blacklist as [object.union(entry, {"commands": {"name": ["shred"], "flags": ["u"]}})]
+	f.id == "X-1"
+}

