@@ -93,6 +93,7 @@ func TestPathClass(t *testing.T) {
 		"/dev/sda1": "block_device", "/bin/ls": "system_binary", "/tmp/x": "tmp", "/app": "outside",
 		"/var/run/docker.sock": "container_socket", "/proc/1/environ": "process_secrets", "/proc/cpuinfo": "public",
 		"*.txt": "workspace", "file:///etc/passwd": "identity", "/root/.bashrc": "persistence", "*": "workspace",
+		"/???/passwd": "identity", "/dev/*": "device", "/var/lib/apt/lists/*": "package_cache", ".git/hooks/pre-commit": "git_hook", "~/.gitconfig": "persistence",
 	} {
 		if got := tb.PathClass(tb.CleanPath(p, tb.Cwd)); got != want {
 			t.Errorf("%s: got class %s, want %s", p, got, want)
@@ -122,11 +123,45 @@ func TestCommandUnwraps(t *testing.T) {
 		{"busybox", "rm", "-rf", "/"}, {"sudo", "-u", "root", "sh", "-c", "rm -rf /"}, {"find", "/", "-exec", "rm", "-rf", "{}", "+"},
 		{"find", "/", "-delete"}, {"xargs", "rm", "-rf", "/"}, {"tar", "cf", "/dev/null", "x", "--checkpoint-action=exec=rm -rf /"},
 		{"awk", `BEGIN{system("rm -rf /")}`}, {"perl", "-e", `system("rm -rf /")`}, {"ssh", "h", "rm", "-rf", "/"}, {"env", "-S", "rm -rf /"},
+		{"git", "bisect", "run", "rm", "-rf", "/"}, {"git", "rebase", "-x", "rm -rf /", "HEAD~1"}, {"git", "filter-branch", "--tree-filter", "rm -rf /"},
+		{"git", "clean", "-fdx", "/"}, {"git", "-C", "/", "clean", "-fd"}, {"watch", "-n1", "rm -rf /"}, {"less", "+!rm -rf /", "f"},
+		{"vim", "-es", "-c", `call system("rm -rf /")`}, {"awk", `BEGIN{c="rm -rf /"; system(c)}`}, {"fc", "-e", "rm -rf /"},
 		{"bash", "-xc", "rm -rf /"}, {"git", "-c", "core.pager=rm -rf /", "log"}, {"eval", "rm", "-rf", "/"},
 	} {
 		d := scan(t, facts.Limits{}, func(b *facts.Builder) { b.Command(words(argv...), facts.CommandOpts{}) })
 		if !slices.ContainsFunc(d.Files, func(f facts.File) bool { return f.Op == "delete" && f.Class == "root" && f.Recursive }) {
 			t.Errorf("%q: no recursive deletion of the root in %+v", argv, d.Files)
+		}
+	}
+}
+
+// TestCommandHides: options by which a program runs what nobody judged, beside
+// others of the same program.
+func TestCommandHides(t *testing.T) {
+	for kind, list := range map[string][][]string{
+		facts.DynOpaqueCode: {{"vim", "-S", "x.vim"}, {"gcc", "-wrapper", "sh,-s", "a.c"}, {"bash", "--rcfile", "x", "-i"}, {"emacs", "-l", "x.el"}},
+		facts.DynCommand:    {{"hash", "-p", "/tmp/x", "ls"}},
+		"":                  {{"vim", "-c", "set nu", "f"}, {"gcc", "-Wall", "-O2", "-o", "a", "a.c", "-lm"}, {"bash", "x.sh"}, {"hash", "-r"}, {"git", "bisect", "start"}, {"watch", "-n", "5", "ls"}},
+	} {
+		for _, argv := range list {
+			d := scan(t, facts.Limits{}, func(b *facts.Builder) { b.Command(words(argv...), facts.CommandOpts{}) })
+			if kind == "" && len(d.Dynamic) > 0 || kind != "" && !slices.ContainsFunc(d.Dynamic, func(x facts.Dynamic) bool { return x.Kind == kind }) {
+				t.Errorf("%q: %+v, want %q", argv, d.Dynamic, kind)
+			}
+		}
+	}
+}
+
+// TestRemotePaths: what rsync and scp take for a host.
+func TestRemotePaths(t *testing.T) {
+	for path, host := range map[string]string{
+		"x.test:/a": "x.test", "u@x.test:a": "x.test", "x.test::m/a": "x.test", "rsync://x.test/m": "x.test", "a/b": "", "./a:b": "", "/a:b": "", ":a": "", "a b:c": "",
+	} {
+		for _, prog := range []string{"rsync", "scp"} {
+			d := scan(t, facts.Limits{}, func(b *facts.Builder) { b.Command(words(prog, "src", path), facts.CommandOpts{}) })
+			if got := slices.ContainsFunc(d.Net, func(n facts.Net) bool { return n.Host == host }); got != (host != "") {
+				t.Errorf("%s src %s: %+v, want the host %q", prog, path, d.Net, host)
+			}
 		}
 	}
 }
