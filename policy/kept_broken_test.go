@@ -150,7 +150,7 @@ func TestKeptForExactArguments(t *testing.T) {
 		t.Fatal(err)
 	}
 	starts := []policy.Start{
-		{}, {Known: true}, {Known: true, Name: "/workspace/a"}, {Known: true, Zero: &policy.Given{Alts: []string{"a"}}},
+		{}, {Known: true}, {Known: true, Sealed: true}, {Known: true, Name: "/workspace/a"}, {Known: true, Zero: &policy.Given{Alts: []string{"a"}}},
 		{Known: true, Args: []policy.Given{policy.Told("a")}}, {Known: true, Args: []policy.Given{policy.Told("\xff")}}, {Known: true, Args: []policy.Given{policy.Told("\xfe")}},
 		{Known: true, Args: []policy.Given{policy.Told("a"), policy.Told("b")}}, {Known: true, Args: []policy.Given{policy.Told("a", "b")}}, {Known: true, Args: []policy.Given{policy.Told("ab")}},
 		{Known: true, Args: []policy.Given{policy.Passed()}}, {Known: true, Args: []policy.Given{{Prefix: "a"}}}, {Known: true, Args: []policy.Given{{Suffix: "a"}}},
