@@ -109,7 +109,7 @@ func keyOf(revision string, r Request) cacheKey {
 // one character for all bytes that are no text.
 func exactStart(s Start) [32]byte {
 	h := sha256.New()
-	_ = json.NewEncoder(h).Encode(s) // of texts and lists, which never fails
+	_ = json.NewEncoder(h).Encode(s)                                     // of texts and lists, which never fails
 	word := func(t string) { _, _ = fmt.Fprintf(h, "%d:%s", len(t), t) } // a hash never fails
 	var value func(v Given)
 	value = func(v Given) {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
-	"github.com/open-policy-agent/opa/v1/util"
 
 	"github.com/caisson-dev/caisson/policy/facts"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -63,7 +62,7 @@ const mainPackage = "data.caisson.main"
 // and compiler has compiled them.
 func prepare(list []source, modules map[string]*ast.Module, compiler *ast.Compiler, caps *ast.Capabilities) (*prepared, error) {
 	p := &prepared{}
-	index := map[util.T]int{} // of the compiler's rules
+	where := places{}
 	packages := packagesOf(modules)
 	needs := map[string]int{}
 	for m, src := range list {
@@ -74,7 +73,7 @@ func prepare(list []source, modules map[string]*ast.Module, compiler *ast.Compil
 		}
 		p.Modules = append(p.Modules, keptModule{src.key(), head})
 		for i, r := range module.Rules {
-			index[compiler.Modules[src.key()].Rules[i]] = len(p.Pieces)
+			where.add(module.Package.Path, r, len(p.Pieces))
 			c := piece{Module: m, Text: textOf(src.text, module.Rules, i), Says: r.Head.Ref()[0].Value.Compare(ast.Var("findings")) == 0}
 			if guardable(r) {
 				for _, n := range packages[module.Package.Path.String()].needsOf(r) {
@@ -90,11 +89,20 @@ func prepare(list []source, modules map[string]*ast.Module, compiler *ast.Compil
 			p.Pieces = append(p.Pieces, c)
 		}
 	}
+	var compiled []*ast.Rule // by piece
 	for _, src := range list {
-		for _, r := range compiler.Modules[src.key()].Rules {
-			if r.Module.Package.Path.String() != mainPackage {
-				p.Pieces[index[r]].Uses = closure(compiler.Graph, r, index)
-			}
+		compiled = append(compiled, compiler.Modules[src.key()].Rules...)
+	}
+	if len(compiled) != len(p.Pieces) {
+		return nil, sandbox.Errorf(sandbox.Internal, "%d rules were compiled to %d", len(p.Pieces), len(compiled))
+	}
+	direct := make([][]int, len(compiled))
+	for i, r := range compiled {
+		direct[i] = where.usedBy(r)
+	}
+	for i, r := range compiled {
+		if r.Module.Package.Path.String() != mainPackage {
+			p.Pieces[i].Uses = closure(direct, i)
 		}
 	}
 	return p, p.verify(list, modules, caps)
@@ -112,21 +120,78 @@ func textOf(src string, rules []*ast.Rule, i int) string {
 	return strings.TrimSpace(comments.ReplaceAllString(src[rules[i].Location.Offset:end], ""))
 }
 
-// closure are the pieces that a rule refers to, also through others.
-func closure(g *ast.Graph, r *ast.Rule, index map[util.T]int) []int {
-	seen := map[util.T]bool{r: true}
-	open := []util.T{r}
+// places are the pieces of each package, by the names of their rules.
+type places map[string]*packagePieces
+
+type packagePieces struct {
+	path  ast.Ref
+	named map[string][]int
+}
+
+func (w places) add(path ast.Ref, r *ast.Rule, piece int) {
+	p := w[path.String()]
+	if p == nil {
+		p = &packagePieces{path: path, named: map[string][]int{}}
+		w[path.String()] = p
+	}
+	name := string(r.Head.Ref()[0].Value.(ast.Var))
+	p.named[name] = append(p.named[name], piece)
+}
+
+// usedBy are the pieces that a compiled rule refers to, in all of its bodies: all
+// of a name's, also where it asks for a part that none of them has, which is
+// undefined with them and an error without.
+func (w places) usedBy(r *ast.Rule) []int {
+	var uses []int
+	ast.WalkRefs(r, func(ref ast.Ref) bool {
+		if !ref.HasPrefix(ast.DefaultRootRef) {
+			return false
+		}
+		for _, p := range w {
+			uses = append(uses, p.meant(ref)...)
+		}
+		return false
+	})
+	slices.Sort(uses)
+	return slices.Compact(uses)
+}
+
+// meant are the pieces of a package that a reference may mean: what is no
+// constant in it may be anything.
+func (p *packagePieces) meant(ref ast.Ref) []int {
+	for i, want := range p.path {
+		if i >= len(ref) {
+			break
+		}
+		if _, constant := ref[i].Value.(ast.String); i > 0 && constant && !ref[i].Equal(want) {
+			return nil
+		}
+	}
+	if len(ref) > len(p.path) {
+		if name, constant := ref[len(p.path)].Value.(ast.String); constant {
+			return p.named[string(name)]
+		}
+	}
+	var all []int
+	for _, pieces := range p.named {
+		all = append(all, pieces...)
+	}
+	return all
+}
+
+// closure are the pieces that one uses, also through others.
+func closure(direct [][]int, piece int) []int {
+	seen := map[int]bool{piece: true}
+	open := []int{piece}
 	var uses []int
 	for len(open) > 0 {
 		next := open[len(open)-1]
 		open = open[:len(open)-1]
-		for dep := range g.Dependencies(next) {
+		for _, dep := range direct[next] {
 			if !seen[dep] {
 				seen[dep] = true
 				open = append(open, dep)
-				if i, ok := index[dep]; ok {
-					uses = append(uses, i)
-				}
+				uses = append(uses, dep)
 			}
 		}
 	}

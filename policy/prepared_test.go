@@ -150,6 +150,39 @@ findings contains {"id": "B", "severity": "high", "msg": "x"} if {
 	}
 }
 
+// A rule in pieces has all that it refers to: also in the body of an else, and
+// where it asks for a part that no rule gives.
+func TestPreparedHasWhatItRefersTo(t *testing.T) {
+	t.Parallel()
+	user := map[string]fs.FS{"team": fstest.MapFS{"a.rego": {Data: []byte(`package caisson.user.team
+
+hidden if input.commands.sh
+
+parts["x"] := 1 if input.commands.sh
+
+pick := 1 if {
+	input.commands.nothing
+} else := 2 if {
+	not data.caisson.user.team.hidden
+}
+
+findings contains {"id": "A", "severity": "high", "msg": "x"} if pick == 2
+
+findings contains {"id": "B", "severity": "high", "msg": "x"} if not parts.y
+`)}}}
+	c := Config{Rules: policies.FS, User: user, Lazy: true, Keeper: &memory{}}
+	for _, how := range []string{"whole", "in pieces"} {
+		p, err := Load(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc := &facts.Document{Commands: []facts.Command{{Name: "sh"}}}
+		if d := p.Decide(t.Context(), doc, Request{}); len(d.Findings) != 1 || d.Findings[0].ID != "user/team/B" {
+			t.Errorf("%s: %+v", how, d.Findings)
+		}
+	}
+}
+
 // What was kept is taken whole or not at all, and only for the same rules and
 // programs.
 func TestPreparedThatIsBroken(t *testing.T) {

@@ -229,7 +229,8 @@ func (w *walker) lookup(name string, pos facts.Pos) (text, bool) {
 			return lit(w.calls[len(w.calls)-1].fn.name), true
 		}
 	case "RANDOM", "SRANDOM", "LINENO", "SECONDS", "EPOCHSECONDS", "EPOCHREALTIME", "UID", "EUID", "PPID",
-		"BASHPID", "HOSTNAME", "BASH_VERSION", "REPLY", "OLDPWD", "PIPESTATUS", "COLUMNS", "LINES":
+		"BASHPID", "HOSTNAME", "BASH_VERSION", "REPLY", "OLDPWD", "PIPESTATUS", "COLUMNS", "LINES", "BASH_ARGV", "BASH_ARGV0", "BASH_ARGC",
+		"BASH_COMMAND", "BASH_EXECUTION_STRING", "BASH_REMATCH", "DIRSTACK", "OPTARG", "MAPFILE", "COPROC":
 		return opaque(), true
 	}
 	if s, ok := defaults[name]; ok {
