@@ -143,6 +143,10 @@ func exactStart(s Start) [32]byte {
 		word(name)
 		value(s.Env[name])
 	}
+	for _, name := range sortedKeys(s.Files) {
+		word(name)
+		word(s.Files[name])
+	}
 	return [32]byte(h.Sum(nil))
 }
 

@@ -139,7 +139,11 @@ func (c *command) scriptFile(base string, prog Program, operands []Value) {
 		return
 	}
 	c.b.File(Use{Pos: c.o.Pos, Op: OpExec, What: file, By: base})
-	if text, ok := c.b.Load(file); ok {
+	text, ok := c.b.Load(file)
+	if !ok && base != "." && base != "source" {
+		text, ok = c.b.Lying(file)
+	}
+	if ok {
 		c.b.Nested(prog.Interpreter, text, NestedOpts{Pos: c.o.Pos, Via: []string{base}, Start: start})
 	} else if !file.Known() && len(file.Alts) == 0 {
 		c.b.Dynamic(DynFile, base+" of a file that is not known", c.o.Pos, c.b.within(file)...)

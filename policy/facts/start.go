@@ -22,6 +22,9 @@ type Start struct {
 	Zero *Value           `json:"zero,omitempty"`
 	Args []Value          `json:"args,omitempty"`
 	Env  map[string]Value `json:"env,omitempty"`
+	// Files are what lies in files that the text sources or starts, by their
+	// absolute paths.
+	Files map[string]string `json:"files,omitempty"`
 }
 
 // FromPassed is the origin of an argument or a variable that another text
@@ -71,3 +74,14 @@ func (s *Start) key() string {
 // Start is how the builder's text is started. Its slices and maps must not be
 // changed.
 func (b *Builder) Start() Start { return b.start }
+
+// Lying is what lies in a file that the text sources or starts, where whoever
+// asks about the text told that.
+func (b *Builder) Lying(file Value) (Value, bool) {
+	p, ok := file.One()
+	if !ok {
+		return Value{}, false
+	}
+	text, ok := b.s.lying[b.abs(p)]
+	return Text(text), ok
+}

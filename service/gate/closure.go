@@ -40,6 +40,8 @@ type unit struct {
 	// texts that it sources.
 	start policy.Start
 	extra map[string]policy.Given
+	by    *unit             // what starts it, where that is known
+	files map[string]string // what lies in files that it sources, or starts elsewhere
 }
 
 // walker finds and judges all units of one run.
@@ -55,6 +57,7 @@ type walker struct {
 	full     bool
 	env      map[string]policy.Given // the run's own variables
 	started  map[string]int          // how many ways of starting a file were judged
+	by       *unit                   // whose references are followed
 	decision sandbox.Decision
 	unjudged []map[string]any
 	told     map[string]bool
@@ -148,19 +151,56 @@ func (w *walker) examine(ctx context.Context, u *unit) error {
 			w.searched("PATH", string(m[1]))
 		}
 	}
+	refs, err := w.scan(ctx, u)
+	if err != nil {
+		return err
+	}
+	outer := w.by
+	w.by = u
+	defer func() { w.by = outer }()
+	if err := w.followAll(ctx, u, refs); err != nil {
+		return err
+	}
+	// What a shell sources may set what it does then, and what it starts begins
+	// where it has gone: both are judged in its place too.
+	if u.files = w.lying(u, refs); u.files == nil {
+		return nil
+	}
+	if refs, err = w.scan(ctx, u); err != nil {
+		return err
+	}
+	return w.followAll(ctx, u, refs)
+}
+
+// scan judges a text by itself.
+func (w *walker) scan(ctx context.Context, u *unit) ([]policy.Ref, error) {
 	code, prefix := w.prefixed(u)
 	d, refs := w.p.Examine(ctx, policy.Request{Language: u.lang, Code: code, File: u.name, Owner: w.owner, Start: w.startOf(u)})
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 	if err := w.p.Err(); err != nil {
-		return err
+		return nil, err
 	}
-	w.decision = merge(w.decision, unprefixed(d, prefix))
+	d = unprefixed(d, prefix)
+	if u.files != nil { // most of it was found before
+		d.Findings = slices.DeleteFunc(slices.Clone(d.Findings), func(f sandbox.Finding) bool {
+			return slices.ContainsFunc(w.decision.Findings, func(o sandbox.Finding) bool {
+				return o.ID == f.ID && o.File == f.File && o.Line == f.Line && o.Message == f.Message
+			})
+		})
+	}
+	w.decision = merge(w.decision, d)
+	if prefix > 0 {
+		refs = slices.DeleteFunc(refs, func(r policy.Ref) bool { // may be ours, and is of the standard library
+			return r.Kind == policy.RefImport && r.Line == 1 && r.Name == "os"
+		})
+	}
+	return refs, nil
+}
+
+func (w *walker) followAll(ctx context.Context, u *unit, refs []policy.Ref) error {
 	for _, r := range refs {
-		if r.Kind == policy.RefImport && r.Line == 1 && prefix > 0 && r.Name == "os" {
-			continue // may be ours, and is of the standard library
-		}
 		if err := w.follow(ctx, u, r, refs); err != nil {
 			return err
 		}
@@ -286,7 +326,7 @@ func isImport(r policy.Ref) bool {
 
 // addText judges what the text itself writes and then runs.
 func (w *walker) addText(ctx context.Context, from *unit, r policy.Ref) error {
-	u := &unit{name: strings.TrimPrefix(r.Path, sandbox.WorkspaceDir+"/"), code: r.Text, lang: r.Lang, shown: true}
+	u := &unit{name: strings.TrimPrefix(r.Path, sandbox.WorkspaceDir+"/"), code: r.Text, lang: r.Lang, shown: true, by: from}
 	u.start = w.passedOn(from, u, r)
 	u.roots = w.rootsOf(path.Dir(u.name))
 	if u.lang == "" {
@@ -303,7 +343,7 @@ func (w *walker) addText(ctx context.Context, from *unit, r policy.Ref) error {
 // addFile reads a file of the workspace and judges it, once. How it is started
 // is not told.
 func (w *walker) addFile(ctx context.Context, name, lang string, staged bool, roots []string) error {
-	start := policy.Start{Known: true, Sealed: true, Args: []policy.Given{policy.Passed()}, Env: w.env}
+	start := w.passedOn(w.by, &unit{}, policy.Ref{})
 	return w.addFileStarted(ctx, name, lang, staged, roots, start)
 }
 
@@ -331,7 +371,7 @@ func (w *walker) addFileStarted(ctx context.Context, name, lang string, staged b
 		w.cannot(name, "it cannot be read before: "+err.Error())
 		return nil
 	}
-	u := &unit{name: name, lang: lang, code: code, staged: staged, inPlace: !staged, roots: roots, start: start}
+	u := &unit{name: name, lang: lang, code: code, staged: staged, inPlace: !staged, roots: roots, start: start, by: w.by}
 	if u.lang == "" || u.lang == "bash" && !staged {
 		if known := languageOf(name, code); known != "" || u.lang == "" {
 			u.lang = firstOf(u.lang, known)
@@ -435,29 +475,4 @@ func (w *walker) watched() map[string][sha256.Size]byte {
 		}
 	}
 	return m
-}
-
-// languageOf tells a file's language by its first line, or its name.
-func languageOf(name string, code []byte) string {
-	first, _, _ := bytes.Cut(code[:min(len(code), 256)], []byte("\n"))
-	if bytes.HasPrefix(first, []byte("#!")) {
-		words := strings.Fields(string(first[2:]))
-		for _, word := range words {
-			if path.Base(word) == "env" || strings.HasPrefix(word, "-") || strings.Contains(word, "=") {
-				continue
-			}
-			return policy.InterpreterLanguage(path.Base(word))
-		}
-	}
-	switch strings.ToLower(path.Ext(name)) {
-	case ".py", ".pyw":
-		return "python"
-	case ".js", ".cjs", ".mjs", ".jsx":
-		return "javascript"
-	case ".ts", ".mts", ".cts":
-		return "typescript"
-	case ".sh", ".bash":
-		return "bash"
-	}
-	return ""
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/caisson-dev/caisson/manager"
+	"github.com/caisson-dev/caisson/policy"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -124,6 +125,9 @@ func (e *execution) stdinProgram(ctx context.Context) error {
 		e.w.cannot("standard input", "it is a program of more than 256 KiB, or one without an end")
 	}
 	e.main = &unit{name: stdinName, lang: e.f.lang, code: b[:min(len(b), mostStdin)], roots: e.here(), start: e.w.begun("", e.f.args)}
+	if e.f.odd {
+		e.main.start.Args = []policy.Given{policy.Passed()}
+	}
 	e.w.units[e.main.name] = e.main
 	return e.w.examine(ctx, e.main)
 }

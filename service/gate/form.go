@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"bytes"
 	"path"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ type form struct {
 	stdin bool   // what is written to it
 	argv  bool   // a command, which is judged as a shell would read it
 	args  []string
+	odd   bool   // which of its words are arguments is not known
 	shown string // how the program was named, where that is not its place
 }
 
@@ -63,11 +65,12 @@ func commandForm(q *manager.ExecQuestion) form {
 	argv := q.Argv
 	lang := policy.InterpreterLanguage(path.Base(argv[0]))
 	known := lang == "python" || lang == "javascript" || lang == "bash"
-	if in, ok := inWorkspace(path.Join(dirOf(q), argv[0])); known && strings.Contains(argv[0], "/") && ok && in != "" && !path.IsAbs(argv[0]) {
-		known = false // a program of the workspace that bears an interpreter's name
-	}
-	if in, ok := inWorkspace(argv[0]); known && path.IsAbs(argv[0]) && ok && in != "" {
-		known = false
+	if known && strings.Contains(argv[0], "/") {
+		at := argv[0]
+		if !path.IsAbs(at) {
+			at = path.Join(dirOf(q), at)
+		}
+		known = !writable(path.Dir(at)) // else it is whatever bears an interpreter's name
 	}
 	if !known {
 		return form{argv: true}
@@ -75,6 +78,9 @@ func commandForm(q *manager.ExecQuestion) form {
 	n := 1
 	for n < len(argv) && slices.Contains(plainFlags[lang], argv[n]) {
 		n++
+	}
+	if lang == "bash" && n+1 < len(argv) && argv[n] == "-" {
+		return form{argv: true} // the end of the options: what follows is a script
 	}
 	if n == len(argv) || argv[n] == "-" || lang == "bash" && argv[n] == "-s" {
 		rest := argv[min(n+1, len(argv)):]
@@ -87,7 +93,10 @@ func commandForm(q *manager.ExecQuestion) form {
 		}
 		return f
 	}
-	if strings.HasPrefix(argv[n], "-") {
+	if lang == "bash" && readsInput(argv[n:]) {
+		return form{stdin: true, lang: lang, args: []string{}, odd: true}
+	}
+	if strings.HasPrefix(argv[n], "-") || lang == "bash" && strings.HasPrefix(argv[n], "+") {
 		return form{argv: true}
 	}
 	script := argv[n]
@@ -107,4 +116,50 @@ func dirOf(q *manager.ExecQuestion) string {
 		return path.Clean(q.Dir)
 	}
 	return path.Join(sandbox.WorkspaceDir, q.Dir)
+}
+
+// readsInput reports whether a shell with these options reads its program from
+// standard input, as far as that is not certain not to be: -es, -o errexit.
+func readsInput(words []string) bool {
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		switch {
+		case len(word) < 2 || word[0] != '-' && word[0] != '+':
+			return false // a script
+		case strings.HasPrefix(word, "--"):
+			return false // judged as a command
+		case word[0] == '-' && strings.Contains(word, "c"):
+			return false
+		case word[0] == '-' && strings.Contains(word, "s"):
+			return true
+		case strings.HasSuffix(word, "o"), strings.HasSuffix(word, "O"):
+			i++
+		}
+	}
+	return true
+}
+
+// languageOf tells a file's language by its first line, or its name.
+func languageOf(name string, code []byte) string {
+	first, _, _ := bytes.Cut(code[:min(len(code), 256)], []byte("\n"))
+	if bytes.HasPrefix(first, []byte("#!")) {
+		words := strings.Fields(string(first[2:]))
+		for _, word := range words {
+			if path.Base(word) == "env" || strings.HasPrefix(word, "-") || strings.Contains(word, "=") {
+				continue
+			}
+			return policy.InterpreterLanguage(path.Base(word))
+		}
+	}
+	switch strings.ToLower(path.Ext(name)) {
+	case ".py", ".pyw":
+		return "python"
+	case ".js", ".cjs", ".mjs", ".jsx":
+		return "javascript"
+	case ".ts", ".mts", ".cts":
+		return "typescript"
+	case ".sh", ".bash":
+		return "bash"
+	}
+	return ""
 }

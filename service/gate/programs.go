@@ -2,7 +2,6 @@ package gate
 
 import (
 	"context"
-	"encoding/json"
 	"path"
 	"regexp"
 	"slices"
@@ -114,8 +113,9 @@ func (w *walker) settings(ctx context.Context, names ...string) error {
 var (
 	makeVariable = regexp.MustCompile(`\$[({]([A-Za-z0-9_.]+)[)}]`)
 	makeShell    = regexp.MustCompile(`\$[({]shell ([^)}]*)[)}]`)
-	makeAssign   = regexp.MustCompile(`^(?:export )?\s*([A-Za-z_][A-Za-z0-9_]*)\s*[:?+]?:?=\s*(.*)$`)
+	makeAssign   = regexp.MustCompile(`^(?:export )?\s*(?:[^\s:=#]+(?: +[^\s:=#]+)*\s*:\s*(?:export\s+)?)?([A-Za-z_][A-Za-z0-9_]*)\s*([:?+]?:?=)\s*(.*)$`)
 	makeOdd      = regexp.MustCompile(`^\s*(define|override\s+define)\b|\.RECIPEPREFIX|\$[({](eval|call|file|guile|foreach)\b|^\s*\.ONESHELL`)
+	makeCode     = regexp.MustCompile(`MAKEFLAGS\b[^\n]*--(eval|file|makefile)`)
 	makeInclude  = regexp.MustCompile(`^\s*(-?include|sinclude|load)\b`)
 )
 
@@ -125,16 +125,23 @@ var makefiles = []string{"GNUmakefile", "makefile", "Makefile"}
 // followMake judges the recipes of the Makefiles that are meant, each as the
 // shell script that they come to.
 func (w *walker) followMake(ctx context.Context, r policy.Ref) error {
+	given := map[string]string{}
 	for i, word := range r.Args {
 		name, value, assigns := strings.Cut(word, "=")
+		name = strings.TrimRight(name, ":?+")
+		if assigns && !strings.HasPrefix(word, "-") {
+			given[name] = value
+		}
 		switch {
+		case word == "-e" || word == "--environment-overrides":
+			w.cannot("make", word+" has variables in place of what the Makefile says")
 		case strings.HasPrefix(word, "--eval"):
 			w.cannot("make", "--eval is code of make's")
 		case assigns && !strings.HasPrefix(word, "-") && strings.ContainsAny(value, " \t/;$`|&<>"):
 			w.cannot("make", name+" is set to "+value+", which its recipes may run")
 		case word == "-f" || word == "--file" || word == "--makefile":
 			if i+1 < len(r.Args) {
-				if err := w.makefile(ctx, r.Args[i+1]); err != nil {
+				if err := w.makefile(ctx, r.Args[i+1], given); err != nil {
 					return err
 				}
 			}
@@ -153,7 +160,7 @@ func (w *walker) followMake(ctx context.Context, r policy.Ref) error {
 		}
 		for _, n := range makefiles {
 			if entries[n] != "" {
-				if err := w.judgeMakefile(ctx, path.Join(dir, n), path.Join(sandbox.WorkspaceDir, dir)); err != nil {
+				if err := w.judgeMakefile(ctx, path.Join(dir, n), path.Join(sandbox.WorkspaceDir, dir), given); err != nil {
 					return err
 				}
 				break
@@ -164,7 +171,7 @@ func (w *walker) followMake(ctx context.Context, r policy.Ref) error {
 }
 
 // makefile judges a Makefile that a command line names.
-func (w *walker) makefile(ctx context.Context, word string) error {
+func (w *walker) makefile(ctx context.Context, word string, given map[string]string) error {
 	name, in := inWorkspace(word)
 	if dir, ok := inWorkspace(w.dir); ok && !path.IsAbs(word) {
 		name = path.Join(dir, word)
@@ -173,10 +180,12 @@ func (w *walker) makefile(ctx context.Context, word string) error {
 		w.cannot(word, "make is told to read it, and where it lies is not known before")
 		return nil
 	}
-	return w.judgeMakefile(ctx, name, w.dir)
+	return w.judgeMakefile(ctx, name, w.dir, given)
 }
 
-func (w *walker) judgeMakefile(ctx context.Context, name, dir string) error {
+// judgeMakefile judges a Makefile with the variables that its command line gives,
+// which stand in place of its own, and with those of the environment.
+func (w *walker) judgeMakefile(ctx context.Context, name, dir string, given map[string]string) error {
 	if w.units[name] != nil {
 		return nil
 	}
@@ -187,18 +196,42 @@ func (w *walker) judgeMakefile(ctx context.Context, name, dir string) error {
 	}
 	file := &unit{name: name, lang: "makefile", code: code, inPlace: true}
 	w.units[name] = file
-	script, odd := recipes(string(code))
+	script, odd := recipes(string(code), given)
 	if odd != "" {
 		w.cannot(name, odd)
 	}
-	u := &unit{name: name, lang: "bash", code: []byte(script), shown: true, dir: dir}
+	u := &unit{name: name, lang: "bash", code: []byte(script), shown: true, dir: dir, by: w.by, start: w.passedOn(w.by, &unit{}, policy.Ref{})}
+	u.start.Sealed = false                                  // make has variables of its own
+	u.start.Args = []policy.Given{{From: []string{"argv"}}} // $@ is make's own
+	for n, value := range given {
+		u.start.Env[n] = policy.Passed()
+		if value != "" {
+			u.start.Env[n] = policy.Told(value)
+		}
+	}
+	odd = ""
+	for _, n := range []string{"MAKEFLAGS", "GNUMAKEFLAGS", "MAKEFILES"} {
+		if flags, ok := u.start.Env[n]; ok && (n == "MAKEFILES" || !ordinaryFlags(flags)) {
+			odd = n
+		}
+	}
+	if odd != "" || slices.ContainsFunc(w.order, func(o *unit) bool { return makeCode.Match(o.code) }) {
+		w.cannot("make", firstOf(odd, "MAKEFLAGS")+" may hold code of make's, or other Makefiles")
+	}
 	w.units[name+" (recipes)"] = u
 	return w.examine(ctx, u)
 }
 
+// ordinaryFlags reports whether flags of make's say how it works, and not on what.
+func ordinaryFlags(v policy.Given) bool {
+	return !slices.ContainsFunc(v.Alts, func(s string) bool {
+		return strings.Contains(s, "eval") || strings.Contains(s, "file") || strings.Contains(s, "=") && !strings.HasPrefix(s, "-j")
+	})
+}
+
 // recipes turns a Makefile into a shell script, line by line so that lines stay
 // what they are.
-func recipes(text string) (script, odd string) {
+func recipes(text string, given map[string]string) (script, odd string) {
 	var b strings.Builder
 	for line := range strings.SplitSeq(text, "\n") {
 		switch {
@@ -213,13 +246,10 @@ func recipes(text string) (script, odd string) {
 		default:
 			assign := makeAssign.FindStringSubmatch(line)
 			switch {
-			case assign != nil && assign[1] == "SHELL" && !strings.HasSuffix(assign[2], "sh"):
+			case assign != nil && assign[1] == "SHELL" && !strings.HasSuffix(assign[3], "sh"):
 				odd, line = "it sets SHELL", ""
 			case assign != nil:
-				line = assign[1] + "=" + quote(assign[2])
-				if makeShell.MatchString(assign[2]) {
-					line = assign[1] + "=" + assign[2]
-				}
+				line = assignment(assign[1], assign[2], assign[3], given)
 			case strings.Contains(line, ";"):
 				_, line, _ = strings.Cut(line, ";")
 			case makeShell.MatchString(line):
@@ -238,6 +268,25 @@ func recipes(text string) (script, odd string) {
 		b.WriteString(strings.ReplaceAll(line, "$$", "$") + "\n")
 	}
 	return b.String(), odd
+}
+
+// assignment is a Makefile's assignment as a shell's: the command line's value
+// goes before it, and the environment's before one that asks for that.
+func assignment(name, op, value string, given map[string]string) string {
+	word := quote(value)
+	if makeShell.MatchString(value) {
+		word = value
+	}
+	if own, ok := given[name]; ok && own != "" {
+		word, op = quote(own), "="
+	}
+	switch op {
+	case "?=":
+		return name + "=${" + name + "-" + word + "}"
+	case "+=":
+		return name + `="$` + name + ` "` + word
+	}
+	return name + "=" + word
 }
 
 // gitRuns are settings of git's that name programs.
@@ -323,55 +372,6 @@ func (w *walker) gitConfig(ctx context.Context, name string) error {
 	}
 	if strings.Contains(strings.ToLower(string(b)), "[include") {
 		w.cannot(name, "it includes other settings")
-	}
-	return nil
-}
-
-// followNPM judges the scripts of the package.json files that are meant.
-func (w *walker) followNPM(ctx context.Context, r policy.Ref) error {
-	dirs, err := w.folders(ctx, w.elsewhere(r, "--prefix", "-C", "--cwd", "--workspace", "-w", "--dir"), "package.json", "node_modules")
-	if err != nil {
-		return err
-	}
-	for _, dir := range dirs {
-		if err := w.packageScripts(ctx, dir, r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *walker) packageScripts(ctx context.Context, dir string, r policy.Ref) error {
-	name := path.Join(dir, "package.json")
-	entries, err := w.list(ctx, dir)
-	if err != nil {
-		return err
-	}
-	if entries["node_modules"] != "" {
-		w.cannot(path.Join(dir, "node_modules"), r.Name+" runs programs out of it, which are not followed")
-	}
-	if entries["package.json"] == "" || w.units[name] != nil {
-		return nil
-	}
-	b, err := w.ws.ReadFile(ctx, name, mostFile)
-	if err != nil {
-		w.cannot(name, "it cannot be read before: "+err.Error())
-		return nil
-	}
-	w.units[name] = &unit{name: name, lang: "settings", code: b, inPlace: true}
-	var p struct {
-		Scripts map[string]string `json:"scripts"`
-	}
-	if err := json.Unmarshal(b, &p); err != nil {
-		w.cannot(name, "it is not JSON")
-		return nil
-	}
-	for _, key := range sortedKeys(p.Scripts) {
-		u := &unit{name: name + " (" + key + ")", lang: "bash", code: []byte(p.Scripts[key]), shown: true, dir: path.Join(sandbox.WorkspaceDir, dir)}
-		w.units[u.name] = u
-		if err := w.examine(ctx, u); err != nil {
-			return err
-		}
 	}
 	return nil
 }

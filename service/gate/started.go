@@ -56,17 +56,20 @@ func (w *walker) begun(name string, args []string) policy.Start {
 // alone that it may mean.
 func (w *walker) startOf(u *unit) policy.Start {
 	if u.lang != "bash" || !u.start.Known {
-		return policy.Start{}
+		return policy.Start{Files: u.files}
 	}
 	s := u.start
+	s.Files = u.files
 	s.Env = map[string]policy.Given{}
 	size := 0
+	all := indirectly.Match(u.code)
 	for name, v := range u.start.Env {
-		if strings.Contains(string(u.code), name) {
+		if all || strings.Contains(string(u.code), name) {
 			s.Env[name] = v
 			size += len(name) + length(v)
 		}
 	}
+	w.doubt(u, s.Env)
 	for i, v := range s.Args {
 		if size += length(v); size > mostGiven {
 			s.Args = append(slices.Clone(s.Args[:i]), policy.Passed())
@@ -80,6 +83,96 @@ func (w *walker) startOf(u *unit) policy.Start {
 	}
 	return s
 }
+
+// indirectly finds texts that may mean a variable whose name does not stand
+// there, and meant the names that do.
+var (
+	indirectly = regexp.MustCompile(`\$\{!|\b(eval|declare|local|typeset|printenv|env|export|set|compgen)\b`)
+	meant      = regexp.MustCompile(`\$\{?[!#]?([A-Za-z_][A-Za-z0-9_]*)`)
+)
+
+// doubt adds to the variables that a text is judged with those that whatever
+// starts it may have set in a way that could not be followed.
+func (w *walker) doubt(u *unit, env map[string]policy.Given) {
+	names := map[string]bool{}
+	for _, m := range meant.FindAllSubmatch(u.code, -1) {
+		names[string(m[1])] = true
+	}
+	for by, depth := u.by, 0; by != nil && depth < mostStarts && len(names) > 0; by, depth = by.by, depth+1 {
+		any, mentioned := setsOthers(by)
+		for name := range names {
+			_, told := env[name]
+			if _, isPlace := plainNames[name]; !isPlace && (any && !told || mentioned && mentionsName(by.code, name)) {
+				env[name] = policy.Passed()
+			}
+		}
+	}
+}
+
+// plainNames are variables that every program has.
+var plainNames = map[string]bool{"HOME": true, "PATH": true, "PWD": true, "OLDPWD": true, "USER": true, "SHELL": true, "TMPDIR": true, "IFS": true}
+
+// How programs set variables of what they start: by names that are not known
+// before, or that stand somewhere in their text.
+var (
+	pythonSetsAny = regexp.MustCompile(`environb?\s*\[\s*[^'"\s]|environb?\s*\.\s*(update|setdefault|__setitem__)\(\s*[^{'")\s=]+\s*[),(.\[]|environb?\s*\|=\s*[^{\s]|putenv\(\s*[^'"\s]|load_dotenv`)
+	pythonSets    = regexp.MustCompile(`\benv\b\s*[=:,)]|environb?\s*(\||=|\.\s*(update|setdefault|copy|__setitem__))|\*\*\s*(os\.)?environ|dict\(\s*(os\.)?environ|putenv|(exec|spawn)[lv]p?e\b|posix_spawn`)
+	nodeSetsAny   = regexp.MustCompile(`\benv\s*\[\s*[^'"\s\]]|dotenv`)
+	nodeSets      = regexp.MustCompile(`\benv\b`)
+)
+
+// setsOthers reports whether a text sets variables of any name, and whether it
+// may set those that it mentions, in ways that are no facts.
+func setsOthers(by *unit) (anyName, mentioned bool) {
+	switch by.lang {
+	case "python":
+		return pythonSetsAny.Match(by.code), pythonSets.Match(by.code)
+	case "javascript", "typescript":
+		return nodeSetsAny.Match(by.code), nodeSets.Match(by.code)
+	case "bash":
+		return exportsAny(by.code), false
+	}
+	return false, false
+}
+
+// exporters finds what a shell exports, and what env and its like are given.
+var exporters = regexp.MustCompile(`\b(?:export|declare|typeset|readonly|env|eval|read|printf\s+-v)\b([^;|&\n]*)`)
+
+// exportsAny reports whether a shell's text sets variables whose names it does
+// not say: export "$x", env $(cat file).
+func exportsAny(code []byte) bool {
+	for _, m := range exporters.FindAllSubmatch(code, -1) {
+		for _, word := range strings.Fields(string(m[1])) {
+			if word = strings.TrimLeft(word, `"'`); strings.HasPrefix(word, "$") || strings.HasPrefix(word, "`") {
+				return true
+			}
+			if strings.HasPrefix(string(m[0]), "env") && !strings.HasPrefix(word, "-") && !strings.Contains(word, "=") {
+				break // the command
+			}
+		}
+	}
+	return false
+}
+
+// mentionsName reports whether a name stands in a text, as a word.
+func mentionsName(code []byte, name string) bool {
+	for rest := string(code); ; {
+		i := strings.Index(rest, name)
+		if i < 0 {
+			return false
+		}
+		before, after := rest[:i], rest[i+len(name):]
+		if !nameEnds.MatchString(before) && !nameBegins.MatchString(after) {
+			return true
+		}
+		rest = after
+	}
+}
+
+var (
+	nameEnds   = regexp.MustCompile(`[A-Za-z0-9_]$`)
+	nameBegins = regexp.MustCompile(`^[A-Za-z0-9_]`)
+)
 
 func length(v policy.Given) int {
 	n := 0
@@ -97,6 +190,34 @@ func startKey(s policy.Start) string {
 	return sum(b)
 }
 
+// lying are the texts of files that a shell sources, with those that these
+// source, and of those that it starts after it may have gone to another folder;
+// nil where there are none.
+func (w *walker) lying(u *unit, refs []policy.Ref) map[string]string {
+	if u.lang != "bash" || !u.start.Known {
+		return nil
+	}
+	files := map[string]string{}
+	size := 0
+	for _, r := range refs {
+		name, in := inWorkspace(r.Path)
+		other := w.units[name]
+		sourced := r.By == "." || r.By == "source"
+		if r.Kind != policy.RefFile || !in || other == nil || other == u || !judgeable(other.lang) || !sourced && !wandering.Match(u.code) {
+			continue
+		}
+		files[path.Join(sandbox.WorkspaceDir, name)] = string(other.code)
+		maps.Copy(files, other.files)
+	}
+	for _, text := range files {
+		size += len(text)
+	}
+	if len(files) == 0 || size > mostGiven {
+		return nil
+	}
+	return files
+}
+
 // addStarted judges a file that a text starts or sources, in each way that
 // texts start it.
 func (w *walker) addStarted(ctx context.Context, from *unit, name string, r policy.Ref) error {
@@ -110,6 +231,7 @@ func (w *walker) addStarted(ctx context.Context, from *unit, name string, r poli
 	}
 	old.inPlace = true
 	again := *old
+	again.by = from
 	again.start = w.passedOn(from, old, r)
 	key := name + startKey(w.startOf(&again))
 	if again.lang != "bash" || w.units["start:"+key] != nil {
@@ -130,7 +252,7 @@ func (w *walker) addStarted(ctx context.Context, from *unit, name string, r poli
 	return w.examine(ctx, &again)
 }
 
-// passedOn is how a text starts another: with the words that it says, and the
+// passedOn is how a text, or where that is nil the run, starts another: with the words that it says, and the
 // variables that it got or sets. A sourced one has all of its variables, and,
 // without words of its own, its arguments.
 func (w *walker) passedOn(from, u *unit, r policy.Ref) policy.Start {
@@ -139,18 +261,18 @@ func (w *walker) passedOn(from, u *unit, r policy.Ref) policy.Start {
 		s.Name = path.Join(sandbox.WorkspaceDir, u.name)
 	}
 	sourced := r.By == "." || r.By == "source"
-	if sourced && len(s.Args) == 0 {
+	if sourced && len(s.Args) == 0 && from != nil {
 		s.Args, s.Name = from.start.Args, from.start.Name
 	}
-	if !r.Start.Known || sourced && !from.start.Known && len(s.Args) == 0 {
+	if !r.Start.Known || sourced && len(s.Args) == 0 && (from == nil || !from.start.Known) {
 		s.Args = []policy.Given{policy.Passed()}
 	}
-	base := from.start.Env
-	if base == nil {
-		base = w.env
+	base := w.env
+	if from != nil && from.start.Env != nil {
+		base = from.start.Env
 	}
 	maps.Copy(s.Env, base)
-	if from.lang == "bash" {
+	if from != nil && from.lang == "bash" {
 		maps.Copy(s.Env, from.extra)
 		maps.Copy(s.Env, assigned(from.code))
 	}

@@ -40,9 +40,16 @@ func (w *walker) source(c *invocation) text {
 	}
 	content, ok := w.load(args[0].t)
 	if !ok {
-		return folded(w.report(c))
+		out := folded(w.report(c))
+		lying, ok := w.b.Lying(args[0].t.value())
+		if !ok {
+			return out
+		}
+		content = folded(lying)
+		defer func(args []text, more bool) { w.st.args, w.st.more = args, more }(w.st.args, w.st.more)
+	} else {
+		w.selfWritten(args[0].t, c.pos)
 	}
-	w.selfWritten(args[0].t, c.pos)
 	if len(args) > 1 {
 		var rest []text
 		for _, f := range args[1:] {
