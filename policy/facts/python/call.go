@@ -221,7 +221,9 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 	c.allocates()
 	if h, ok := it.x.handlers[name]; ok {
 		if v := h(c); v != nil {
-			it.keptAll(a)
+			if !harmless[lastPart(name)] {
+				it.keptAll(a)
+			}
 			return v
 		}
 	}
