@@ -53,7 +53,11 @@ findings contains {"id": "SBX-EXEC-0001", "at": d.at, "msg": sprintf("text is ru
 #     - {"language": "python", "code": "import os,sys\nos.system(sys.argv[1])"}
 #     - {"language": "bash", "code": "read x; eval \"$x\""}
 #     - {"language": "python", "code": "import os,base64,sys\ndef f(x):\n    os.system(base64.b64decode(x))"}
+#     - {"language": "python", "code": "import os\nos.system(os.environ['X'])"}
+#     - {"language": "python", "code": "import os\nos.system(input() + ' -v')"}
 #   not_match:
+#     - {"language": "python", "code": "import os\nos.system(os.environ.get('CC', 'gcc') + ' --version')"}
+#     - {"language": "python", "code": "import os, shutil\nos.system(shutil.which('gcc') + ' --version')"}
 #     - {"language": "python", "code": "import os\ndef f(x):\n    os.system(x)"}
 #     - {"language": "python", "code": "import subprocess\nsubprocess.run(['git','status'])"}
 #     - {"language": "bash", "code": "eval \"$1\""}
@@ -323,6 +327,7 @@ findings contains {"id": "SBX-EXEC-0014", "at": a.at, "msg": sprintf("%s would b
 #     - {"language": "python", "code": "import math\nns = {k: v for k, v in vars(math).items()}\neval('sqrt(2) * pi', ns)"}
 #     - {"language": "python", "code": "ns = {}\nexec('def __init__(self, x):\\n    self.x = x', ns)"}
 #     - {"language": "python", "code": "def f(n):\n    return n\nexec('f(1)')"}
+#     - {"language": "python", "code": "exec('import json')"}
 #   not_match:
 #     - {"language": "python", "code": "print('1')"}
 findings contains {"id": "SBX-EXEC-0015", "at": d.at, "msg": sprintf("text is run as code: %s", [d.detail])} if {

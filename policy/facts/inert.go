@@ -30,6 +30,7 @@ var (
 	formula = regexp.MustCompile(`^[\w\s+\-*/%(),.<>=!&|^~]*$`)
 	// ofNumbers are calls of functions that compute, with numbers alone.
 	ofNumbers = regexp.MustCompile(`\b(?:sin|cos|tan|asin|acos|atan|atan2|sinh|cosh|tanh|exp|log|log2|log10|sqrt|pow|abs|min|max|round|int|float|floor|ceil|factorial|gcd|hypot|degrees|radians|sum|len|bool|complex|fabs|comb|perm)?\(\s*[\d.+\-*/%,\s]*\)`)
+	importing = regexp.MustCompile(`^\s*import\s+([a-z]\w*)(?:\s+as\s+\w+)?\s*$`)
 	numbers   = regexp.MustCompile(`\b\d\w*`)
 	special   = regexp.MustCompile(`\bdef __(?:init|repr|str|len|eq|ne|lt|le|gt|ge|hash|bool|iter|next|add|sub|mul|contains|getitem|setitem|enter|exit|post_init)__`)
 	members   = regexp.MustCompile(`\.\s*([\pL_]\w*)`)
@@ -80,6 +81,7 @@ func (b *Builder) plain(lang Lang, text string, given []string, variables bool) 
 			}
 		case lang == Python && b.memberOfModule(bare, w):
 		case variables && b.variable(bare, w):
+		case variables && strings.TrimSpace(text) == w && b.ownDefinition(w):
 		case !calls && b.function(bare, w):
 		case lang == Python && memberOfOwn(bare, w, own):
 		default:
@@ -111,6 +113,16 @@ func (b *Builder) memberOfModule(bare, w string) bool {
 // maxLooked bounds how often a scan looks through the text around for a name.
 const maxLooked = 64
 
+// importsPlain reports that a text imports a module by its name, and none that
+// matters.
+func (b *Builder) importsPlain(text string) bool {
+	m := importing.FindStringSubmatch(text)
+	return m != nil && b.s.tables.Modules[Python][m[1]] == "" && !slices.Contains(busyModules, m[1])
+}
+
+// busyModules do something by being imported, or by any use of them.
+var busyModules = strings.Fields("code pdb bdb runpy pickle marshal multiprocessing threading asyncio signal antigravity this site pip setuptools")
+
 // arithmetic reports that a text is one expression of numbers, operators,
 // names, and functions of numbers, whatever namespace these are of.
 func (b *Builder) arithmetic(text string) bool {
@@ -124,16 +136,19 @@ func (b *Builder) arithmetic(text string) bool {
 		}
 		text = inner
 	}
-	if strings.Contains(text, "(") {
+	if strings.ContainsAny(text, "(,") {
 		return false
 	}
 	for _, w := range wordsOf.FindAllString(numbers.ReplaceAllString(text, " "), -1) {
-		if b.s.looked++; b.s.looked > maxLooked || regexp.MustCompile(`\b(?:import|from|as|def|class)\b[^\n]*\b`+w+`\b`).MatchString(b.src) {
+		if b.s.looked++; b.s.looked > maxLooked || slices.Contains(choosing, w) || regexp.MustCompile(`\b(?:import|from|as|def|class)\b[^\n]*\b`+w+`\b`).MatchString(b.src) {
 			return false
 		}
 	}
 	return strings.ContainsAny(text, "+-*/%<>=&|^") || !wordsOf.MatchString(text)
 }
+
+// choosing are words by which an expression gives what it reads as it is.
+var choosing = []string{"or", "and", "if", "else", "lambda", "for", "await", "yield"}
 
 // variable reports that a name is one of the program's variables, which the
 // text reads and neither calls nor looks into.
@@ -158,6 +173,16 @@ func (b *Builder) function(bare, w string) bool {
 	}
 	return regexp.MustCompile(`(?m)^(?:async )?(?:def|function)\s+`+q+`\s*\(`).MatchString(b.src) && !regexp.MustCompile(`\.\s*`+q+`\b`).MatchString(bare) &&
 		!regexp.MustCompile(`\b`+q+`\s*=[^=]|\b(?:class|as|import|let|const|var|for)\s+`+q+`\b|\bimport\s[^\n]*\b`+q+`\b`).MatchString(b.src)
+}
+
+// ownDefinition reports that a name is that of a function or class of the
+// program: what comes of it is followed.
+func (b *Builder) ownDefinition(w string) bool {
+	q := regexp.QuoteMeta(w)
+	if b.s.looked++; b.s.looked > maxLooked {
+		return false
+	}
+	return regexp.MustCompile(`(?m)^(?:def|class|function)\s+`+q+`\b`).MatchString(b.src) && !regexp.MustCompile(`\b`+q+`\s*=[^=]|\bas\s+`+q+`\b`).MatchString(b.src)
 }
 
 // memberOfOwn: self.x, which is bound or read, and not called.

@@ -103,7 +103,29 @@ func (b *Builder) Nested(lang Lang, code Value, o NestedOpts) {
 		b.nestedText(lang, head+hole(head, code.Tail())+code.Tail(), code.From, o)
 		return
 	}
+	if tail := code.Tail(); lang == Shell && head == "" && surroundings(code.From) && strings.HasPrefix(afterWord(tail), " ") && strings.TrimSpace(tail) != "" {
+		// A program that the surroundings name, and words for it.
+		o.Verbatim = false
+		b.nestedText(lang, `"$`+Hole+`"`+tail, code.From, o)
+		return
+	}
 	b.dynamicVia(DynOpaqueCode, short(head), o, code.From)
+}
+
+// surroundings reports that a text is no more than what the environment or the
+// place of the program says.
+func surroundings(from []string) bool {
+	for _, f := range from {
+		if f != "own_folder" && f != "self" && f != "env" && !strings.HasPrefix(f, "env:") {
+			return false
+		}
+	}
+	return len(from) > 0
+}
+
+// afterWord is what follows the rest of a path: "/tool.sh -v" is " -v".
+func afterWord(text string) string {
+	return strings.TrimLeft(text, "/abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 }
 
 // Hole is the shell variable that stands for the unknown part of a command

@@ -369,17 +369,18 @@ func (it *interp) ownCallable() *val {
 	var out *val
 	n := 0
 	for _, name := range slices.Sorted(maps.Keys(it.module.vars)) {
-		switch v := it.module.vars[name]; v.kind {
-		case kFunc, kClass:
-			out = join(out, v)
-			n++
-		case kUnknown, kAlt, kObj, kInst, kWrap:
-			return fromSomewhere
-		case kRef:
-			if strings.Contains(v.text, ".") {
-				return fromSomewhere // it may be a function
+		for _, v := range it.module.vars[name].branches() {
+			switch v.kind {
+			case kFunc, kClass, kWrap:
+				out = join(out, v)
+				n++
+			case kRef:
+				if strings.Contains(v.text, ".") || builtins[v.text] { // else it is a module
+					out = join(out, v)
+					n++
+				}
+			default: // nothing that could be called, or that is told by a call
 			}
-		default: // nothing that can be called
 		}
 	}
 	if out == nil || n > facts.MaxAlts {

@@ -57,6 +57,7 @@ func namespaceHandlers() map[string]handler {
 		"dict.keys":                       (*invocation).dictItems,
 		"dict.copy":                       func(c *invocation) *val { return c.self },
 		"type":                            (*invocation).typeCall,
+		"shutil.which":                    (*invocation).whichCall,
 		"types.FunctionType":              (*invocation).functionOf,
 		"super":                           (*invocation).super,
 		"eval":                            (*invocation).evalCall,
@@ -284,6 +285,14 @@ func (c *invocation) typeCall() *val {
 	default:
 		return ref("?class", "class")
 	}
+}
+
+// whichCall is shutil.which: a program by its name stands for the program.
+func (c *invocation) whichCall() *val {
+	if name := c.get0(); name.kind == kStr && len(c.pos) == 1 && len(c.keys) == 0 {
+		return name
+	}
+	return nil
 }
 
 // functionOf is types.FunctionType: of the code of a function of the program it

@@ -345,6 +345,9 @@ func (v *val) toFact(depth int) facts.Value {
 		if v.open && v.x != nil {
 			out.Prefix, out.Suffix = v.x.pre, v.x.suf
 		}
+		if v.open && v.x != nil {
+			out.Prefix, out.Suffix = v.x.pre, v.x.suf
+		}
 	case v.kind == kUnknown:
 		out.Open = false
 		if v.x != nil {
