@@ -185,6 +185,12 @@ findings contains {"id": "SBX-EV-0008", "at": e.at, "msg": sprintf("%s is set", 
 # plain: options that load nothing and run nothing.
 plain(e) if e.value == "/dev/null"
 
+# plain: where git looks for its own programs, as PATH says it of others.
+plain(e) if {
+	e.name == "GIT_EXEC_PATH"
+	not regex.match(`(^|:)(/tmp|/var/tmp|/dev/shm)(/|:|$)`, e.value)
+}
+
 plain(e) if {
 	e.name in {"NODE_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "RUBYOPT", "PERL5OPT"}
 	e.value != ""

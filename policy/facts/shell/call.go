@@ -86,6 +86,10 @@ func (w *walker) call(c *syntax.CallExpr, rd *redirection, background bool) text
 		}
 	}
 	ways := w.fields(c.Args)
+	if w.exhausted { // its words were not expanded
+		w.step(w.pos(c))
+		return opaque()
+	}
 	inv := invocation{env: env, rd: rd, background: background, pos: w.pos(c), words: c.Args}
 	return concat(out, w.eachWay(ways, inv))
 }

@@ -243,7 +243,7 @@ func (w *walker) readEnv(name string, pos facts.Pos) {
 	}
 }
 
-var dialects = []syntax.LangVariant{syntax.LangBash, syntax.LangMirBSDKorn, syntax.LangPOSIX, syntax.LangZsh}
+var dialects = []syntax.LangVariant{syntax.LangBash, syntax.LangMirBSDKorn, syntax.LangPOSIX, syntax.LangZsh, syntax.LangBats}
 
 // parse tries the dialects in turn. Where none parses the text, it returns the
 // statements of the longest prefix that one of them could.
