@@ -40,9 +40,12 @@ findings contains {"id": "SBX-CTR-0001", "at": a.at, "msg": sprintf("%s", [conca
 #     - {"language": "bash", "code": "docker run --rm --privileged alpine true"}
 #     - {"language": "bash", "code": "docker run -itv /etc:/e alpine"}
 #     - {"language": "bash", "code": "docker pull x.test/a"}
+#     - {"language": "bash", "code": "docker run --net=host alpine"}
+#     - {"language": "bash", "code": "docker run --network container:x alpine"}
 #   not_match:
 #     - {"language": "bash", "code": "docker run --rm -it golang:1.22 go list std"}
 #     - {"language": "bash", "code": "docker run --rm -v /workspace:/src alpine make"}
+#     - {"language": "bash", "code": "docker run --rm --network none alpine true"}
 #     - {"language": "bash", "code": "docker build -t app ."}
 #     - {"language": "bash", "code": "ls"}
 findings contains {"id": "SBX-CTR-0002", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
@@ -78,7 +81,7 @@ gets(a) if {
 	some c in input.commands[a.by]
 	c.line == a.line
 	some word in c.argv
-	regex.match(`^(--privileged|--cap-add|--device|--security-opt|--volumes-from|--pid|--ipc|--uts|--userns|--cgroup|--group-add|--gpus|--runtime|--sysctl|--net|--network|--add-host|--env-file|--tmpfs)(=|$)`, word)
+	regex.match(`^(--privileged|--cap-add|--device|--security-opt|--volumes-from|--pid|--ipc|--uts|--userns|--cgroup|--group-add|--gpus|--runtime|--sysctl|--add-host|--env-file|--tmpfs)(=|$)`, word)
 }
 
 gets(a) if {
@@ -95,6 +98,20 @@ gets(a) if {
 	some word in c.argv
 	regex.match(`^-[a-z]*v.`, word)
 	not startswith(word, "--")
+}
+
+gets(a) if {
+	some c in input.commands[a.by]
+	c.line == a.line
+	some i, word in c.argv
+	regex.match(`^--net(work)?(=|$)`, word)
+	not regex.match(`=(none|bridge|default)$`, word)
+	not word_then(c.argv, i, {"none", "bridge", "default"})
+}
+
+word_then(argv, i, values) if {
+	not contains(argv[i], "=")
+	argv[i + 1] in values
 }
 
 of_workspace(flag, value) if {

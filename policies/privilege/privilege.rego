@@ -15,6 +15,9 @@ package caisson.rules.privilege
 #   match:
 #     - {"language": "bash", "code": "sudo -i"}
 #     - {"language": "bash", "code": "sudo su -"}
+#     - {"language": "bash", "code": "sudo bash"}
+#     - {"language": "bash", "code": "su - postgres"}
+#     - {"language": "bash", "code": "sudo sh -c \"$(cat x)\""}
 #     - {"language": "bash", "code": "read -r x; sudo \"$x\""}
 #     - {"language": "python", "code": "import os\nos.setuid(0)"}
 #     - {"language": "bash", "code": "useradd x"}
@@ -84,6 +87,32 @@ bounded(a) if {
 	}
 }
 
+# bounded: a shell that is given its commands, which are judged for themselves.
+bounded(a) if {
+	a.op == "elevate"
+	a.by in {"sudo", "doas"}
+	a.detail == a.by
+	words := [w | some i, w in a.args; i > 0; not regex.match(`^[A-Za-z_]+=`, w)]
+	words[0] in {"sh", "bash", "dash", "/bin/sh", "/bin/bash"}
+	regex.match(`^-[a-z]*c$`, words[1])
+	said(words[2], a)
+}
+
+said(word, _) if word != ""
+
+said("", a) if {
+	count(a.from) > 0
+	every from in a.from {
+		regex.match(`^(argv0?|param|env:.*)$`, from)
+	}
+}
+
+bounded(a) if {
+	a.op == "elevate"
+	a.detail == "su -c"
+	said(a.args[0], a)
+}
+
 # bounded: who starts these has all rights already, and gives some up.
 bounded(a) if {
 	a.op == "elevate"
@@ -103,6 +132,8 @@ bounded(a) if {
 #     - {"language": "bash", "code": "sudo apt-get install -y make"}
 #     - {"language": "bash", "code": "sudo -E make install"}
 #     - {"language": "bash", "code": "exec gosu app \"$@\""}
+#     - {"language": "bash", "code": "sudo sh -c 'make install'"}
+#     - {"language": "bash", "code": "su -c 'make install'"}
 #   not_match:
 #     - {"language": "bash", "code": "make install"}
 #     - {"language": "bash", "code": "sudo -i"}

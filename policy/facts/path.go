@@ -227,6 +227,10 @@ func (b *Builder) File(u Use) {
 	if u.What.Known() {
 		return
 	}
+	if h := u.What.Head(); strings.HasPrefix(h, "/dev/tcp/") || strings.HasPrefix(h, "/dev/udp/") {
+		b.Net(Use{Pos: u.Pos, Op: OpConnect, What: Opaque(u.What.From...), Scheme: h[len("/dev/"):len("/dev/tcp")], By: u.By, Data: Value{From: u.Data.From}})
+		return
+	}
 	if len(u.What.Items) > 0 {
 		for _, it := range u.What.Items {
 			v := u
@@ -274,6 +278,10 @@ func (b *Builder) file(f File, p string, from []string, pos Pos) {
 			op = OpSendUDP
 		}
 		b.Net(Use{Pos: pos, Op: op, What: Text(host), Port: Number(port), Scheme: proto, By: f.By, Data: Value{From: f.From}})
+		return
+	}
+	if clean := path.Clean(p); clean == "/dev/tcp" || clean == "/dev/udp" || strings.HasPrefix(clean, "/dev/tcp/") || strings.HasPrefix(clean, "/dev/udp/") {
+		b.Net(Use{Pos: pos, Op: OpConnect, What: Opaque(from...), Scheme: clean[len("/dev/"):len("/dev/tcp")], By: f.By, Data: Value{From: f.From}}) // parts of it are not known
 		return
 	}
 	if !b.room() {

@@ -93,3 +93,25 @@ func TestSaysWhatCouldNotBeTold(t *testing.T) {
 		}
 	}
 }
+
+// What a test says of a variable holds behind it; what a loop does to one is
+// what it is in the end.
+func TestKnowsVariables(t *testing.T) {
+	t.Parallel()
+	runCases(t, []testCase{
+		{name: "not empty", src: `x=; if [ -z "$x" ]; then x=rm; fi; $x -rf /`, want: []string{wipe}},
+		{name: "or else", src: `[ -n "$D" ] || exit 1; rm -rf "$D/"`, not: []string{"file delete / "}},
+		{name: "the other way", src: `[ -z "$D" ] && rm -rf "/$D"`, want: []string{"file delete / root"}},
+		{name: "the home is still it", src: `if [ -n "$HOME" ]; then cat "$HOME/.ssh/id_rsa"; fi`, want: []string{"file read /home/user/.ssh/id_rsa credential"}},
+		{name: "a flag of a loop", src: `f=false; while read -r l; do f=true; done; $f`, not: []string{"dyn opaque_command"}},
+		{name: "one that changes later", src: `c=a; while read -r l; do case $c in a) c=b;; b) c=rm;; esac; done; $c -rf /`, want: []string{wipe}},
+		{name: "words are added", src: `c=cp; while read -r l; do c="$c -p"; done; $c a b`, want: []string{"cmd cp a b"}, not: []string{"dyn opaque_command"}},
+		{name: "letters are added", src: `c=; while read -r l; do c=$c$l; done; $c a`, want: []string{"dyn opaque_command from stdin"}},
+		{name: "an empty list", src: `h=(); for x in "${h[@]}"; do eval "$x"; done`, want: []string{"dyn opaque_code from elsewhere"}},
+		{name: "no program", src: `"$AWK" '{ sub(/[ ]*/, "") }'; rm -rf /`, want: []string{wipe}, not: []string{"dyn glob_command"}},
+		{name: "not its own name", src: `$echo X/"$0" | cat`, not: []string{"struct fork_bomb"}},
+		{name: "several ways", src: `case $1 in a) p="cp -p";; b) p=cp;; c) p=;; d) p="cp -a";; e) p="cp -r";; esac; $X $Y $p "$2" "$3"`, want: []string{"cmd cp -a … …", "cmd cp -r … …"}},
+		{name: "handed over", src: "exec python3 \"$0\" \"$@\"\nimport os\n", not: []string{"cmd import"}},
+		{name: "handed over by a part", src: "(exec python3 \"$0\")\nrm -rf /\n", want: []string{wipe}},
+	})
+}
