@@ -87,7 +87,7 @@ func (it *interp) codeIn(v *val, depth int) bool {
 	case kDict:
 		return depth > 2 || len(v.x.order) > 16 || slices.ContainsFunc(v.x.order, func(k string) bool { return it.codeIn(v.x.dict[k], depth+1) })
 	case kInst:
-		if depth > 1 {
+		if depth > 1 || len(v.x.cls.attrs) > 32 {
 			return true
 		}
 		for _, a := range v.x.cls.attrs {
@@ -109,7 +109,7 @@ func (it *interp) codeInFacts(vs []facts.Value) bool {
 
 // mayRun: a text of more than one word, or the name of a program.
 func (it *interp) mayRun(text string) bool {
-	if strings.ContainsFunc(text, func(c rune) bool { return !wordRune(c) && c != '.' && c != '-' && c != ':' && c != ',' }) {
+	if len(text) > 200 || strings.ContainsFunc(text, func(c rune) bool { return !wordRune(c) && c != '.' && c != '-' && c != ':' && c != ',' }) {
 		return true
 	}
 	_, program := it.b.Tables().Programs[text]
