@@ -152,7 +152,7 @@ func codeRefs(d *facts.Dynamic) []Ref {
 func fileRefs(doc *facts.Document, f *facts.File) []Ref {
 	lang, interpreter := interpreterOf(f.By)
 	r := Ref{Kind: RefFile, Lang: lang, Path: f.Path, By: f.By, Line: f.Line}
-	if lang == "" || lang == string(facts.Shell) {
+	if lang == "" || lang == string(facts.Shell) || lang == string(facts.Python) || lang == string(facts.JavaScript) {
 		r.Start = startOf(doc, f)
 	}
 	switch {

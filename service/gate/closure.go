@@ -42,6 +42,7 @@ type unit struct {
 	extra map[string]policy.Given
 	by    *unit             // what starts it, where that is known
 	files map[string]string // what lies in files that it sources, or starts elsewhere
+	told  bool              // it is judged with its arguments and variables, beside what it is for any
 }
 
 // walker finds and judges all units of one run.
@@ -162,8 +163,9 @@ func (w *walker) examine(ctx context.Context, u *unit) error {
 		return err
 	}
 	// What a shell sources may set what it does then, and what it starts begins
-	// where it has gone: both are judged in its place too.
-	if u.files = w.lying(u, refs); u.files == nil {
+	// where it has gone: both are judged in its place too. Other programs are
+	// judged for any arguments first, and then for those that they get.
+	if u.files, u.told = w.lying(u, refs), w.tells(u); u.files == nil && !u.told {
 		return nil
 	}
 	if refs, err = w.scan(ctx, u); err != nil {
@@ -183,7 +185,7 @@ func (w *walker) scan(ctx context.Context, u *unit) ([]policy.Ref, error) {
 		return nil, err
 	}
 	d = unprefixed(d, prefix)
-	if u.files != nil { // most of it was found before
+	if u.files != nil || u.told { // most of it was found before
 		d.Findings = slices.DeleteFunc(slices.Clone(d.Findings), func(f sandbox.Finding) bool {
 			return slices.ContainsFunc(w.decision.Findings, func(o sandbox.Finding) bool {
 				return o.ID == f.ID && o.File == f.File && o.Line == f.Line && o.Message == f.Message

@@ -52,17 +52,16 @@ func (w *walker) begun(name string, args []string) policy.Start {
 	return s
 }
 
-// startOf is what a text is judged with: of shells alone, and those variables
-// alone that it may mean.
+// startOf is what a text is judged with: those variables alone that it may mean.
 func (w *walker) startOf(u *unit) policy.Start {
-	if u.lang != "bash" || !u.start.Known {
-		return policy.Start{Files: u.files}
+	if u.lang != "bash" && !u.told || !u.start.Known {
+		return policy.Start{}
 	}
 	s := u.start
 	s.Files = u.files
 	s.Env = map[string]policy.Given{}
 	size := 0
-	all := indirectly.Match(u.code)
+	all := u.lang == "bash" && indirectly.Match(u.code)
 	for name, v := range u.start.Env {
 		if all || strings.Contains(string(u.code), name) {
 			s.Env[name] = v
@@ -115,9 +114,9 @@ var plainNames = map[string]bool{"HOME": true, "PATH": true, "PWD": true, "OLDPW
 // How programs set variables of what they start: by names that are not known
 // before, or that stand somewhere in their text.
 var (
-	pythonSetsAny = regexp.MustCompile(`environb?\s*\[\s*[^'"\s]|environb?\s*\.\s*(update|setdefault|__setitem__)\(\s*[^{'")\s=]+\s*[),(.\[]|environb?\s*\|=\s*[^{\s]|putenv\(\s*[^'"\s]|load_dotenv`)
+	pythonSetsAny = regexp.MustCompile(`environb?\s*\[\s*(?:[^'"\s]|['"][^'"]*['"]\s*\+)|environb?\s*\.\s*(update|setdefault|__setitem__)\(\s*[^{'")\s=]+\s*[),(.\[]|environb?\s*\|=\s*[^{\s]|putenv\(\s*[^'"\s]|load_dotenv`)
 	pythonSets    = regexp.MustCompile(`\benv\b\s*[=:,)]|environb?\s*(\||=|\.\s*(update|setdefault|copy|__setitem__))|\*\*\s*(os\.)?environ|dict\(\s*(os\.)?environ|putenv|(exec|spawn)[lv]p?e\b|posix_spawn`)
-	nodeSetsAny   = regexp.MustCompile(`\benv\s*\[\s*[^'"\s\]]|dotenv`)
+	nodeSetsAny   = regexp.MustCompile(`\benv\s*\[\s*(?:[^'"\s\]]|['"][^'"]*['"]\s*\+)|dotenv`)
 	nodeSets      = regexp.MustCompile(`\benv\b`)
 )
 
@@ -190,6 +189,26 @@ func startKey(s policy.Start) string {
 	return sum(b)
 }
 
+// asksFor finds programs that look at their arguments.
+var asksFor = regexp.MustCompile(`\b(argv|argparse|optparse|getopt|click)\b|Deno\.args`)
+
+// tells reports whether there is more to know about a program than its text: it
+// looks at arguments that are known, or at variables of the run.
+func (w *walker) tells(u *unit) bool {
+	switch {
+	case u.lang == "bash" || !judgeable(u.lang) || !u.start.Known:
+		return false
+	case len(u.start.Args) > 0 && len(u.start.Args[0].Alts) > 0 && asksFor.Match(u.code):
+		return true
+	}
+	for name := range u.start.Env {
+		if !plainNames[name] && name != "PYTHONPATH" && mentionsName(u.code, name) {
+			return true
+		}
+	}
+	return false
+}
+
 // lying are the texts of files that a shell sources, with those that these
 // source, and of those that it starts after it may have gone to another folder;
 // nil where there are none.
@@ -234,7 +253,13 @@ func (w *walker) addStarted(ctx context.Context, from *unit, name string, r poli
 	again.by = from
 	again.start = w.passedOn(from, old, r)
 	key := name + startKey(w.startOf(&again))
-	if again.lang != "bash" || w.units["start:"+key] != nil {
+	if again.lang != "bash" {
+		again.told = w.tells(&again)
+		if key = name + startKey(w.startOf(&again)); !again.told {
+			return nil
+		}
+	}
+	if w.units["start:"+key] != nil {
 		return nil
 	}
 	if w.started[name]++; w.started[name] > mostStarts {

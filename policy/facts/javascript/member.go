@@ -337,6 +337,9 @@ func (w *walk) foreignMember(v *val, key, how string, n id) *val {
 		if key == "HOME" {
 			return text("~")
 		}
+		if known := w.variable(key); known != nil {
+			return known
+		}
 		return opaque([]string{"env:" + key})
 	}
 	if v.name == globalName {
@@ -372,6 +375,9 @@ func (w *walk) foreignMember(v *val, key, how string, n id) *val {
 	m := &val{name: name, how: how, this: v, Value: facts.Value{From: v.From}}
 	if kept {
 		m.recv = v.recv
+	}
+	if argv := w.argv(name); argv != nil {
+		return argv
 	}
 	if from := sourceOf[name]; from != "" {
 		m.Value = m.WithFrom(from)

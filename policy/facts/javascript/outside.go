@@ -31,10 +31,45 @@ func (w *walk) global(name string) *val {
 		return unknown
 	}
 	v := named(name, "")
+	if argv := w.argv(name); argv != nil {
+		return argv
+	}
 	if from := sourceOf[name]; from != "" {
 		v.Value = facts.Opaque(from)
 	}
 	return v
+}
+
+// argv are the words that the program is started with, where whoever asks about
+// it told them; nil where they are not known.
+func (w *walk) argv(name string) *val {
+	start := w.b.Start()
+	if name != "process.argv" && name != "Bun.argv" && name != "Deno.args" || !start.Known || len(start.Args) == 0 {
+		return nil
+	}
+	items := []*val{text("/usr/local/bin/node")}
+	if start.Name != "" {
+		items = append(items, text(start.Name))
+	}
+	if name == "Deno.args" {
+		items = nil
+	}
+	for _, a := range start.Args {
+		if len(a.Alts) == 0 { // what comes then could not be told
+			return nil
+		}
+		items = append(items, of(a.WithFrom("argv")))
+	}
+	return list(items)
+}
+
+// variable is what an environment variable was set to before the program began.
+func (w *walk) variable(name string) *val {
+	v, ok := w.b.Start().Env[name]
+	if !ok || len(v.Alts) == 0 {
+		return nil
+	}
+	return of(v.WithFrom("env:" + name))
 }
 
 // here is the program's own folder, or its own file.

@@ -172,6 +172,9 @@ func (it *interp) attributeOfRef(v *val, name string, n *node) *val {
 		return str("O_" + flag)
 	}
 	if from, ok := sources[full]; ok {
+		if argv := it.argv(); argv != nil && full == "sys.argv" {
+			return argv
+		}
 		out.from = from
 	}
 	return out

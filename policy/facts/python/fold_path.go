@@ -300,6 +300,9 @@ func envHandlers() map[string]handler {
 		if s == "HOME" {
 			return str("~").with(got.from)
 		}
+		if v := c.it.variable(s); v != nil {
+			return v
+		}
 		v := &val{from: mix([]string{"env:" + s}, got.from)}
 		if d := c.at(1, "default"); d != nil && d.isConst() && d.kind != kNone {
 			o := *d

@@ -111,6 +111,9 @@ func (it *interp) itemOfRef(v, key *val, n *node) *val {
 		if name == "HOME" {
 			return str("~")
 		}
+		if v := it.variable(name); v != nil {
+			return v
+		}
 		return &val{from: mix([]string{"env:" + name}, key.from)}
 	case "builtins":
 		return it.lookup(&val{kind: kSpace, x: &extra{self: v}}, key, n, it.module)

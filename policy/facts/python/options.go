@@ -71,6 +71,12 @@ func (c *invocation) addOption() *val {
 	}
 	name := c.destination()
 	v := c.givenDefault()
+	if given := c.it.option(); given != nil {
+		v = given
+		if c.kw["nargs"] != nil {
+			v = list(kList, c.it.argv().x.items[1:])
+		}
+	}
 	if name == "" || v == nil {
 		return unknown
 	}
@@ -177,14 +183,17 @@ func (c *invocation) parseGiven(out *val) {
 
 // clickOption is a decorator: it gives a parameter of a function its default.
 func (c *invocation) clickOption() *val {
-	return &val{kind: kWrap, text: "option", x: &extra{items: []*val{str(c.destination())}, alts: []*val{orUnknown(c.givenDefault())}}}
+	return &val{kind: kWrap, text: "option", x: &extra{items: []*val{str(c.destination())}, alts: []*val{c.clickValue()}}}
 }
 
-func orUnknown(v *val) *val {
-	if v == nil {
-		return &val{from: []string{"argv"}}
+func (c *invocation) clickValue() *val {
+	if v := c.it.option(); v != nil {
+		return v
 	}
-	return v
+	if v := c.givenDefault(); v != nil {
+		return v
+	}
+	return &val{from: []string{"argv"}}
 }
 
 // withDefault gives the parameter its default and the function back.
