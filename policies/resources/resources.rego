@@ -358,6 +358,16 @@ left_when_found(c) if {
 	l in loops
 }
 
+# What is hashed by a function that stands before the search.
+findings contains {"id": "SBX-RES-0006", "at": a.at, "msg": sprintf("all texts of a length are hashed: %s and %s", [e.by, a.by])} if {
+	some e in input.actions.enumerate
+	some n in e.args
+	regex.match(`^([4-9]|[1-9][0-9]+)$`, n)
+	some a in input.actions.hash
+	a.line < e.line
+	not a.idle
+}
+
 # few: all texts of one or two letters.
 few(e) if {
 	some n in e.args

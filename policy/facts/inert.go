@@ -36,6 +36,10 @@ var (
 	members   = regexp.MustCompile(`\.\s*([\pL_]\w*)`)
 )
 
+// maxAround bounds the program around an evaluated text: each name in the text
+// is looked for in all of it.
+const maxAround = 64 << 10
+
 // plain reports that constant text names nothing but its own variables, given
 // are those that its caller binds for it, and what any program has; and that
 // the program around it did not make these names mean something else. With
@@ -48,7 +52,7 @@ func (b *Builder) plain(lang Lang, text string, given []string, variables bool) 
 	if lang == Python {
 		text = special.ReplaceAllString(text, "def made")
 	}
-	if allowed == nil || len(text) > 4096 || strings.ContainsAny(text, "`@\\") || strings.Contains(text, "__") || strings.Contains(text, "f\"") || strings.Contains(text, "f'") {
+	if allowed == nil || len(text) > 4096 || len(b.src) > maxAround || strings.ContainsAny(text, "`@\\") || strings.Contains(text, "__") || strings.Contains(text, "f\"") || strings.Contains(text, "f'") {
 		return false
 	}
 	if lang == Python && b.arithmetic(text) {

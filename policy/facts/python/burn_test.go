@@ -57,6 +57,8 @@ func TestKeySearch(t *testing.T) {
 		{"counter", "import hashlib\nn = 0\nwhile True:\n    d = hashlib.sha256(str(n).encode()).hexdigest()\n    if d.startswith('00'):\n        break\n    n += 1", []string{"struct key_search"}},
 		{"updated", "import hashlib\nfor w in words:\n    m = hashlib.md5()\n    m.update(w)\n    if m.digest() == t:\n        print(w)", []string{"struct key_search"}},
 		{"password of an archive", "import zipfile\nz = zipfile.ZipFile('a')\nfor w in words:\n    z.extractall(pwd=w)", []string{"struct key_search"}},
+		{"keyed hash", "import hmac\nfor k in open('words'):\n    if hmac.new(k.encode(), b'x', 'sha256').hexdigest() == t:\n        print(k)", []string{"struct key_search"}},
+		{"keys of a cipher", "from Crypto.Cipher import AES\nfor k in keys:\n    if AES.new(k, 1).decrypt(c).startswith(b'PDF'):\n        print(k)", []string{"struct key_search"}},
 		{"one password", "import zipfile\nfor n in names:\n    zipfile.ZipFile(n).extractall(pwd=b'x')", []string{"!struct"}},
 		{"files", "import hashlib\nfor n in names:\n    if hashlib.md5(open(n, 'rb').read()).hexdigest() == t:\n        print(n)", []string{"!struct"}},
 		{"content first", "import hashlib\nfor n in names:\n    d = open(n, 'rb').read()\n    if hashlib.md5(d).hexdigest() == t:\n        print(n)", []string{"!struct"}},

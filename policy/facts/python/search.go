@@ -15,6 +15,9 @@ var hashers = map[string]bool{
 	"sha3_256": true, "sha3_512": true, "scrypt": true, "pbkdf2_hmac": true, "crypt": true, "hashpw": true, "nthash": true, "lmhash": true,
 }
 
+// keyedHashers are functions that hash, by their whole names.
+var keyedHashers = map[string]bool{"hmac.new": true, "hashlib.new": true, "hmac.digest": true}
+
 // verifiers compare a candidate with a hash themselves.
 var verifiers = map[string]bool{"checkpw": true, "check_password_hash": true, "compare_digest": true}
 
@@ -46,7 +49,7 @@ func (it *interp) search(n *node) {
 func (it *interp) searching() bool {
 	if it.shape.search == 0 {
 		it.shape.search = 1
-		for _, w := range []string{"hashlib", "bcrypt", "crypt", "passlib", "hmac", "zipfile", "rarfile", "pikepdf", "py7zr", "werkzeug"} {
+		for _, w := range []string{"hashlib", "bcrypt", "crypt", "passlib", "hmac", "zipfile", "Crypto.Cipher", "rarfile", "pikepdf", "py7zr", "werkzeug"} {
 			if strings.Contains(it.t.src, w) {
 				it.shape.search = 2
 			}
@@ -139,7 +142,7 @@ func (s *candidates) hashed(n *node) bool {
 	if n.kind == "identifier" && n.field != "attribute" && s.hashes[s.it.t.text(n)] {
 		return true
 	}
-	if n.kind == "call" && hashers[s.callee(n)] {
+	if n.kind == "call" && (hashers[s.callee(n)] || keyedHashers[s.it.t.text(n.child("function"))]) {
 		if args := n.child("arguments"); s.it.mentions(args, s.names) && !s.it.mentions(args, s.content) && !s.reads(args) {
 			return true
 		}
@@ -208,7 +211,11 @@ func (s *candidates) tries(c *node) bool {
 	switch {
 	case name == "startswith":
 		f := c.child("function")
-		return f != nil && s.hashed(f.child("object"))
+		if f == nil {
+			return false
+		}
+		of := f.child("object")
+		return s.hashed(of) || of != nil && strings.Contains(s.it.t.text(of), ".decrypt(") && s.it.mentions(of, s.names)
 	case verifiers[name]:
 		return s.it.mentions(args, s.names) || s.hashed(args)
 	case name == "open" && strings.Contains(s.it.t.text(c.child("function")), "pdf"), unlockers[name]:

@@ -198,6 +198,7 @@ var idlers = map[string]bool{
 	"append": true, "extend": true, "appendleft": true, "insert": true, "add": true, "update": true, "print": true, "str": true, "len": true,
 	"range": true, "bytearray": true, "bytes": true, "list": true, "dict": true, "random": true, "randint": true, "choice": true, "urandom": true,
 	"open": true, "write": true, "close": true, "flush": true, "mkdir": true, "makedirs": true, "touch": true, "write_text": true, "write_bytes": true,
+	"copy": true, "copy2": true, "copyfile": true, "hex": true, "token_hex": true, "id": true,
 	"join": true, "format": true, "Path": true, "sqrt": true, "pow": true, "sum": true, "uuid4": true,
 }
 
@@ -235,8 +236,10 @@ func (it *interp) spendCall(c *node, f *spends) {
 	switch name {
 	case "append", "extend", "appendleft", "insert":
 		f.grows = true
-	case "mkdir", "makedirs", "touch", "write_text", "write_bytes", "write":
+	case "mkdir", "makedirs", "touch", "write_text", "write_bytes", "write", "copy2", "copyfile":
 		f.makes = true
+	case "copy":
+		f.makes = f.makes || strings.HasPrefix(it.t.text(fn), "shutil.")
 	}
 	f.waits = f.waits || !idlers[name]
 }
