@@ -93,6 +93,9 @@ var (
 // doubt adds to the variables that a text is judged with those that whatever
 // starts it may have set in a way that could not be followed.
 func (w *walker) doubt(u *unit, env map[string]policy.Given) {
+	if u.by == nil {
+		return
+	}
 	names := map[string]bool{}
 	for _, m := range meant.FindAllSubmatch(u.code, -1) {
 		names[string(m[1])] = true
