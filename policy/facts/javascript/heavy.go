@@ -47,7 +47,7 @@ func (w *walk) counted(n id, rounds float64, body func()) {
 	}
 }
 
-// idle reports a body that does nothing but count, log and put things aside.
+// idles reports a body that does nothing but count, log and put things aside.
 func (w *walk) idles(n id) bool {
 	if w.t.kind(n) == kCall || w.t.kind(n) == kNew {
 		f := w.t.text(w.t.child(n, fFunction))
@@ -71,8 +71,11 @@ func (w *walk) searched(n id) {
 		return
 	}
 	hashes := map[string]bool{}
-	if w.compares(n, hashes) || w.compares(n, hashes) {
-		w.structure(facts.StructKeySearch, "candidates are hashed or tried one by one", n)
+	for range 2 { // the second time with the names that the first has gathered
+		if w.compares(n, hashes) {
+			w.structure(facts.StructKeySearch, "candidates are hashed or tried one by one", n)
+			return
+		}
 	}
 }
 
@@ -99,6 +102,7 @@ func (w *walk) compares(n id, hashes map[string]bool) bool {
 			if strings.Contains(w.t.text(value), ".digest(") {
 				hashes[w.t.text(name)] = true
 			}
+		default: // its parts decide
 		}
 		if w.compares(c, hashes) {
 			return true
