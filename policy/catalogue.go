@@ -100,6 +100,18 @@ func (s *snapshot) readCatalogue() (map[string]Rule, error) {
 		}
 		return rules, nil
 	}
+	return s.parseCatalogue()
+}
+
+// wholeCatalogue has the rules' examples too, which are not kept.
+func (s *snapshot) wholeCatalogue() (map[string]Rule, error) {
+	if s.kept != nil {
+		return s.parseCatalogue()
+	}
+	return s.catalogued()
+}
+
+func (s *snapshot) parseCatalogue() (map[string]Rule, error) {
 	modules, err := parse(s.shipped, s.caps, true)
 	if err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ type Config struct {
 	User map[string]fs.FS
 	// Lazy leaves the rules' annotations unread until something is found, which
 	// saves a process that judges once a third of its start. Where they cannot be
-	// read then, it is refused. [Policy.Rules] lists nothing then.
+	// read then, it is refused.
 	Lazy bool
 	// Scanner gives the facts. nil makes every decision a refusal.
 	Scanner Scanner

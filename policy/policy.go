@@ -62,12 +62,13 @@ func (p *Policy) Revision() string {
 	return p.snap.Load().revision
 }
 
-// Rules lists the shipped rules and the blacklist, by id.
+// Rules lists the shipped rules and the blacklist, by id, with their examples.
+// It is empty where they cannot be read, which happens with Lazy alone: see
+// there.
 func (p *Policy) Rules() []Rule {
-	s := p.snap.Load()
-	rules, err := s.catalogued()
+	rules, err := p.snap.Load().wholeCatalogue()
 	if err != nil {
-		return nil // with Lazy alone: see there
+		return nil
 	}
 	out := make([]Rule, 0, len(rules))
 	for _, id := range sortedKeys(rules) {

@@ -27,8 +27,17 @@ func (j judge) Test(ctx context.Context, dir string) (int, []string, error) {
 	return policy.RunTests(ctx, policies.FS, os.DirFS(dir))
 }
 
-// policy is the policy for the commands that judge without running.
+// policy is the policy for the commands that judge without running. What its
+// rules were made into is kept for the next of them, where there is a state
+// folder to keep it in.
 func (a *app) policy(ctx context.Context) (policycmd.Policy, error) {
+	if state, err := a.stateDir(); err == nil {
+		programs, err := a.builds()
+		if err != nil {
+			return nil, err
+		}
+		a.rules.keep(programs, state)
+	}
 	p, err := a.rules.load(ctx, a)
 	if err != nil {
 		return nil, err
