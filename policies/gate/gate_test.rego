@@ -15,3 +15,19 @@ test_later if ids({"background": true, "later": ["x.py"]}) == {"SBX-GATE-0004"}
 test_foreground if ids({"background": false, "later": ["x.py"]}) == set()
 
 test_nothing if count(gate.findings) == 0 with input as {}
+
+# Each thing that is not judged is told, and by its name.
+test_every_one_is_told if {
+	told := {f.msg | some f in gate.findings with input as {"ctx": {"gate": {"unjudged": [{"name": "a", "why": "x"}, {"name": "b", "why": "y"}], "background": true, "later": ["c", "d"]}}}}
+	count(told) == 4
+	"a: x" in told
+	some m in told
+	startswith(m, "d is read")
+}
+
+test_a_variable_of_no_class if ids({"env": [{"name": "LANG", "value": "C", "class": "plain"}]}) == set()
+
+test_two_classes_at_once if {
+	env := [{"name": "LD_PRELOAD", "value": "x", "class": "startup"}, {"name": "HOME", "value": "/tmp", "class": "search"}]
+	ids({"env": env, "background": true, "later": ["x"]}) == {"SBX-GATE-0002", "SBX-GATE-0003", "SBX-GATE-0004"}
+}

@@ -21,3 +21,9 @@ test_watching_is_medium_where_nothing_calls_it if {
 	{f.id | some f in surveillance.findings} == {"SBX-SUR-0002"} with input as {"actions": {"host_watch": [watch]}}
 	{f.id | some f in surveillance.findings} == {"SBX-SUR-0003"} with input as {"actions": {"host_watch": [object.union(watch, {"idle": true})]}}
 }
+
+test_all_that_watches_a_person if {
+	every op in ["screen", "keys", "clipboard", "camera", "microphone"] {
+		{f.id | some f in surveillance.findings} == {"SBX-SUR-0001"} with input as {"actions": {op: [{"at": 0, "op": op, "detail": "", "by": "x", "args": [], "idle": true}]}}
+	}
+}
