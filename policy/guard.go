@@ -42,26 +42,66 @@ var depths = map[string]int{
 }
 
 // guard writes into the rules of modules what they need, and gives all of that.
-func guard(modules map[string]*ast.Module) []need {
+// says has what each rule that can give a finding needs of it.
+func guard(modules map[string]*ast.Module) (needs []need, says [][]int) {
 	all := map[string]need{}
 	packages := packagesOf(modules)
+	var sayers [][]need
 	for _, m := range modules {
 		for _, r := range m.Rules {
-			if !guardable(r) {
-				continue
+			var own []need
+			if guardable(r) {
+				own = packages[m.Package.Path.String()].needsOf(r)
+				write(r, own)
 			}
-			needs := packages[m.Package.Path.String()].needsOf(r)
-			write(r, needs)
-			for _, n := range needs {
+			for _, n := range own {
 				all[n.name()] = n
+			}
+			if givesFindings(r) && !gathers(m.Package, r) {
+				sayers = append(sayers, own)
 			}
 		}
 	}
-	needs := make([]need, 0, len(all))
+	at := map[string]int{}
 	for _, name := range sortedKeys(all) {
+		at[name] = len(needs)
 		needs = append(needs, all[name])
 	}
-	return needs
+	for _, own := range sayers {
+		ids := make([]int, len(own))
+		for i, n := range own {
+			ids[i] = at[n.name()]
+		}
+		says = append(says, ids)
+	}
+	return needs, says
+}
+
+// givesFindings: it is one of those that the query asks for.
+func givesFindings(r *ast.Rule) bool {
+	return r.Head.Ref()[0].Value.Compare(ast.Var("findings")) == 0
+}
+
+// gathers: it is a rule of the main package that takes over what others say,
+// and says nothing where they do not.
+func gathers(p *ast.Package, r *ast.Rule) bool {
+	return p.Path.String() == mainPackage && slices.ContainsFunc(r.Body, func(e *ast.Expr) bool {
+		op, args := operands(e)
+		if op != ast.Member.Name && op != ast.MemberWithKey.Name || len(args) == 0 {
+			return false
+		}
+		all, ok := args[len(args)-1].Value.(ast.Ref)
+		return ok && len(all) > 3 && all[:2].Equal(ast.MustParseRef("data.caisson")) && all[2].Value.Compare(ast.String("main")) != 0 &&
+			all[len(all)-1].Value.Compare(ast.String("findings")) == 0
+	})
+}
+
+// canSay reports whether the needs of any rule are met. Where they are of none,
+// there is nothing to evaluate: nothing is found.
+func (s *snapshot) canSay(met []bool) bool {
+	return slices.ContainsFunc(s.says, func(needs []int) bool {
+		return !slices.ContainsFunc(needs, func(n int) bool { return !met[n] })
+	})
 }
 
 // write puts needs before a rule's body. One without needs stays as it is.

@@ -270,7 +270,7 @@ func TestRandomRulesAreGuarded(t *testing.T) {
 			continue
 		}
 		modules := read()
-		needs := guard(modules)
+		needs, _ := guard(modules)
 		comp, guarded, err := prepareQuery(t.Context(), modules)
 		if err != nil {
 			t.Fatalf("seed %d: with guards: %v", seed, err)

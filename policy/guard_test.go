@@ -124,7 +124,7 @@ func TestGuardsChangeNothing(t *testing.T) {
 		modules := map[string]*ast.Module{"t": m}
 		var needs []need
 		if guarded {
-			needs = guard(modules)
+			needs, _ = guard(modules)
 		}
 		comp := ast.NewCompiler()
 		if comp.Compile(modules); comp.Failed() {
@@ -242,5 +242,50 @@ func TestGuardedUserRules(t *testing.T) {
 		if found != want {
 			t.Errorf("found %s, want %s", found, want)
 		}
+	}
+}
+
+// TestNothingToSay: where no rule's needs are met, evaluating them all finds
+// nothing either, and most plain programs are of that sort.
+func TestNothingToSay(t *testing.T) {
+	p, err := Load(t.Context(), Config{Rules: policies.FS})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := p.snap.Load()
+	silent, loud := 0, 0
+	for _, d := range append(preparedDocuments(t, s.needs), trickyDocuments()...) {
+		b := &inputBuilder{uses: s.uses, needs: s.needs}
+		in, err := b.build(d, nil, time.Unix(0, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.canSay(b.met) {
+			loud++
+			continue
+		}
+		silent++
+		rs, err := s.query.Eval(t.Context(), rego.EvalParsedInput(in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found, ok := rs[0].Expressions[0].Value.([]any); !ok || len(found) > 0 {
+			t.Fatalf("%v: %v", in, rs[0].Expressions[0].Value)
+		}
+	}
+	if silent < 3 || loud < 50 {
+		t.Errorf("%d documents say nothing, %d may", silent, loud)
+	}
+	// Rules of another's own main package are asked.
+	own := fstest.MapFS{
+		"data/settings.yaml": {Data: []byte("thresholds: {ask: high}\n")},
+		"main/main.rego": {Data: []byte("# METADATA\n# title: x\n# custom:\n#   id: X\n#   severity: high\n#   category: x\n#   remediation: x\npackage caisson.main\n\n" +
+			"# METADATA\n# title: x\n# custom:\n#   id: X\n#   severity: high\n#   category: x\n#   remediation: x\nfindings contains {\"id\": \"X\", \"msg\": \"x\"} if not input.files.read\n")},
+	}
+	if p, err = Load(t.Context(), Config{Rules: own}); err != nil {
+		t.Fatal(err)
+	}
+	if d := p.Decide(t.Context(), &facts.Document{}, Request{}); len(d.Findings) != 1 {
+		t.Errorf("%+v", d)
 	}
 }

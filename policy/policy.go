@@ -170,6 +170,9 @@ func (s *snapshot) decide(ctx context.Context, c Config, doc *facts.Document, r 
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
+	if !s.canSay(in.met) {
+		return s.sum([]sandbox.Finding{}), true
+	}
 	q := s.query
 	if s.selected != nil {
 		if q, err = s.selected.queryFor(ctx, in.met); err != nil {

@@ -51,8 +51,10 @@ type piece struct {
 	Text   string `json:"text"`
 	Needs  []int  `json:"needs"` // of prepared.Needs
 	Uses   []int  `json:"uses"`  // other pieces, of all depths
-	// Says: it gives findings to the query, if its needs are met.
-	Says bool `json:"says"`
+	// Says: it gives findings to the query, if its needs are met; Gathers: those
+	// of others.
+	Says    bool `json:"says"`
+	Gathers bool `json:"gathers"`
 }
 
 // mainPackage joins all findings: it is compiled whatever else is.
@@ -74,7 +76,7 @@ func prepare(list []source, modules map[string]*ast.Module, compiler *ast.Compil
 		p.Modules = append(p.Modules, keptModule{src.key(), head})
 		for i, r := range module.Rules {
 			where.add(module.Package.Path, r, len(p.Pieces))
-			c := piece{Module: m, Text: textOf(src.text, module.Rules, i), Says: r.Head.Ref()[0].Value.Compare(ast.Var("findings")) == 0}
+			c := piece{Module: m, Text: textOf(src.text, module.Rules, i), Says: givesFindings(r), Gathers: gathers(module.Package, r)}
 			if guardable(r) {
 				for _, n := range packages[module.Package.Path.String()].needsOf(r) {
 					at, ok := needs[n.name()]

@@ -44,8 +44,10 @@ type snapshot struct {
 	kept     json.RawMessage // the catalogue, where that was kept
 	// parts of the input that some rule looks at; "" is all of them.
 	parts map[string]bool
-	// needs are what rules need to hold.
+	// needs are what rules need to hold, and says which of them each rule that
+	// can give a finding needs.
 	needs []need
+	says  [][]int
 }
 
 // uses reports whether a rule looks at a part of the input.
@@ -139,6 +141,11 @@ func loadSnapshot(ctx context.Context, c Config) (*snapshot, error) {
 // use takes rules that were kept in place of compiling all of them.
 func (s *snapshot) use(p *prepared) {
 	s.parts, s.needs, s.kept = p.Parts, p.needs(), p.Catalogue
+	for _, c := range p.Pieces {
+		if c.Says && !c.Gathers {
+			s.says = append(s.says, c.Needs)
+		}
+	}
 	s.selected = &selected{p: p, needs: s.needs, caps: s.caps, compile: func(ctx context.Context, modules map[string]*ast.Module) (rego.PreparedEvalQuery, error) {
 		defer relaxed()()
 		comp, err := compile(modules, s.caps, false) // all of it was checked once
@@ -156,7 +163,7 @@ func (s *snapshot) compileAll(ctx context.Context, c Config, all []source) error
 		return err
 	}
 	s.parts = partsOf(modules)
-	s.needs = guard(modules)
+	s.needs, s.says = guard(modules)
 	comp, err := compile(modules, s.caps, true)
 	if err != nil {
 		return err

@@ -354,6 +354,7 @@ findings contains {"id": "SBX-BOX-0016", "msg": sprintf("%s has %v", [key, host[
 #   cis: ["5.15"]
 #   remediation: "Leave the restart policy out."
 findings contains {"id": "SBX-BOX-0017", "msg": sprintf("its restart policy is %s", [host.RestartPolicy.Name])} if {
+	host
 	not host.RestartPolicy.Name in {"", "no"}
 }
 
@@ -388,6 +389,7 @@ findings contains {"id": "SBX-BOX-0019", "msg": sprintf("the sysctl %s", [key])}
 }
 
 findings contains {"id": "SBX-BOX-0019", "msg": sprintf("the cgroup's parent is %s", [host.CgroupParent])} if {
+	host
 	not object.get(host, "CgroupParent", "") == ""
 }
 
