@@ -29,6 +29,9 @@ func (g *Gate) exec(ctx context.Context, p Policy, q *manager.ExecQuestion) (man
 	d := e.w.decision
 	if about := e.surroundings(); about != nil {
 		d = merge(d, p.DecideContext(ctx, "", map[string]any{"gate": about}))
+		if ctx.Err() != nil {
+			return manager.Answer{}, context.Cause(ctx)
+		}
 		if err := p.Err(); err != nil {
 			return manager.Answer{}, err
 		}

@@ -117,6 +117,9 @@ func (g *Gate) plan(ctx context.Context, p Policy, q *manager.PlanQuestion) (san
 		return sandbox.Decision{}, sandbox.Errorf(sandbox.Internal, "read the plan of a sandbox")
 	}
 	d := p.DecideContext(ctx, planKey(q), map[string]any{"container": about})
+	if ctx.Err() != nil { // then it says that the rules were stopped
+		return sandbox.Decision{}, context.Cause(ctx)
+	}
 	if d.Verdict != sandbox.Ask {
 		return d, nil
 	}

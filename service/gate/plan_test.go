@@ -95,6 +95,24 @@ func TestPlans(t *testing.T) {
 	}
 }
 
+// Whoever gives up while a plan is judged is told that, and not that the rules
+// refused it.
+func TestCanceledWhileJudging(t *testing.T) {
+	t.Parallel()
+	g := newGate(t, newPolicy(t), &desk{})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	gone := errors.New("gone")
+	cancel(gone)
+	plan := runtimes.Plan{Request: []byte(`{"HostConfig":{}}`)}
+	exec := question(command("true"), nil, "")
+	exec.Run.Env = []string{"LD_PRELOAD=/workspace/x.so"}
+	for name, q := range map[string]manager.Question{"plan": {Plan: &manager.PlanQuestion{Plan: &plan}}, "exec": {Exec: exec}} {
+		if a, err := g.Judge(ctx, q); !errors.Is(err, gone) {
+			t.Errorf("%s: %+v, %v", name, a.Decision, err)
+		}
+	}
+}
+
 // A plan in which nothing was found is not judged by another process again,
 // whatever numbers its users have; one that differs in anything else is.
 func TestCleanPlanIsKept(t *testing.T) {
