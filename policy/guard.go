@@ -99,9 +99,12 @@ func gathers(p *ast.Package, r *ast.Rule) bool {
 // canSay reports whether the needs of any rule are met. Where they are of none,
 // there is nothing to evaluate: nothing is found.
 func (s *snapshot) canSay(met []bool) bool {
-	return slices.ContainsFunc(s.says, func(needs []int) bool {
-		return !slices.ContainsFunc(needs, func(n int) bool { return !met[n] })
-	})
+	return slices.ContainsFunc(s.says, func(needs []int) bool { return allMet(needs, met) })
+}
+
+// allMet reports whether all of these needs are met.
+func allMet(needs []int, met []bool) bool {
+	return !slices.ContainsFunc(needs, func(n int) bool { return !met[n] })
 }
 
 // write puts needs before a rule's body. One without needs stays as it is.

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -58,33 +57,6 @@ func (c *Config) remember(k cacheKey, d sandbox.Decision, refs []Ref) {
 	}
 }
 
-// seal has a text kept with its sum, and that of the key that it is kept under:
-// what a crash, a full disk or a mistake leaves behind is none, and neither is
-// what belongs to another key.
-func (c *Config) seal(key string, body []byte) {
-	c.Keeper.Put(key, append([]byte(sealOf(key, body)), body...))
-}
-
-// unsealed gives what was kept under a key, or nil where that is not whole.
-func (c *Config) unsealed(key string) []byte {
-	b, ok := c.Keeper.Get(key)
-	if !ok || len(b) < 2*sha256.Size {
-		return nil
-	}
-	body := b[2*sha256.Size:]
-	if string(b[:2*sha256.Size]) != sealOf(key, body) {
-		return nil
-	}
-	return body
-}
-
-func sealOf(key string, body []byte) string {
-	h := sha256.New()
-	_, _ = io.WriteString(h, key) // a hash never fails
-	_, _ = h.Write(body)
-	return hex.EncodeToString(h.Sum(nil))
-}
-
 // cleanKey names what nothing was found in.
 func cleanKey(key string) string { return "clean " + key }
 
@@ -103,6 +75,12 @@ func keyOf(revision string, r Request) cacheKey {
 		k.start = exactStart(r.Start)
 	}
 	return k
+}
+
+// StartKey names a start by every byte of it: two that differ have two names.
+func StartKey(s Start) string {
+	sum := exactStart(s)
+	return hex.EncodeToString(sum[:])
 }
 
 // exactStart names a start by every byte of it: JSON, which has all there is, has

@@ -2,10 +2,7 @@ package policy
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,7 +11,6 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
 
-	"github.com/caisson-dev/caisson/policy/facts"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -43,6 +39,7 @@ type keptNeed struct {
 type keptModule struct {
 	Name string `json:"name"`
 	Head string `json:"head"`
+	Main bool   `json:"main"` // it is of the package that joins all findings
 }
 
 // piece is one rule.
@@ -73,7 +70,7 @@ func prepare(list []source, modules map[string]*ast.Module, compiler *ast.Compil
 		for _, i := range module.Imports {
 			head += "\n" + i.String()
 		}
-		p.Modules = append(p.Modules, keptModule{src.key(), head})
+		p.Modules = append(p.Modules, keptModule{src.key(), head, module.Package.Path.String() == mainPackage})
 		for i, r := range module.Rules {
 			where.add(module.Package.Path, r, len(p.Pieces))
 			c := piece{Module: m, Text: textOf(src.text, module.Rules, i), Says: givesFindings(r), Gathers: gathers(module.Package, r)}
@@ -102,8 +99,8 @@ func prepare(list []source, modules map[string]*ast.Module, compiler *ast.Compil
 	for i, r := range compiled {
 		direct[i] = where.usedBy(r)
 	}
-	for i, r := range compiled {
-		if r.Module.Package.Path.String() != mainPackage {
+	for i := range compiled {
+		if !p.Modules[p.Pieces[i].Module].Main {
 			p.Pieces[i].Uses = closure(direct, i)
 		}
 	}
@@ -260,7 +257,7 @@ func (s *selected) queryFor(ctx context.Context, met []bool) (rego.PreparedEvalQ
 	}
 	for i := range s.p.Pieces {
 		c := &s.p.Pieces[i]
-		if s.p.Modules[c.Module].isMain() || c.Says && !slices.ContainsFunc(c.Needs, func(n int) bool { return !met[n] }) {
+		if s.p.Modules[c.Module].Main || c.Says && allMet(c.Needs, met) {
 			take(i)
 			for _, u := range c.Uses {
 				take(u)
@@ -285,10 +282,6 @@ func (s *selected) queryFor(ctx context.Context, met []bool) (rego.PreparedEvalQ
 	}
 	s.query, s.compiled = q, want
 	return q, nil
-}
-
-func (m keptModule) isMain() bool {
-	return strings.HasPrefix(m.Head, "package caisson.main\n") || m.Head == "package caisson.main"
 }
 
 // assemble parses the pieces that are wanted, and writes into the rules what
@@ -336,55 +329,4 @@ func (c *Config) recallPrepared(revision string) *prepared {
 		return nil
 	}
 	return &p
-}
-
-// EncodedTables gives the scanner's tables as JSON: those that are kept with
-// the rules of a Config, or what load reads, which is kept then. It may be
-// called at any time; its errors are those of load, and Invalid where the
-// rules cannot be read.
-func EncodedTables(c Config, load func() (*facts.Tables, error)) (json.RawMessage, error) {
-	c, err := c.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	revision := ""
-	if c.Keeper != nil {
-		if revision, err = revisionOf(c); err != nil {
-			return nil, err
-		}
-		if b := c.recallSealed("tables", revision); b != nil {
-			return b, nil
-		}
-	}
-	t, err := load()
-	if err != nil {
-		return nil, err
-	}
-	b, err := json.Marshal(t)
-	if err != nil {
-		return nil, sandbox.Errorf(sandbox.Internal, "encode the scanner's tables: %w", err)
-	}
-	if c.Keeper == nil {
-		return b, nil
-	}
-	// What was changed while it was read may be of neither revision.
-	if now, err := revisionOf(c); err == nil && now == revision {
-		c.rememberSealed("tables", revision, b)
-	}
-	return b, nil
-}
-
-// sealedKey names what is kept beside decisions.
-func (c *Config) sealedKey(what, revision string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "caisson %s 2\x00%s\x00%s", what, c.Programs, revision))
-	return hex.EncodeToString(sum[:])
-}
-
-// recallSealed gives what was kept, or nil where that is not whole.
-func (c *Config) recallSealed(what, revision string) []byte {
-	return c.unsealed(c.sealedKey(what, revision))
-}
-
-func (c *Config) rememberSealed(what, revision string, body []byte) {
-	c.seal(c.sealedKey(what, revision), body)
 }

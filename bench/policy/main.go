@@ -230,7 +230,7 @@ func fresh(ctx context.Context, s *measure.Suite) error {
 		},
 		Rows: []measure.Row{
 			{Name: "first_decision", Own: own, Peer: peer, Bar: below("p50 <= 60 ms", 60, 0)},
-			{Name: "first_decision_bare", Own: bare, Peer: peer},
+			{Name: "first_decision_bare", Own: bare, Peer: peer, Bar: below("p50 <= 60 ms", 60, 0)},
 		},
 	})
 }

@@ -43,20 +43,29 @@ func (a *app) gate(journal *sqlite.Store, state string) (*gate.Gate, *approval.D
 // by the same rules needs none of them loaded.
 func (a *app) texts(state string) func(context.Context) (gate.Policy, error) {
 	return func(context.Context) (gate.Policy, error) {
-		cfg, _, err := a.policyConfig()
+		cfg, err := a.keptConfig(state)
 		if err != nil {
 			return nil, err
 		}
-		if cfg.Programs, err = a.builds(); err != nil {
-			return nil, err
-		}
-		cfg.Keeper = a.rules.keep(cfg.Programs, state)
 		d, err := policy.Defer(cfg, func(ctx context.Context) (*policy.Policy, error) { return a.rules.load(ctx, a) })
 		if err != nil {
 			return nil, err
 		}
 		return d, nil
 	}
+}
+
+// keptConfig is what the rules are made of, where what was made of them is kept.
+func (a *app) keptConfig(state string) (policy.Config, error) {
+	cfg, _, err := a.policyConfig()
+	if err != nil {
+		return cfg, err
+	}
+	if cfg.Programs, err = a.builds(); err != nil {
+		return cfg, err
+	}
+	cfg.Keeper = a.rules.keep(cfg.Programs, state)
+	return cfg, nil
 }
 
 // builds names the files of caisson and its scanner, as they are now.
@@ -85,14 +94,11 @@ func (a *app) builds() (string, error) {
 // that part does not load with them.
 func (a *app) plans(state string) func(context.Context) (gate.Policy, error) {
 	return func(ctx context.Context) (gate.Policy, error) {
-		cfg, _, err := a.policyConfig()
+		cfg, err := a.keptConfig(state)
 		if err != nil {
 			return nil, err
 		}
-		if cfg.Programs, err = a.builds(); err != nil {
-			return nil, err
-		}
-		cfg.Rules, cfg.Keeper = policies.Plans, a.rules.keep(cfg.Programs, state)
+		cfg.Rules = policies.Plans
 		if cfg.Data == nil && len(cfg.User) == 0 {
 			d, err := policy.Defer(cfg, func(ctx context.Context) (*policy.Policy, error) { return policy.Load(ctx, cfg) })
 			if err != nil {

@@ -3,6 +3,7 @@ package facts
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -66,7 +67,8 @@ func (s *Start) key() string {
 		b.WriteString("\x00a" + strings.Join(v.Alts, "\x01") + "\x02" + v.Prefix + "\x02" + strings.Join(v.From, "\x01"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-		b.WriteString("\x00e" + name + "\x01" + strings.Join(s.Env[name].Alts, "\x01"))
+		v := s.Env[name]
+		b.WriteString("\x00e" + name + "\x01" + strings.Join(v.Alts, "\x01") + "\x02" + strconv.FormatBool(v.Open) + strings.Join(v.From, "\x01"))
 	}
 	return b.String()
 }

@@ -334,7 +334,7 @@ func (w *walker) addText(ctx context.Context, from *unit, r policy.Ref) error {
 	if u.lang == "" {
 		u.lang = languageOf(u.name, u.code)
 	}
-	key := "text:" + r.Path + ":" + sum(r.Text) + startKey(u.start)
+	key := "text:" + r.Path + ":" + sum(r.Text) + policy.StartKey(u.start)
 	if w.units[key] != nil {
 		return nil
 	}

@@ -2,7 +2,6 @@ package gate
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"path"
 	"regexp"
@@ -184,14 +183,6 @@ func length(v policy.Given) int {
 	return n
 }
 
-func startKey(s policy.Start) string {
-	b, err := json.Marshal(s)
-	if err != nil {
-		return err.Error() // of lists and texts, which never fails
-	}
-	return sum(b)
-}
-
 // asksFor finds programs that look at their arguments.
 var asksFor = regexp.MustCompile(`\b(argv|argparse|optparse|getopt|click)\b|Deno\.args`)
 
@@ -255,10 +246,10 @@ func (w *walker) addStarted(ctx context.Context, from *unit, name string, r poli
 	again := *old
 	again.by = from
 	again.start = w.passedOn(from, old, r)
-	key := name + startKey(w.startOf(&again))
+	key := name + policy.StartKey(w.startOf(&again))
 	if again.lang != "bash" {
 		again.told = w.tells(&again)
-		if key = name + startKey(w.startOf(&again)); !again.told {
+		if key = name + policy.StartKey(w.startOf(&again)); !again.told {
 			return nil
 		}
 	}
