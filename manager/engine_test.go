@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -60,6 +61,19 @@ func (d *daemon) stop(t testing.TB) {
 	}
 	_ = d.cmd.Wait() // its code says nothing of use
 	d.cmd = nil
+	b, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Error(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		if point := strings.Fields(line)[4]; strings.HasPrefix(point, d.dir+"/") {
+			// Nobody can remove the container then, and the engine can't either.
+			t.Errorf("a container was started while the engine shut down: it left a mount at %s", point)
+			if err := syscall.Unmount(point, 0); err != nil {
+				t.Error(err)
+			}
+		}
+	}
 }
 
 // newDaemon starts an engine, and gives it the shell's image from the other.
@@ -156,10 +170,15 @@ func TestEngineRestarted(t *testing.T) {
 	}
 	ctx, stopLoad := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
-	for range 3 {
+	for _, name := range []string{"work", "work", "work", "one", "two", "three"} {
+		if name != "work" {
+			if _, err := m.CreateSession(t.Context(), manager.SessionOptions{Name: name}); err != nil {
+				t.Fatal(err)
+			}
+		}
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				res, err := m.ExecIn(ctx, "work", sandbox.Run{Command: []string{"sleep", "0.05"}}, sandbox.Streams{})
+				res, err := m.ExecIn(ctx, name, sandbox.Run{Command: []string{"sleep", "0.05"}}, sandbox.Streams{})
 				if ctx.Err() != nil {
 					return
 				}
@@ -191,8 +210,10 @@ func TestEngineRestarted(t *testing.T) {
 	if rec, err := m.Recover(t.Context()); err != nil || len(rec.Failures) > 0 {
 		t.Errorf("recover: %+v, %v", rec, err)
 	}
-	if err := m.RemoveSession(t.Context(), "work", true); err != nil {
-		t.Errorf("remove: %v", err)
+	for _, name := range []string{"work", "one", "two", "three"} {
+		if err := m.RemoveSession(t.Context(), name, true); err != nil {
+			t.Errorf("remove: %v", err)
+		}
 	}
 	api, err := engine.API(t.Context())
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docker/cli/cli/config"
+	"github.com/docker/cli/cli/context/docker"
 	"github.com/docker/docker/api/types/versions"
 	"github.com/docker/docker/client"
 
@@ -40,6 +43,7 @@ type Config struct {
 // closes it.
 type Client struct {
 	sdk     *client.Client
+	fresh   *client.Client // opens a connection for each call
 	host    string
 	context string
 	timeout time.Duration
@@ -62,19 +66,19 @@ func New(cfg Config) (*Client, error) {
 		return nil, err
 	}
 	host := cmp.Or(ep.Host, client.DefaultDockerHost)
-	options, err := ep.ClientOpts()
-	if err != nil {
-		return nil, sandbox.Errorf(sandbox.Invalid, "engine %s: %w", host, err).
-			WithHint("DOCKER_HOST takes unix:///path, tcp://host:port or ssh://user@host")
-	}
 	if v := cfg.Getenv(client.EnvOverrideAPIVersion); v != "" && versions.LessThan(strings.TrimPrefix(v, "v"), MinAPIVersion) {
 		return nil, sandbox.Errorf(sandbox.Unsupported, "%s=%s asks for an older API than %s", client.EnvOverrideAPIVersion, v, MinAPIVersion).
 			WithHint("unset %s", client.EnvOverrideAPIVersion)
 	}
-	sdk, err := client.NewClientWithOpts(append(options, client.WithUserAgent("caisson"))...)
-	if err != nil {
-		return nil, sandbox.Errorf(sandbox.Invalid, "engine %s: %w", host, err).
-			WithHint("DOCKER_HOST takes unix:///path, tcp://host:port or ssh://user@host")
+	c := &Client{host: host, context: name}
+	if c.sdk, err = newSDK(ep, host); err != nil {
+		return nil, err
+	}
+	c.fresh = c.sdk
+	if !strings.HasPrefix(host, "ssh://") {
+		if c.fresh, err = newSDK(ep, host, withoutKeepAlive); err != nil {
+			return nil, err
+		}
 	}
 	if cfg.PingTimeout == 0 {
 		cfg.PingTimeout = 10 * time.Second
@@ -82,7 +86,31 @@ func New(cfg Config) (*Client, error) {
 			cfg.PingTimeout = 45 * time.Second
 		}
 	}
-	return &Client{sdk: sdk, host: host, context: name, timeout: cfg.PingTimeout}, nil
+	c.timeout = cfg.PingTimeout
+	return c, nil
+}
+
+func newSDK(ep docker.Endpoint, host string, more ...client.Opt) (*client.Client, error) {
+	options, err := ep.ClientOpts()
+	if err == nil {
+		var sdk *client.Client
+		sdk, err = client.NewClientWithOpts(append(append(options, client.WithUserAgent("caisson")), more...)...)
+		if err == nil {
+			return sdk, nil
+		}
+	}
+	return nil, sandbox.Errorf(sandbox.Invalid, "engine %s: %w", host, err).
+		WithHint("DOCKER_HOST takes unix:///path, tcp://host:port or ssh://user@host")
+}
+
+// withoutKeepAlive has the SDK's client open a connection for each call.
+func withoutKeepAlive(c *client.Client) error {
+	t, ok := c.HTTPClient().Transport.(*http.Transport)
+	if !ok {
+		return fmt.Errorf("the SDK's transport is a %T", c.HTTPClient().Transport)
+	}
+	t.DisableKeepAlives = true
+	return nil
 }
 
 // Host is the engine's address, such as "unix:///var/run/docker.sock".
@@ -118,6 +146,20 @@ func (c *Client) API(ctx context.Context) (*client.Client, error) {
 	return c.sdk, nil
 }
 
+// Fresh is [Client.API] on connections that no call had before. What creates or
+// starts a container must use it: an engine that shuts down closes its door
+// first, but goes on to serve the connections that are open, and what it makes
+// then can leave a mount behind, for which nobody can remove that container. A
+// caller that has seen a container end, which is how it learns of a shutdown, is
+// refused here. Each call costs a connection; behind ssh, where that is a login,
+// Fresh is the same as API.
+func (c *Client) Fresh(ctx context.Context) (*client.Client, error) {
+	if _, err := c.API(ctx); err != nil {
+		return nil, err
+	}
+	return c.fresh, nil
+}
+
 // APIVersion returns the version that was negotiated, such as "1.41". It
 // connects where that has not happened yet, with the errors of [Client.API].
 func (c *Client) APIVersion(ctx context.Context) (string, error) {
@@ -130,7 +172,7 @@ func (c *Client) APIVersion(ctx context.Context) (string, error) {
 }
 
 // Close ends the idle connections to the engine. It may be called twice.
-func (c *Client) Close() error { return c.sdk.Close() }
+func (c *Client) Close() error { return errors.Join(c.sdk.Close(), c.fresh.Close()) }
 
 func (c *Client) verifyLocked(ctx context.Context) error {
 	pingCtx, cancel := context.WithTimeout(ctx, c.timeout)
@@ -150,6 +192,7 @@ func (c *Client) verifyLocked(ctx context.Context) error {
 			c.host, ping.APIVersion, MinAPIVersion).WithHint("upgrade to Docker Engine 20.10 or newer")
 	}
 	c.sdk.NegotiateAPIVersionPing(ping)
+	c.fresh.NegotiateAPIVersionPing(ping)
 	c.version = c.sdk.ClientVersion()
 	return nil
 }

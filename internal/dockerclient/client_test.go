@@ -227,3 +227,35 @@ func TestCloseTwice(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestFresh has an engine that closes its door and goes on to serve who is in,
+// as one that shuts down does.
+func TestFresh(t *testing.T) {
+	l := listen(t)
+	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Api-Version", "1.41")
+	})}
+	go func() { _ = srv.Serve(l) }()
+	t.Cleanup(func() { _ = srv.Close() })
+	c := newClient(t, dockerclient.Config{Host: "unix://" + l.Addr().String()})
+	kept, err := c.API(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := c.Fresh(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fresh.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kept.Ping(t.Context()); err != nil {
+		t.Errorf("on the connection that is open: %v", err)
+	}
+	if _, err := fresh.Ping(t.Context()); sandbox.KindOf(dockerclient.Wrap(err, "ping")) != sandbox.Unavailable {
+		t.Errorf("on a connection of its own: %v", err)
+	}
+}

@@ -43,7 +43,7 @@ func (r *Runtime) Create(ctx context.Context, id sandbox.ID, plan runtimes.Plan)
 	if err := json.Unmarshal(plan.Request, &req); err != nil {
 		return nil, sandbox.Errorf(sandbox.Invalid, "read the plan: %w", err)
 	}
-	api, err := r.cfg.Engine.API(ctx)
+	api, err := r.cfg.Engine.Fresh(ctx)
 	if err != nil {
 		return nil, err
 	}
