@@ -128,6 +128,13 @@ func (s *snapshot) parseCatalogue() (map[string]Rule, error) {
 	if err != nil {
 		return nil, err
 	}
+	for i, w := range s.waivers {
+		// What a user's rules are called is not known before they find something.
+		if _, ok := rules[w.Rule]; !ok && !strings.HasPrefix(w.Rule, userPrefix) {
+			return nil, sandbox.Errorf(sandbox.Invalid, "waiver %d: there is no rule %s", i+1, w.Rule).
+				WithHint("see: caisson policy rules")
+		}
+	}
 	return rules, s.overrideSeverities(rules)
 }
 

@@ -61,8 +61,11 @@ func (s *snapshot) finding(e any, places []*facts.At, rules map[string]Rule) (sa
 	return f, nil
 }
 
+// userPrefix begins the ids of what users' rules find.
+const userPrefix = "user/"
+
 func userFinding(f sandbox.Finding, bundle string, m map[string]any) (sandbox.Finding, error) {
-	f.ID = "user/" + bundle + "/" + f.ID
+	f.ID = userPrefix + bundle + "/" + f.ID
 	f.Title, f.Category, f.Remediation = text(m["title"], 200), text(m["category"], 40), text(m["remediation"], 400)
 	if f.Severity == 0 {
 		return f, fmt.Errorf("user rule %s: a finding without severity", f.ID)

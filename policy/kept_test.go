@@ -94,7 +94,7 @@ func TestKept(t *testing.T) {
 	}
 	// One that a waiver bears on is not kept: its end changes it.
 	c, r := other(func(c *policy.Config, _ *policy.Request) {
-		c.Data = fstest.MapFS{"waivers.yaml": {Data: []byte("waivers: [{rule: SBX-FS-0001, digest: x, expires: 2999-01-01T00:00:00Z}]\n")}}
+		c.Data = fstest.MapFS{"waivers.yaml": {Data: []byte("waivers: [{rule: SBX-FS-0001, digest: " + sumOfABC + ", expires: 2999-01-01T00:00:00Z}]\n")}}
 	})
 	for range 2 {
 		if _, _, loaded := ask(c, &counting{}, r); !loaded {

@@ -39,12 +39,12 @@ func load(t testing.TB, c policy.Config) *policy.Policy {
 
 // rmRoot is what `rm -rf /` is.
 func rmRoot() *facts.Document {
-	return &facts.Document{Meta: facts.Meta{Lang: facts.Shell, SHA256: "abc"}, Files: []facts.File{
+	return &facts.Document{Meta: facts.Meta{Lang: facts.Shell, SHA256: sumOfABC}, Files: []facts.File{
 		{At: facts.At{Pos: facts.Pos{Line: 1, Col: 1}}, Op: facts.OpDelete, Path: "/", Class: "root", Folded: true, Recursive: true, By: "rm"}}}
 }
 
 func netDoc() *facts.Document {
-	return &facts.Document{Meta: facts.Meta{Lang: facts.Python, SHA256: "abc"}, Net: []facts.Net{
+	return &facts.Document{Meta: facts.Meta{Lang: facts.Python, SHA256: sumOfABC}, Net: []facts.Net{
 		{At: facts.At{Pos: facts.Pos{Line: 3, Col: 5}}, Op: facts.OpRequest, Host: "x.test", Class: "public", Folded: true, By: "requests.get"}}}
 }
 
@@ -147,9 +147,12 @@ func TestUserRulesAreRestricted(t *testing.T) {
 	}
 }
 
+// sumOfABC is the digest of a source that reads "abc".
+const sumOfABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
 func TestWaivers(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	data := fstest.MapFS{"waivers.yaml": {Data: []byte("waivers:\n- {rule: SBX-NET-0001, digest: abc, expires: 2026-01-02T00:00:00Z}\n- {rule: SBX-BL-0001, digest: abc, expires: 2026-01-02T00:00:00Z}\n")}}
+	data := fstest.MapFS{"waivers.yaml": {Data: []byte("waivers:\n- {rule: SBX-NET-0001, digest: " + sumOfABC + ", expires: 2026-01-02T00:00:00Z}\n- {rule: SBX-BL-0001, digest: " + sumOfABC + ", expires: 2026-01-02T00:00:00Z}\n")}}
 	at := now
 	p := load(t, policy.Config{Data: data, Now: func() time.Time { return at }})
 	if d := p.Decide(t.Context(), netDoc(), policy.Request{}); d.Verdict != sandbox.Allow {
@@ -166,6 +169,33 @@ func TestWaivers(t *testing.T) {
 	at = now.Add(48 * time.Hour)
 	if d := p.Decide(t.Context(), netDoc(), policy.Request{}); d.Verdict != sandbox.Ask {
 		t.Fatalf("waived after it expired: %+v", d)
+	}
+}
+
+// TestWrongData is data that would not do what its author thinks.
+func TestWrongData(t *testing.T) {
+	for _, c := range []struct{ file, text, want string }{
+		{"settings.yaml", "threshold: {deny: medium}", `there is no "threshold" in it, but thresholds, severity, settings`},
+		{"settings.yaml", "thresholds: {ask: high, denied: medium}", "denied"},
+		{"settings.yaml", "thresholds: {ask: high}\nseverity: {SBX-NET-1: medium}", "unknown rule SBX-NET-1"},
+		{"blacklist.yaml", "blacklists: []", `no "blacklists"`},
+		{"waivers.yaml", "waiver: []", `no "waiver"`},
+		{"waivers.yaml", "waivers: [{rule: SBX-NET-0001, digest: " + sumOfABC + "}]", "waiver 1: rule, digest and expires"},
+		{"waivers.yaml", "waivers: [{rule: SBX-NET-0001, digest: abc, expires: 2026-01-02T00:00:00Z}]", "64 hexadecimal digits"},
+		{"waivers.yaml", "waivers: [{rule: SBX-NET-0001, digest: " + sumOfABC + ", expires: 2026-01-02T00:00:00Z, reasons: none}]", "reasons"},
+		{"waivers.yaml", "waivers: [{rule: SBX-NET-1, digest: " + sumOfABC + ", expires: 2026-01-02T00:00:00Z}]", "no rule SBX-NET-1"},
+	} {
+		data := fstest.MapFS{c.file: {Data: []byte(c.text)}}
+		for _, lazy := range []bool{false, true} {
+			_, err := policy.Load(t.Context(), policy.Config{Rules: policies.FS, Data: data, Lazy: lazy})
+			if !errors.Is(err, sandbox.Invalid) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s, lazy %v: %v", c.text, lazy, err)
+			}
+		}
+	}
+	data := fstest.MapFS{"waivers.yaml": {Data: []byte("waivers: [{rule: user/mine/X-1, digest: " + sumOfABC + ", expires: 2026-01-02T00:00:00Z}]")}}
+	if _, err := policy.Load(t.Context(), policy.Config{Rules: policies.FS, Data: data}); err != nil {
+		t.Errorf("a waiver of a user's rule: %v", err)
 	}
 }
 
@@ -228,7 +258,7 @@ func TestCache(t *testing.T) {
 	s := scanner(func(context.Context, facts.Request) (*facts.Document, error) {
 		calls++
 		d := netDoc()
-		d.Meta.SHA256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" // of "abc"
+		d.Meta.SHA256 = sumOfABC
 		return d, nil
 	})
 	p := load(t, policy.Config{Scanner: s})

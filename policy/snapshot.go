@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -171,7 +172,7 @@ func (s *snapshot) compileAll(ctx context.Context, c Config, all []source) error
 	if c.Keeper != nil && c.Lazy {
 		s.keep(c, all, modules, comp)
 	}
-	if !c.Lazy || len(s.settings.Severity) > 0 {
+	if !c.Lazy || len(s.settings.Severity)+len(s.waivers) > 0 {
 		if _, err := s.catalogued(); err != nil {
 			return err
 		}
@@ -239,6 +240,15 @@ func loadData(c Config, digest func([]byte) (int, error)) (map[string]any, error
 	return data, readData(c, data, digest)
 }
 
+// dataKeys are what the files of data that rules see consist of. Anything else
+// is refused: a threshold under a misspelt name would not hold, and nobody
+// would know.
+var dataKeys = map[string][]string{
+	"settings.yaml":  {"thresholds", "severity", "settings"},
+	"blacklist.yaml": {"blacklist"},
+	"waivers.yaml":   {"waivers"},
+}
+
 // readData is loadData; without into it reads for the digest alone.
 func readData(c Config, into map[string]any, digest func([]byte) (int, error)) error {
 	err := fs.WalkDir(c.Rules, ".", func(name string, d fs.DirEntry, err error) error {
@@ -260,9 +270,8 @@ func readData(c Config, into map[string]any, digest func([]byte) (int, error)) e
 		if into == nil {
 			return nil
 		}
-		switch path.Base(name) {
-		case "settings.yaml", "blacklist.yaml", "waivers.yaml":
-		default:
+		keys, ok := dataKeys[path.Base(name)]
+		if !ok {
 			return nil
 		}
 		var doc map[string]any
@@ -270,6 +279,9 @@ func readData(c Config, into map[string]any, digest func([]byte) (int, error)) e
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		for k, v := range doc {
+			if !slices.Contains(keys, k) {
+				return fmt.Errorf("%s: there is no %q in it, but %s", name, k, strings.Join(keys, ", "))
+			}
 			into[k] = v
 		}
 		return nil
@@ -302,19 +314,10 @@ type hashWriter func([]byte) (int, error)
 func (w hashWriter) Write(b []byte) (int, error) { return w(b) }
 
 func (s *snapshot) readSettings(data map[string]any) error {
-	mine := map[string]any{}
-	for _, key := range []string{"thresholds", "severity", "waivers"} {
-		if v, ok := data[key]; ok {
-			mine[key] = v
-		}
+	if err := decodeData(data, &s.settings, "thresholds", "severity"); err != nil {
+		return err
 	}
-	text, err := yaml.Marshal(mine)
-	if err != nil {
-		return sandbox.Errorf(sandbox.Internal, "settings: %w", err)
-	}
-	if err := yaml.Unmarshal(text, &s.settings); err != nil {
-		return sandbox.Errorf(sandbox.Invalid, "settings: %w", err)
-	}
+	var err error
 	if s.settings.Ask, err = sandbox.ParseLevel(s.settings.Thresholds.Ask); err != nil {
 		return sandbox.Errorf(sandbox.Invalid, "settings: thresholds.ask: %w", err)
 	}
@@ -326,13 +329,37 @@ func (s *snapshot) readSettings(data map[string]any) error {
 	var w struct {
 		Waivers []Waiver `yaml:"waivers"`
 	}
-	if err := yaml.Unmarshal(text, &w); err != nil {
-		return sandbox.Errorf(sandbox.Invalid, "waivers: %w", err)
+	if err := decodeData(data, &w, "waivers"); err != nil {
+		return err
 	}
 	s.waivers = w.Waivers
 	for i, v := range s.waivers {
-		if v.Rule == "" || v.Digest == "" || v.Expires.IsZero() {
+		if v.Rule == "" || v.Expires.IsZero() {
 			return sandbox.Errorf(sandbox.Invalid, "waiver %d: rule, digest and expires are required", i+1)
+		}
+		if sum, err := hex.DecodeString(v.Digest); err != nil || len(sum) != sha256.Size || v.Digest != strings.ToLower(v.Digest) {
+			return sandbox.Errorf(sandbox.Invalid, "waiver %d: digest is what sha256sum prints of the source, 64 hexadecimal digits, not %q", i+1, v.Digest)
+		}
+	}
+	return nil
+}
+
+// decodeData reads some keys of the data into a struct that has all of what may
+// stand there.
+func decodeData(data map[string]any, into any, keys ...string) error {
+	for _, key := range keys {
+		v, ok := data[key]
+		if !ok {
+			continue
+		}
+		text, err := yaml.Marshal(map[string]any{key: v})
+		if err != nil {
+			return sandbox.Errorf(sandbox.Internal, "%s: %w", key, err)
+		}
+		d := yaml.NewDecoder(bytes.NewReader(text))
+		d.KnownFields(true)
+		if err := d.Decode(into); err != nil {
+			return sandbox.Errorf(sandbox.Invalid, "%s: %w", key, err)
 		}
 	}
 	return nil
