@@ -183,9 +183,6 @@ func TestEngineRestarted(t *testing.T) {
 					return
 				}
 				switch {
-				case err != nil && sandbox.KindOf(err) == sandbox.Internal:
-					// An engine that is going down has many words for it.
-					t.Logf("not classed: %v", err)
 				case err != nil && sandbox.KindOf(err) != sandbox.Unavailable:
 					t.Errorf("while the engine is away: kind %v: %v", sandbox.KindOf(err), err)
 				case err == nil && res.Code != 0 && res.Reason != sandbox.ReasonInfra:

@@ -39,6 +39,7 @@ const (
 	hintEngine = "start the engine: systemctl start docker, or install it: apt-get install docker.io"
 	hintSocket = "join the docker group (sudo usermod -aG docker $USER, then log in again), or run caisson with sudo"
 	hintDisk   = "`docker system df` shows what uses the engine's disk, and `docker system prune` frees it"
+	hintBusy   = "something is mounted there on the engine's host: umount the path that the error names, then run: caisson gc"
 )
 
 // classify gives an SDK error its kind, and a hint where one helps whatever
@@ -67,6 +68,8 @@ func classify(err error) (sandbox.Kind, string) {
 		return sandbox.Unsupported, ""
 	case cerrdefs.IsUnavailable(err), shuttingDown(err):
 		return sandbox.Unavailable, hintEngine
+	case strings.Contains(err.Error(), "device or resource busy"):
+		return sandbox.Internal, hintBusy
 	}
 	return sandbox.Internal, ""
 }

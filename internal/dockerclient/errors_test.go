@@ -29,6 +29,7 @@ func TestWrapOfAnswers(t *testing.T) {
 		{501, "not here", sandbox.Unsupported, ""},
 		{503, "shutting down", sandbox.Unavailable, ""},
 		{500, "write /var/lib/docker/tmp/x: no space left on device", sandbox.Exhausted, "docker system df"},
+		{500, "unlinkat /var/lib/docker/overlay2/x/merged: device or resource busy", sandbox.Internal, "umount"},
 		{500, "boom", sandbox.Internal, ""},
 	}
 	for _, tc := range tests {
