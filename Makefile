@@ -72,8 +72,8 @@ bench-smoke: build ## run the benchmarks with a few rounds, to see that they wor
 	@CAISSON_SCAN=$(CURDIR)/bin/caisson-scan $(GO) run ./bench/policy --smoke $(ARGS)
 	@$(GO) run ./bench/bridge --smoke $(ARGS)
 
-eval: build ## judge the policy by the evaluation sets in CORPUS
-	@CAISSON_SCAN=$(CURDIR)/bin/caisson-scan CORPUS=$(CORPUS) $(GO) run ./bench/eval $(ARGS)
+eval: build ## judge the policy by the evaluation sets in CORPUS, and by the programs below the folders in BENIGN
+	@CAISSON_SCAN=$(CURDIR)/bin/caisson-scan CORPUS="$(CORPUS)" BENIGN="$(BENIGN)" $(GO) run ./bench/eval $(ARGS)
 
 soak: setup-tests build images ## the longer variants of the tests: more rounds, more sandboxes, larger files
 	CAISSON_SOAK=1 CAISSON_REQUIRE_DOCKER=1 $(GO) test $(RACE) -timeout 2h -count=1 ./...

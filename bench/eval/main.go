@@ -2,11 +2,13 @@
 // programs: recall and false positives by language, class and rule, and what
 // is judged wrongly in either direction.
 //
-//	CORPUS=dir go run ./bench/eval [-wrong] [-bars=false]
+//	CORPUS=dir BENIGN="dir dir" go run ./bench/eval [-wrong] [-bars=false]
 //
-// Every *.jsonl file of the folder is read. A row that has at_least, or a
-// class, is expected to be high or more; any other is expected to be below.
-// A folder that is absent is skipped with a reason.
+// Every *.jsonl file of CORPUS is read. A row that has at_least, or a class, is
+// expected to be high or more; any other is expected to be below. Below each
+// folder of BENIGN all programs are taken for benign, and counted where they are
+// asked about for another reason than the network. A folder that is absent is
+// skipped with a reason.
 package main
 
 import (
@@ -59,11 +61,7 @@ func main() {
 	if flag.NArg() > 0 {
 		dir = flag.Arg(0)
 	}
-	if _, err := os.Stat(dir); dir == "" || err != nil {
-		fmt.Printf("skipped: no corpus folder %q (set CORPUS)\n", dir)
-		return
-	}
-	ok, err := run(dir, *wrong)
+	ok, err := run(dir, strings.Fields(os.Getenv("BENIGN")), *wrong)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "eval:", err)
 		os.Exit(2)
@@ -73,11 +71,16 @@ func main() {
 	}
 }
 
-func run(dir string, wrong bool) (bool, error) {
-	rows, err := read(dir)
-	if err != nil {
-		return false, err
+// present reports whether a folder is there, and says so where it is not.
+func present(dir, variable string) bool {
+	_, err := os.Stat(dir)
+	if dir == "" || err != nil {
+		fmt.Printf("skipped: no folder %q (set %s)\n", dir, variable)
 	}
+	return dir != "" && err == nil
+}
+
+func run(dir string, benign []string, wrong bool) (bool, error) {
 	tb, err := tables.Load(policies.FS)
 	if err != nil {
 		return false, err
@@ -91,13 +94,33 @@ func run(dir string, wrong bool) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	judge(p, rows)
-	ok := report(rows)
-	byRule(rows)
-	if wrong {
-		mistakes(rows)
+	ok := true
+	if present(dir, "CORPUS") {
+		rows, err := read(dir)
+		if err != nil {
+			return false, err
+		}
+		judge(p, rows)
+		ok = report(rows)
+		byRule(rows)
+		if wrong {
+			mistakes(rows)
+		}
 	}
-	return ok, nil
+	seen := map[string]bool{}
+	var rows []*row
+	for _, folder := range benign {
+		if !present(folder, "BENIGN") {
+			continue
+		}
+		more, err := walk(folder, seen)
+		if err != nil {
+			return false, err
+		}
+		rows = append(rows, more...)
+	}
+	judge(p, rows)
+	return reportBenign(rows, wrong) && ok, nil
 }
 
 // read gives all rows of all corpora. A corpus without a language is Python.
@@ -166,7 +189,8 @@ func (t *tally) String() string {
 	return fmt.Sprintf("%5d  high+ %5d (%5.1f %%)  medium+ %5d (%5.1f %%)", t.n, t.high, pct(t.high), t.medium, pct(t.medium))
 }
 
-// bar is what a corpus must reach: the least or the greatest share of high+.
+// bar is what a corpus must reach: the least or the greatest share of high+. It
+// holds for all whose names begin so.
 type bar struct {
 	corpus string
 	least  bool
@@ -174,7 +198,7 @@ type bar struct {
 	medium float64
 }
 
-var bars = []bar{{"evasions_dev", true, 100, 0}, {"redcode_exec_dev", true, 95, 99}, {"humaneval", false, 0.7, 100}, {"mbpp", false, 0, 100}}
+var bars = []bar{{"evasions", true, 100, 0}, {"redcode_exec", true, 95, 99}, {"humaneval", false, 0.7, 100}, {"mbpp", false, 0, 100}}
 
 func report(rows []*row) bool {
 	groups := map[string]*tally{}
@@ -201,7 +225,7 @@ func report(rows []*row) bool {
 		t := corpora[k]
 		verdict := ""
 		for _, b := range bars {
-			if b.corpus != k {
+			if !strings.HasPrefix(k, b.corpus) {
 				continue
 			}
 			h, m := 100*float64(t.high)/float64(t.n), 100*float64(t.medium)/float64(t.n)

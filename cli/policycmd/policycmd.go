@@ -172,7 +172,7 @@ func (o *checkOptions) read() ([]program, error) {
 		}
 		lang := o.language
 		if lang == "" {
-			lang = languageOf(name, code)
+			lang = LanguageOf(name, code)
 		}
 		if !known(lang) {
 			return nil, usage(o.io.Err, "%s: the language is not known; use -l LANG", name)
@@ -216,7 +216,9 @@ func known(lang string) bool {
 	return false
 }
 
-func languageOf(name string, code []byte) string {
+// LanguageOf tells a program's language by its name, or by its first line where
+// that begins with #!. It is "" where neither says anything.
+func LanguageOf(name string, code []byte) string {
 	if l := suffixes[strings.ToLower(filepath.Ext(name))]; l != "" {
 		return l
 	}
