@@ -10,7 +10,11 @@ import (
 // provenance tells apart two sorts of what could not be told: what a caller, a
 // user, the environment or a program of the system hands to the program, and
 // what the program itself hides, received, or makes of pieces.
-type provenance struct{ d *facts.Document }
+type provenance struct {
+	d *facts.Document
+	// evals are the places where text is run as Python, once they were asked for.
+	evals map[facts.Pos]bool
+}
 
 // made are origins of a text that the program decoded, received, or put
 // together in a way that could not be followed.
@@ -33,15 +37,24 @@ var callers = []string{"param", "argv0", "argv", "env", "command", "file", "own_
 // given what its caller has. Elsewhere it depends on what d can do: a module is
 // no more than its name until something of it is called, and a program that is
 // given nothing that matters does what whoever names it wants.
-func (p provenance) given(d *facts.Dynamic) bool {
+func (p *provenance) given(d *facts.Dynamic) bool {
 	from, file := "", false
 	code := d.Kind == facts.DynOpaqueCode || d.Kind == facts.DynEval
 	for _, f := range d.From {
+		if f == "namespace" && d.Kind == facts.DynCall && d.Inert && slices.Contains(d.From, "param") {
+			continue // a function that was handed in, perhaps one out of a namespace
+		}
 		if made(f) && (!d.Idle || f != "namespace" && (f != "computed" || d.Lang != facts.Python)) {
 			return false
 		}
 		if f == "handed" || f == "program" {
 			if code && !d.Idle {
+				return false
+			}
+			continue
+		}
+		if f == "words" {
+			if code && !d.Idle && !p.evaluates(d) {
 				return false
 			}
 			continue
@@ -110,11 +123,27 @@ func writable(path string) bool {
 	return !strings.HasPrefix(path, "/")
 }
 
+// evaluates reports that text is run as Python, and not as a command.
+func (p *provenance) evaluates(d *facts.Dynamic) bool {
+	if d.Lang != facts.Python || d.Kind == facts.DynEval {
+		return d.Lang == facts.Python
+	}
+	if p.evals == nil {
+		p.evals = map[facts.Pos]bool{}
+		for i := range p.d.Dynamic {
+			if e := &p.d.Dynamic[i]; e.Kind == facts.DynEval && e.Lang == facts.Python {
+				p.evals[e.Pos] = true
+			}
+		}
+	}
+	return p.evals[d.Pos]
+}
+
 // inPackage reports that a module is one of a package that is named.
 func inPackage(d *facts.Dynamic) bool { return strings.HasSuffix(d.Detail, ".") && d.Detail != "." }
 
 // written reports that the program writes that file, or may.
-func (p provenance) written(path string) bool {
+func (p *provenance) written(path string) bool {
 	for i := range p.d.Files {
 		f := &p.d.Files[i]
 		switch f.Op {

@@ -34,19 +34,19 @@ func TestGiven(t *testing.T) {
 		{"a module by input", dynamic(facts.DynImport, "input"), nil, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := (provenance{&facts.Document{Files: tt.files}}).given(&tt.d); got != tt.want {
+			if got := (&provenance{d: &facts.Document{Files: tt.files}}).given(&tt.d); got != tt.want {
 				t.Errorf("given: %v, want %v", got, tt.want)
 			}
 		})
 	}
 	idle := dynamic(facts.DynEval, "param", "handed", "program")
 	idle.Idle = true
-	if p := (provenance{&facts.Document{}}); !p.given(&idle) {
+	if p := (&provenance{d: &facts.Document{}}); !p.given(&idle) {
 		t.Error("code of an idle function is not its caller's")
 	}
 	nested := dynamic(facts.DynImport, "env:M")
 	nested.Depth = 1
-	if p := (provenance{&facts.Document{}}); p.given(&nested) {
+	if p := (&provenance{d: &facts.Document{}}); p.given(&nested) {
 		t.Error("what text within the text gets from its surroundings is not a caller's")
 	}
 }

@@ -307,7 +307,7 @@ func (b *inputBuilder) actions(as []facts.Action) grouped {
 func (b *inputBuilder) dynamic(d *facts.Document) grouped {
 	ds := d.Dynamic
 	var g group
-	w := provenance{d}
+	w := provenance{d: d}
 	for i := range ds {
 		d := &ds[i]
 		place, line := b.at(&d.At)

@@ -261,6 +261,7 @@ func (it *interp) calledUnknown(f *val, a *arguments, n *node) {
 		return
 	}
 	it.reported++
+	it.noted(detail, n, a)
 	if it.quiet > 0 {
 		return
 	}
@@ -280,6 +281,7 @@ func (it *interp) report(name string, a *arguments, self *val, n *node) *val {
 	}
 	if known {
 		it.reported++
+		it.noted(name, n, a)
 	}
 	if it.quiet > 0 {
 		return it.typed(name, a, self, facts.Value{})

@@ -27,7 +27,9 @@ type function struct {
 	kept   []string // names of attributes that it was put under, of objects that are not known
 	// version is the interpreter's, when memo and opaque were made.
 	version int
-	matters bool // it, or what it calls, does something that the tables know
+	matters bool     // it, or what it calls, does something that the tables know
+	news    int      // the last of its runs, after the first many, that did something else than those before
+	inside  []string // keys of the arguments of calls that are going on
 }
 
 type param struct {
@@ -296,8 +298,13 @@ func (it *interp) follow(f *function, a *arguments, self *val, n *node) *val {
 	if f.body == nil || f.runs >= max(minRuns, runNodes/int(f.body.size)) {
 		return it.callUnknown(f, it.origins(a)...)
 	}
+	if plain && f.runs > idleRuns && slices.Contains(f.inside, key) {
+		return derived(a.all()...) // within itself, for the same
+	}
 	vars := f.bind(a, self)
+	f.inside = append(f.inside, key)
 	v := it.enterFunction(f, vars, n)
+	f.inside = f.inside[:len(f.inside)-1]
 	if it.refresh(f); plain && it.quiet == 0 {
 		if f.memo == nil {
 			f.memo = map[string]*val{}
@@ -308,10 +315,11 @@ func (it *interp) follow(f *function, a *arguments, self *val, n *node) *val {
 }
 
 // refresh forgets results that were made when other names were bound. A
-// function that did nothing in many runs, and is called from others, is left
-// at that: else libraries that keep registers cost more than they are worth.
+// function that did nothing in many runs, or nothing new in the last of many,
+// and is called from others, is left at that: else libraries that keep
+// registers cost more than they are worth.
 func (it *interp) refresh(f *function) {
-	if f.version == it.version || f.runs > idleRuns && !f.matters && len(it.calls) > 0 {
+	if f.version == it.version || f.runs > idleRuns && len(it.calls) > 0 && (!f.matters || f.runs > max(f.news, idleRuns)+sameRuns) {
 		return
 	}
 	f.version, f.memo, f.opaque, f.given = it.version, nil, nil, nil
@@ -395,7 +403,7 @@ func (it *interp) enterFunction(f *function, vars map[string]*val, n *node) *val
 	defer it.leave()
 	f.runs++
 	f.active++
-	reported := it.reported
+	reported, news := it.reported, it.news
 	it.calls = append(it.calls, f)
 	before, at := it.t, it.at
 	if f.t != it.t {
@@ -407,6 +415,9 @@ func (it *interp) enterFunction(f *function, vars map[string]*val, n *node) *val
 	defer func() {
 		it.t, it.at = before, at
 		f.matters = f.matters || it.reported > reported
+		if it.news > news {
+			f.news = f.runs
+		}
 		f.active--
 		it.calls = it.calls[:len(it.calls)-1]
 	}()

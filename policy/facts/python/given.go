@@ -11,12 +11,24 @@ import (
 // to it is told by origins of its parameters, beside "param":
 //
 //   - "program": something of the program itself that was not followed;
+//   - "words": text of the program that was not followed, and is no Python that
+//     does anything, though it may be a command;
 //   - "handed": whatever calls a function that was handed to something outside.
 //
-// A parameter that has neither is what a caller out of sight hands over.
+// A parameter that has none of them is what a caller out of sight hands over.
 const (
 	fromProgram = "program"
+	fromWords   = "words"
 	fromOutside = "handed"
+)
+
+// ofProgram is what a value may hold of the program's own text.
+type ofProgram uint8
+
+const (
+	nothingOfIt ofProgram = iota
+	wordsOfIt             // a message, a name with spaces, a command
+	codeOfIt
 )
 
 // lookedUp is the text of an attribute whose name is not known: it may be a
@@ -45,24 +57,32 @@ func (it *interp) passes(name string, a *arguments) {
 	}
 }
 
-// origins are where arguments come from, and "program" at the end where
-// something in them may be code that stands in the text, or is made there.
+// origins are where arguments come from, and "program" or "words" at the end
+// where something in them may be text of the program, or is made there.
 func (it *interp) origins(a *arguments) []string {
 	var from []string
-	for _, v := range a.pos {
-		if it.codeIn(v, 0) {
-			return mix(clipped(from), []string{fromProgram})
+	most := nothingOfIt
+	add := func(v *val) {
+		if most < codeOfIt {
+			most = max(most, it.holds(v, 0))
+			from = mix(from, v.origins(0))
 		}
-		from = mix(from, v.origins(0))
+	}
+	for _, v := range a.pos {
+		add(v)
 	}
 	for _, k := range a.keys {
-		if it.codeIn(a.kw[k], 0) {
-			return mix(clipped(from), []string{fromProgram})
-		}
-		from = mix(from, a.kw[k].origins(0))
+		add(a.kw[k])
 	}
 	if from = mix(from, a.rest); len(from) > 6 {
+		most = codeOfIt
+	}
+	switch most {
+	case codeOfIt:
 		return mix(clipped(from), []string{fromProgram})
+	case wordsOfIt:
+		return mix(clipped(from), []string{fromWords})
+	case nothingOfIt:
 	}
 	return from
 }
@@ -70,50 +90,105 @@ func (it *interp) origins(a *arguments) []string {
 // clipped leaves room for one more.
 func clipped(from []string) []string { return from[:min(len(from), 6)] }
 
-// codeIn reports that a value may hold text of the program that is code, or a
-// command: what is told of a value by its origins alone is not.
-func (it *interp) codeIn(v *val, depth int) bool {
+// holds says what of the program's text may be in a value: what is told of a
+// value by its origins alone is not.
+func (it *interp) holds(v *val, depth int) ofProgram {
 	switch v.kind {
 	case kNone, kBool, kInt, kFloat, kRef, kFunc, kClass, kWrap, kSpace:
-		return false
+		return nothingOfIt
 	case kUnknown:
-		return len(v.from) == 0 || v.x != nil
+		if len(v.from) == 0 || v.x != nil {
+			return codeOfIt
+		}
+		return nothingOfIt
 	case kStr, kBytes:
-		return slices.ContainsFunc(v.all(), it.mayRun)
+		return it.ofTexts(v.all())
 	case kAlt:
-		return slices.ContainsFunc(v.x.alts, func(b *val) bool { return it.codeIn(b, depth+1) })
+		return it.most(v.x.alts, depth)
 	case kList, kTuple, kSet:
-		return depth > 2 || len(v.x.items) > 16 || slices.ContainsFunc(v.x.items, func(b *val) bool { return it.codeIn(b, depth+1) })
+		if depth > 2 || len(v.x.items) > 16 {
+			return codeOfIt
+		}
+		return it.most(v.x.items, depth)
 	case kDict:
-		return depth > 2 || len(v.x.order) > 16 || slices.ContainsFunc(v.x.order, func(k string) bool { return it.codeIn(v.x.dict[k], depth+1) })
+		if depth > 2 || len(v.x.order) > 16 {
+			return codeOfIt
+		}
+		out := nothingOfIt
+		for _, k := range v.x.order {
+			out = max(out, it.holds(v.x.dict[k], depth+1))
+		}
+		return out
 	case kInst:
 		if depth > 1 || len(v.x.cls.attrs) > 32 {
-			return true
+			return codeOfIt
 		}
+		out := nothingOfIt
 		for _, a := range v.x.cls.attrs {
-			if it.codeIn(a, depth+1) {
-				return true
-			}
+			out = max(out, it.holds(a, depth+1))
 		}
-		return false
+		return out
 	default: // an object of something outside
-		return len(v.from) == 0 && v.x != nil && (v.x.str != nil || it.codeInFacts(v.x.recv))
+		if len(v.from) > 0 || v.x == nil {
+			return nothingOfIt
+		}
+		if v.x.str != nil {
+			return codeOfIt
+		}
+		return it.holdsFacts(v.x.recv)
 	}
 }
 
-func (it *interp) codeInFacts(vs []facts.Value) bool {
-	return slices.ContainsFunc(vs, func(v facts.Value) bool {
-		return v.Prefix != "" || slices.ContainsFunc(v.Alts, it.mayRun) || it.codeInFacts(v.Items) || it.codeInFacts(v.Recv)
-	})
+func (it *interp) most(vs []*val, depth int) ofProgram {
+	out := nothingOfIt
+	for _, v := range vs {
+		out = max(out, it.holds(v, depth+1))
+	}
+	return out
 }
 
-// mayRun: a text of more than one word, or the name of a program.
-func (it *interp) mayRun(text string) bool {
-	if len(text) > 200 || strings.ContainsFunc(text, func(c rune) bool { return !wordRune(c) && c != '.' && c != '-' && c != ':' && c != ',' }) {
-		return true
+func (it *interp) holdsFacts(vs []facts.Value) ofProgram {
+	out := nothingOfIt
+	for _, v := range vs {
+		if v.Prefix != "" {
+			return codeOfIt
+		}
+		out = max(out, it.ofTexts(v.Alts), it.holdsFacts(v.Items), it.holdsFacts(v.Recv))
 	}
-	_, program := it.b.Tables().Programs[text]
-	return program
+	return out
+}
+
+func (it *interp) ofTexts(texts []string) ofProgram {
+	out := nothingOfIt
+	for _, t := range texts {
+		out = max(out, it.ofText(t))
+	}
+	return out
+}
+
+// ofText tells a single word that is no program's name from words, and these
+// from what may be code.
+func (it *interp) ofText(text string) ofProgram {
+	plain := true
+	for _, c := range text {
+		switch {
+		case wordRune(c) || c == '.' || c == '-' || c == ':' || c == ',':
+		case c == '(' || c == '[' || c == '=' || c == '@' || c == '\\' || c > 126:
+			return codeOfIt
+		default:
+			plain = false
+		}
+	}
+	switch {
+	case plain && len(text) <= 200:
+		if _, program := it.b.Tables().Programs[text]; !program {
+			return nothingOfIt
+		}
+		return wordsOfIt
+	case strings.Contains(text, "import"), strings.Contains(text, "lambda"), strings.Contains(text, "__"), len(text) > 2000:
+		return codeOfIt
+	}
+	return wordsOfIt
 }
 
 // kept notes that a function is put where it is not followed, under a name.

@@ -9,6 +9,7 @@ const (
 	maxCalls     = 8    // functions of the program within each other
 	minRuns      = 8    // runs of one function with different arguments
 	idleRuns     = 40   // see refresh
+	sameRuns     = 8    // see refresh
 	runNodes     = 6000 // more runs, while they cost no more than this
 	maxUnroll    = 256  // rounds of a loop over constants
 	unrollNodes  = 6000
@@ -47,7 +48,9 @@ type interp struct {
 	idle    bool   // what is followed is not reached by the module
 	// version counts changes to what functions can see beside their arguments.
 	version  int
-	reported int             // calls that the tables know, and what could not be told
+	reported int // calls that the tables know, and what could not be told
+	news     int // of reported, those that were not seen before; see noted
+	noticed  map[uint64]bool
 	missed   map[string]bool // names looked up before they were bound
 	classes  []*class
 
@@ -164,6 +167,7 @@ func (it *interp) pos(n *node) facts.Pos {
 // dynamic reports what could not be told.
 func (it *interp) dynamic(kind, detail string, n *node, from ...string) {
 	it.reported++
+	it.noted(kind+detail, n, &arguments{rest: from})
 	if it.quiet == 0 {
 		it.b.Dynamic(kind, detail, it.pos(n), from...)
 	}

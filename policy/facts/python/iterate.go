@@ -150,11 +150,15 @@ var sifting = map[string]bool{
 	"isdigit": true, "isupper": true, "islower": true, "title": true, "append": true, "add": true, "setdefault": true, "get": true, "pop": true,
 	"items": true, "keys": true, "values": true, "encode": true, "decode": true, "len": true, "str": true, "int": true, "bool": true, "match": true,
 	"search": true, "fullmatch": true, "isinstance": true, "sorted": true, "dict": true, "list": true,
+	"any": true, "all": true,
 }
 
 // sifts reports that nothing under n hands out what it goes through: all it
 // calls looks at texts, or gathers them. Where the gathered goes is followed.
-func (it *interp) sifts(n *node) bool {
+func (it *interp) sifts(n *node) bool { return it.siftsIn(n, nil) }
+
+// siftsIn is sifts; around are the bodies of functions that lead to n.
+func (it *interp) siftsIn(n *node, around []*node) bool {
 	for c := n.first; c != nil; c = c.next {
 		switch c.kind {
 		case "call":
@@ -162,17 +166,30 @@ func (it *interp) sifts(n *node) bool {
 			if f != nil && f.kind == "attribute" {
 				f = f.child("attribute")
 			}
-			if f == nil || !sifting[it.t.text(f)] {
+			if f == nil || !sifting[it.t.text(f)] && !it.ownSifts(f, around) {
 				return false
 			}
 		case "yield", "raise_statement", "interpolation":
 			return false
 		}
-		if c.size > 1 && !it.sifts(c) {
+		if c.size > 1 && !it.siftsIn(c, around) {
 			return false
 		}
 	}
 	return true
+}
+
+// ownSifts is sifts for a function of the module that is called by its name.
+func (it *interp) ownSifts(f *node, around []*node) bool {
+	if f.kind != "identifier" || len(around) > 2 {
+		return false
+	}
+	v := it.module.vars[identifier(it.t.text(f))]
+	if v == nil || v.kind != kFunc || v.x.fn.t != it.t || v.x.fn.body == nil {
+		return false
+	}
+	body := v.x.fn.body
+	return slices.Contains(around, body) || it.siftsIn(body, append(slices.Clone(around), body))
 }
 
 // pickers are methods that tell one name from others.
