@@ -18,6 +18,11 @@ func TestGiven(t *testing.T) {
 	}{
 		{"a parameter", dynamic(facts.DynEval, "param"), nil, true},
 		{"a parameter that the program may fill", dynamic(facts.DynEval, "param", "program"), nil, false},
+		{"a parameter that words of the program may fill", dynamic(facts.DynEval, "param", "words"), nil, true},
+		{"a command that words of the program may fill", dynamic(facts.DynOpaqueCode, "param", "words"), nil, false},
+		{"a function that is handed in", inert(dynamic(facts.DynCall, "param", "namespace")), nil, true},
+		{"a function of a namespace", inert(dynamic(facts.DynCall, "namespace")), nil, false},
+		{"a function that is handed in, and code for it", dynamic(facts.DynCall, "param", "namespace"), nil, false},
 		{"a parameter that something outside fills", dynamic(facts.DynOpaqueCode, "param", "handed"), nil, false},
 		{"a parameter that holds decoded text", dynamic(facts.DynEval, "param", "decoded"), nil, false},
 		{"nothing known", dynamic(facts.DynEval), nil, false},
@@ -53,4 +58,9 @@ func TestGiven(t *testing.T) {
 
 func dynamic(kind string, from ...string) facts.Dynamic {
 	return facts.Dynamic{At: facts.At{Lang: facts.Python}, Kind: kind, From: from}
+}
+
+func inert(d facts.Dynamic) facts.Dynamic {
+	d.Inert = true
+	return d
 }
