@@ -194,7 +194,7 @@ func (it *interp) bindFields(c *class, a *arguments) {
 func (it *interp) bindField(c *class, name string, v *val) {
 	now := prefer(c.attrs[name], v)
 	if old := c.attrs[name]; old != nil && !same(old, now) {
-		it.version++
+		it.changed(name, now)
 	}
 	c.attrs[name] = now
 }

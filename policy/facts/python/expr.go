@@ -336,7 +336,7 @@ func (it *interp) assignMember(c *class, name string, v *val) {
 	old := c.member(name, 0)
 	now := prefer(c.attrs[name], v)
 	if old != nil && !same(old, now) && v.kind != kUnknown {
-		it.version++
+		it.changed(name, now)
 	}
 	c.attrs[name] = now
 }
@@ -368,7 +368,7 @@ func (it *interp) assignItem(n *node, v *val, s *scope) {
 		switch {
 		case o.kind == kDict:
 			if old := o.x.dict[dictKey(key)]; old != nil && !same(old, v) && v.kind != kUnknown {
-				it.version++
+				it.changed("", key, v)
 			}
 			o.put(key, v)
 		case o.kind == kList:
@@ -378,7 +378,7 @@ func (it *interp) assignItem(n *node, v *val, s *scope) {
 			}
 			if ok && i >= 0 && int(i) < len(o.x.items) {
 				o.x.items[i] = v
-				it.version++
+				it.changed("", key, v)
 			} else {
 				o.open = true
 				o.from = mix(o.from, v.origins(0))

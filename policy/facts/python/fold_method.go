@@ -365,7 +365,7 @@ func (c *invocation) listMethod(name string) *val {
 		return derived(append(c.all(), v)...)
 	}
 	if len(c.it.calls) == 0 && name != "copy" {
-		c.it.version++
+		c.it.changed(name, c.all()...)
 	}
 	switch name {
 	case "append", "add":

@@ -25,8 +25,9 @@ type function struct {
 	opaque *val     // what it gives for arguments that are not known
 	given  []string // where these came from
 	kept   []string // names of attributes that it was put under, of objects that are not known
-	// version is the interpreter's, when memo and opaque were made.
+	// version and novel are the interpreter's, when memo and opaque were made.
 	version int
+	novel   int
 	matters bool     // it, or what it calls, does something that the tables know
 	news    int      // the last of its runs, after the first many, that did something else than those before
 	inside  []string // keys of the arguments of calls that are going on
@@ -319,9 +320,10 @@ func (it *interp) follow(f *function, a *arguments, self *val, n *node) *val {
 // and is called from others, is left at that: else libraries that keep
 // registers cost more than they are worth.
 func (it *interp) refresh(f *function) {
-	if f.version == it.version || f.runs > idleRuns && len(it.calls) > 0 && (!f.matters || f.runs > max(f.news, idleRuns)+sameRuns) {
+	if f.version == it.version || f.runs > idleRuns && len(it.calls) > 0 && (!f.matters || f.novel == it.novel && f.runs > max(f.news, idleRuns)+sameRuns) {
 		return
 	}
+	f.novel = it.novel
 	f.version, f.memo, f.opaque, f.given = it.version, nil, nil, nil
 }
 

@@ -228,7 +228,7 @@ func (c *invocation) dictUpdate() *val {
 	if c.self == nil || c.self.kind != kDict {
 		return nil
 	}
-	c.it.version++
+	c.it.changed("", c.all()...)
 	for _, v := range c.pos {
 		c.self.merge(v)
 	}

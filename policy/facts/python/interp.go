@@ -46,8 +46,11 @@ type interp struct {
 	waiters []waiter
 	raised  []*val // exceptions that the program raises
 	idle    bool   // what is followed is not reached by the module
-	// version counts changes to what functions can see beside their arguments.
+	// version counts changes to what functions can see beside their arguments,
+	// and novel those that were not made before.
 	version  int
+	novel    int
+	changes  map[uint64]bool
 	reported int // calls that the tables know, and what could not be told
 	news     int // of reported, those that were not seen before; see noted
 	noticed  map[uint64]bool

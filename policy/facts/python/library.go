@@ -232,7 +232,7 @@ func (c *invocation) enqueue() *val {
 	}
 	if q := c.self.x; len(q.items) < maxQueue {
 		q.items = append(q.items, c.nth(0))
-		c.it.version++
+		c.it.changed("", c.nth(0))
 	}
 	return none
 }

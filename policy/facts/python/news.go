@@ -23,13 +23,35 @@ func (it *interp) noted(what string, n *node, a *arguments) {
 	for _, from := range a.rest {
 		h.WriteString(from)
 	}
-	if sum := h.Sum64(); !it.noticed[sum] {
-		if it.noticed == nil {
-			it.noticed = map[uint64]bool{}
-		}
-		it.noticed[sum] = true
+	if first(&it.noticed, h.Sum64()) {
 		it.news++
 	}
+}
+
+// changed notes that something which functions can see is another from now on.
+func (it *interp) changed(name string, vs ...*val) {
+	it.version++
+	var h maphash.Hash
+	h.SetSeed(seed)
+	h.WriteString(name)
+	for _, v := range vs {
+		v.mark(&h, 0)
+	}
+	if first(&it.changes, h.Sum64()) {
+		it.novel++
+	}
+}
+
+// first puts a sum into a set, and reports that it was not there.
+func first(in *map[uint64]bool, sum uint64) bool {
+	if (*in)[sum] {
+		return false
+	}
+	if *in == nil {
+		*in = map[uint64]bool{}
+	}
+	(*in)[sum] = true
+	return true
 }
 
 var seed = maphash.MakeSeed()
@@ -46,6 +68,12 @@ func (v *val) mark(h *maphash.Hash, depth int) {
 	}
 	if v.x == nil || depth > 3 {
 		return
+	}
+	if v.x.fn != nil {
+		h.WriteString(v.x.fn.name)
+	}
+	if v.x.cls != nil {
+		h.WriteString(v.x.cls.name)
 	}
 	h.WriteString(v.x.pre)
 	h.WriteString(v.x.suf)

@@ -38,7 +38,7 @@ func (it *interp) set(s *scope, name string, v *val) {
 		}
 	}
 	if old := s.vars[name]; s.fn == nil && (old != nil && !same(old, v) && v.kind != kUnknown || it.missed[name]) {
-		it.version++ // a function that was followed before may see this
+		it.changed(name, v) // a function that was followed before may see this
 		delete(it.missed, name)
 	}
 	if len(it.marks) > 0 {
