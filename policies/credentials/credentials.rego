@@ -101,6 +101,7 @@ secret_origin(from) if startswith(from, "file:/proc/")
 #     - {"language": "bash", "code": "env | grep -v x"}
 #   not_match:
 #     - {"language": "python", "code": "import os\nos.environ.get('HOME')"}
+#     - {"language": "python", "code": "import os\ndef own(k):\n    return k.startswith('APP_')\nd = {}\nfor k, v in os.environ.items():\n    if own(k):\n        v = v.lower()\n    d[k] = v"}
 #     - {"language": "bash", "code": "env A=1 ls"}
 findings contains {"id": "SBX-CRED-0004", "at": e.at, "msg": "all environment variables are read"} if {
 	some class

@@ -66,9 +66,11 @@ findings contains {"id": "SBX-EV-0003", "at": d.at, "msg": sprintf("decoded text
 #     - {"language": "python", "code": "().__class__.__bases__[0].__subclasses__()"}
 #     - {"language": "javascript", "code": "(()=>{}).constructor('return process')()"}
 #     - {"language": "javascript", "code": "require.extensions['.js'] = (m, f) => m._compile(x, f)"}
+#     - {"language": "python", "code": "import lib\nclass A:\n    def go(self, f):\n        return f('rm -rf /')\ndef g(n):\n    lib.wrap(A).go(n.__globals__[n.name])\ng(lib.x)"}
 #   not_match:
 #     - {"language": "javascript", "code": "require.extensions['.hbs'] = (m, f) => { m.exports = compile(f) }"}
 #     - {"language": "python", "code": "import sys\ndef cmd_add(a, b):\n    return a + b\nname = 'cmd_' + (sys.argv[1] if len(sys.argv) > 1 else 'add')\nprint(globals()[name](1, 2))"}
+#     - {"language": "python", "code": "import lib\nclass A:\n    def go(self, f, x):\n        return f(x)\ndef g(n):\n    lib.wrap(A).go(n.__globals__[n.name], 1)"}
 #     - {"language": "python", "code": "getattr(x,'name')"}
 findings contains {"id": "SBX-EV-0004", "at": d.at, "msg": sprintf("%s", [d.detail])} if {
 	some kind in ["reflection", "dyn_call"]

@@ -194,7 +194,7 @@ func (it *interp) bindFields(c *class, a *arguments) {
 func (it *interp) bindField(c *class, name string, v *val) {
 	now := prefer(c.attrs[name], v)
 	if old := c.attrs[name]; old != nil && !same(old, now) {
-		it.changed(name, now)
+		it.changed(name, v)
 	}
 	c.attrs[name] = now
 }

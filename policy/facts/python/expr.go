@@ -336,7 +336,7 @@ func (it *interp) assignMember(c *class, name string, v *val) {
 	old := c.member(name, 0)
 	now := prefer(c.attrs[name], v)
 	if old != nil && !same(old, now) && v.kind != kUnknown {
-		it.changed(name, now)
+		it.changed(name, v)
 	}
 	c.attrs[name] = now
 }

@@ -299,7 +299,7 @@ func (it *interp) follow(f *function, a *arguments, self *val, n *node) *val {
 	if f.body == nil || f.runs >= max(minRuns, runNodes/int(f.body.size)) {
 		return it.callUnknown(f, it.origins(a)...)
 	}
-	if plain && f.runs > idleRuns && slices.Contains(f.inside, key) {
+	if plain && f.runs > sameRuns && slices.Contains(f.inside, key) {
 		return derived(a.all()...) // within itself, for the same
 	}
 	vars := f.bind(a, self)
@@ -320,7 +320,9 @@ func (it *interp) follow(f *function, a *arguments, self *val, n *node) *val {
 // and is called from others, is left at that: else libraries that keep
 // registers cost more than they are worth.
 func (it *interp) refresh(f *function) {
-	if f.version == it.version || f.runs > idleRuns && len(it.calls) > 0 && (!f.matters || f.novel == it.novel && f.runs > max(f.news, idleRuns)+sameRuns) {
+	switch {
+	case f.version == it.version, len(it.calls) > 0 && f.runs > idleRuns && !f.matters,
+		len(it.calls) > 0 && f.novel == it.novel && f.runs > max(f.news, sameRuns)+lateRuns:
 		return
 	}
 	f.novel = it.novel

@@ -9,7 +9,8 @@ const (
 	maxCalls     = 8    // functions of the program within each other
 	minRuns      = 8    // runs of one function with different arguments
 	idleRuns     = 40   // see refresh
-	sameRuns     = 8    // see refresh
+	sameRuns     = 20   // see refresh
+	lateRuns     = 4    // see refresh
 	runNodes     = 6000 // more runs, while they cost no more than this
 	maxUnroll    = 256  // rounds of a loop over constants
 	unrollNodes  = 6000

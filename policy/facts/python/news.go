@@ -5,7 +5,7 @@ import "hash/maphash"
 // noted counts what is done for the first time: at this place, to these
 // values. It looks only where a function was followed many times.
 func (it *interp) noted(what string, n *node, a *arguments) {
-	if len(it.calls) == 0 || it.calls[len(it.calls)-1].runs <= idleRuns {
+	if len(it.calls) == 0 || it.calls[len(it.calls)-1].runs <= sameRuns {
 		return
 	}
 	var h maphash.Hash

@@ -18,7 +18,7 @@ func TestAgain(t *testing.T) {
 			n++
 		}
 	}
-	if n == 0 || n > 2*idleRuns {
+	if n == 0 || n > 2*sameRuns {
 		t.Errorf("followed %d times", n)
 	}
 	var code strings.Builder
