@@ -1,10 +1,9 @@
-// A syntax tree is read in one call, not in six calls for each node: crossing
-// into C costs more than the work there. The declarations below are the part
-// of tree_sitter/api.h (ABI of 0.25) that this needs; the header itself is
-// inside another Go module, where the compiler cannot reach it.
+// The declarations below are the part of tree_sitter/api.h (ABI of 0.25) that
+// this needs; the header itself is inside another Go module, where the compiler
+// cannot reach it.
 #include "flatten.h"
 #include <stdbool.h>
-#include <stdlib.h>
+#include <string.h>
 
 typedef struct {
 	uint32_t context[4];
@@ -22,7 +21,13 @@ typedef struct {
 	uint32_t row, column;
 } TSPoint;
 
-extern void ts_set_allocator(void *(*)(size_t), void *(*)(size_t, size_t), void *(*)(void *, size_t), void (*)(void *));
+extern void *ts_parser_new(void);
+extern void ts_parser_delete(void *);
+extern bool ts_parser_set_language(void *, const void *);
+extern void ts_parser_set_timeout_micros(void *, uint64_t);
+extern void *ts_parser_parse_string(void *, const void *, const char *, uint32_t);
+extern TSNode ts_tree_root_node(const void *);
+extern uint32_t ts_node_descendant_count(TSNode);
 extern uint16_t ts_node_symbol(TSNode);
 extern uint32_t ts_node_start_byte(TSNode);
 extern uint32_t ts_node_end_byte(TSNode);
@@ -30,18 +35,19 @@ extern TSPoint ts_node_end_point(TSNode);
 extern bool ts_node_is_named(TSNode);
 extern bool ts_node_is_missing(TSNode);
 extern TSTreeCursor ts_tree_cursor_new(TSNode);
-extern void ts_tree_cursor_delete(TSTreeCursor *);
 extern TSNode ts_tree_cursor_current_node(const TSTreeCursor *);
 extern uint16_t ts_tree_cursor_current_field_id(const TSTreeCursor *);
 extern bool ts_tree_cursor_goto_parent(TSTreeCursor *);
 extern bool ts_tree_cursor_goto_next_sibling(TSTreeCursor *);
 extern bool ts_tree_cursor_goto_first_child(TSTreeCursor *);
 
-uint32_t flatten(const void *node, flat_node *out, uint32_t max) {
-	TSTreeCursor c = ts_tree_cursor_new(*(const TSNode *)node);
-	uint32_t n = 0, depth = 0, room = 64;
-	uint32_t *open = malloc(room * sizeof *open); // index of each ancestor
-	bool more = open != NULL;
+// flatten writes the tree under root to out, at most max nodes, and returns how
+// many it wrote. What it allocates is the arena's.
+static uint32_t flatten(TSNode root, flat_node *out, uint32_t max) {
+	TSTreeCursor c = ts_tree_cursor_new(root);
+	uint32_t n = 0, depth = 0, room = 256;
+	uint32_t *open = arena_alloc(room * sizeof *open); // index of each ancestor
+	bool more = true;
 	while (more && n < max) {
 		TSNode x = ts_tree_cursor_current_node(&c);
 		flat_node *f = &out[n];
@@ -59,9 +65,8 @@ uint32_t flatten(const void *node, flat_node *out, uint32_t max) {
 		n++;
 		if (ts_tree_cursor_goto_first_child(&c)) {
 			if (depth == room) {
-				uint32_t *wider = realloc(open, 2 * room * sizeof *open);
-				if (wider == NULL) break;
-				open = wider;
+				uint32_t *wider = arena_alloc(2 * room * sizeof *open);
+				open = memcpy(wider, open, room * sizeof *open);
 				room *= 2;
 			}
 			open[depth++] = n - 1;
@@ -80,9 +85,33 @@ uint32_t flatten(const void *node, flat_node *out, uint32_t max) {
 		depth--;
 		out[open[depth]].size = n - open[depth];
 	}
-	free(open);
-	ts_tree_cursor_delete(&c);
 	return n;
 }
 
-void own_allocator(void) { ts_set_allocator(NULL, NULL, NULL, NULL); }
+int parse_flat(arena *a, const void *language, const char *text, uint32_t length, uint64_t micros, size_t bytes, uint32_t max, flat_tree *out) {
+	jmp_buf full;
+	memset(out, 0, sizeof *out);
+	if (setjmp(full) != 0) {
+		// The parser goes with the arena; the few bytes that the grammar's own
+		// lexer has from malloc stay behind.
+		arena_leave();
+		return 0;
+	}
+	arena_enter(a, bytes, &full);
+	void *parser = ts_parser_new();
+	void *tree = NULL;
+	if (ts_parser_set_language(parser, language)) {
+		ts_parser_set_timeout_micros(parser, micros);
+		tree = ts_parser_parse_string(parser, NULL, text, length);
+	}
+	if (tree != NULL) {
+		TSNode root = ts_tree_root_node(tree);
+		out->total = ts_node_descendant_count(root);
+		uint32_t most = out->total < max ? out->total : max;
+		out->nodes = arena_alloc(most * sizeof *out->nodes);
+		out->count = flatten(root, out->nodes, most);
+	}
+	ts_parser_delete(parser); // the tree goes with the arena
+	arena_leave();
+	return tree != NULL;
+}

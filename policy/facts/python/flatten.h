@@ -1,6 +1,7 @@
 #ifndef CAISSON_FLATTEN_H
 #define CAISSON_FLATTEN_H
 
+#include "arena.h"
 #include <stdint.h>
 
 // One node of a syntax tree, in pre-order. size is the number of nodes of the
@@ -10,13 +11,18 @@ typedef struct {
 	uint32_t start, end, row, col, end_row, end_col, size, named;
 } flat_node;
 
-// flatten writes the tree under root (a TSNode, of which node points to a
-// copy) to out, at most max nodes, and returns how many it wrote.
-uint32_t flatten(const void *node, flat_node *out, uint32_t max);
+// A syntax tree, in an arena.
+typedef struct {
+	flat_node *nodes;
+	uint32_t count;
+	uint32_t total; // what there was before the limit
+} flat_tree;
 
-// own_allocator has the parser call malloc itself. The Go binding routes every
-// allocation through Go, and from there to the same malloc; that is a third of
-// the time of a parse.
-void own_allocator(void);
+// parse_flat parses a text of a language (a TSLanguage) within so many
+// microseconds and bytes, and copies at most max nodes of the tree to a. It
+// returns 0 where the parser gave up. Reading a tree in one call, not in six
+// for each node, is what makes it quick: crossing into C costs more than the
+// work there.
+int parse_flat(arena *a, const void *language, const char *text, uint32_t length, uint64_t micros, size_t bytes, uint32_t max, flat_tree *out);
 
 #endif

@@ -4,6 +4,7 @@ package python
 import "C"
 
 import (
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +17,7 @@ import (
 const (
 	parseTime  = 200 * time.Millisecond
 	parseAgain = 400 * time.Millisecond
+	parseBytes = 256 << 20
 	maxNodes   = 400_000
 )
 
@@ -46,14 +48,15 @@ type tree struct {
 type language struct {
 	*sitter.Language
 	kinds, fields []string
+	arenas        chan *C.arena // those that nobody uses
 }
 
-var ownAllocator = sync.OnceFunc(func() { C.own_allocator() })
+var ownAllocator = sync.OnceFunc(func() { C.arena_install() })
 
 func newLanguage() *language {
 	ownAllocator()
 	l := sitter.NewLanguage(grammar.Language())
-	g := &language{Language: l}
+	g := &language{Language: l, arenas: make(chan *C.arena, runtime.NumCPU())}
 	for i := range l.NodeKindCount() {
 		g.kinds = append(g.kinds, strings.Clone(l.NodeKindForId(uint16(i))))
 	}
@@ -64,48 +67,61 @@ func newLanguage() *language {
 	return g
 }
 
-// parse gives nil when the parser gave up at its deadline: some texts keep its
-// error recovery busy for minutes. The clock is a wall's, so a machine that is
-// busy with other things gets a second, longer try.
+// parse gives nil when the parser gave up, at its deadline or its memory's end:
+// some texts keep its error recovery busy for minutes. The clock is a wall's, so
+// a machine that is busy with other things gets a second, longer try.
 func (g *language) parse(src string) *tree {
-	if t := g.parseWithin(src, parseTime); t != nil {
-		return t
+	a := g.arena()
+	if a == nil {
+		return nil
 	}
-	return g.parseWithin(src, parseAgain)
+	defer g.free(a)
+	for _, limit := range []time.Duration{parseTime, parseAgain} {
+		if t := g.parseWithin(a, src, limit, parseBytes); t != nil {
+			return t
+		}
+	}
+	return nil
 }
 
-func (g *language) parseWithin(src string, limit time.Duration) *tree {
-	p := sitter.NewParser()
-	defer p.Close()
-	if err := p.SetLanguage(g.Language); err != nil {
+// arena gives memory for one parse, and free takes it back.
+func (g *language) arena() *C.arena {
+	select {
+	case a := <-g.arenas:
+		return a
+	default:
+		return C.arena_new()
+	}
+}
+
+func (g *language) free(a *C.arena) {
+	select {
+	case g.arenas <- a:
+	default:
+		C.arena_delete(a)
+	}
+}
+
+// parseWithin parses in a, of which it leaves nothing in use.
+func (g *language) parseWithin(a *C.arena, src string, limit time.Duration, bytes int) *tree {
+	var flat C.flat_tree
+	text := (*C.char)(unsafe.Pointer(unsafe.StringData(src)))
+	if src == "" {
+		text = nil // what it points to then is not said
+	}
+	ok := C.parse_flat(a, unsafe.Pointer(g.Inner), text, C.uint32_t(len(src)), C.uint64_t(limit.Microseconds()), C.size_t(bytes), maxNodes, &flat)
+	defer C.arena_reset(a)
+	if ok == 0 {
 		return nil
 	}
-	text := []byte(src)
-	// Not a progress callback: that crosses into Go every hundred operations,
-	// and the binding keeps its options for ever.
-	p.SetTimeoutMicros(uint64(limit.Microseconds())) //nolint:staticcheck // see above; the version is pinned
-	t := p.ParseWithOptions(func(i int, _ sitter.Point) []byte {
-		if i >= len(text) {
-			return nil
-		}
-		return text[i:]
-	}, nil, nil)
-	if t == nil {
-		return nil
-	}
-	defer t.Close()
-	return g.copy(src, t)
+	return g.copy(src, &flat)
 }
 
 // copy moves the tree into one slab of Go nodes.
-func (g *language) copy(src string, t *sitter.Tree) *tree {
-	root := t.RootNode()
-	count := int(root.DescendantCount())
-	out := &tree{src: src, cut: count > maxNodes}
-	count = min(count, maxNodes)
-	flat := make([]C.flat_node, count)
-	n := int(C.flatten(unsafe.Pointer(root), &flat[0], C.uint32_t(count)))
-	flat = flat[:n]
+func (g *language) copy(src string, t *C.flat_tree) *tree {
+	out := &tree{src: src, cut: t.total > maxNodes}
+	n := int(t.count)
+	flat := unsafe.Slice(t.nodes, n)
 	slab := make([]node, n)
 	for i := range flat {
 		f, x := &flat[i], &slab[i]
