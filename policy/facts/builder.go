@@ -70,18 +70,19 @@ type Builder struct {
 // scan is what all Builders of one call of [Scan] share. It lives as long as
 // that call, so that it may hold the call's context.
 type scan struct {
-	ctx    context.Context
-	tables *Tables
-	langs  Dispatcher
-	lim    Limits
-	doc    Document
-	facts  int
-	nested int
-	looked int // see maxLooked
-	full   bool
-	files  map[string]Value  // written by the program so far, by absolute path
-	lying  map[string]string // what lies in others
-	seen   map[nestedKey]bool
+	ctx     context.Context
+	tables  *Tables
+	langs   Dispatcher
+	lim     Limits
+	doc     Document
+	facts   int
+	nested  int
+	inlined int // texts that a caller walked itself
+	looked  int // see maxLooked
+	full    bool
+	files   map[string]Value  // written by the program so far, by absolute path
+	lying   map[string]string // what lies in others
+	seen    map[nestedKey]bool
 }
 
 // weight counts the facts that say what a program does.

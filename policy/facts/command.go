@@ -307,10 +307,12 @@ func (c *command) code(r Run, base string, v Value) {
 	c.nested(r.Lang, base, v)
 }
 
-// unparsed forgets texts that do not parse: a pattern has cut them out of code
-// in which they were no commands.
+// unparsed forgets texts that do not parse: they were cut out of code in which
+// they were no commands.
 func (s *scan) unparsed(from int) {
-	kept := slices.DeleteFunc(s.doc.Dynamic[from:], func(d Dynamic) bool { return d.Kind == DynUnparsable })
+	kept := slices.DeleteFunc(s.doc.Dynamic[from:], func(d Dynamic) bool {
+		return d.Kind == DynUnparsable || d.Kind == DynGlob && strings.ContainsAny(d.Detail, "!@{}()\\")
+	})
 	s.doc.Dynamic = s.doc.Dynamic[:from+len(kept)]
 }
 

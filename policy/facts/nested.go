@@ -100,7 +100,11 @@ func (b *Builder) Nested(lang Lang, code Value, o NestedOpts) {
 	if lang == Shell && strings.ContainsAny(head, " \t\n;") {
 		b.dynamicVia(DynPartialCode, short(head), o, code.From)
 		o.Verbatim = false
+		before := len(b.s.doc.Dynamic)
 		b.nestedText(lang, head+hole(head, code.Tail())+code.Tail(), code.From, o)
+		if strings.Count(code.Tail(), "\n") > 1 { // lines out of the middle of something, as likely as not
+			b.s.unparsed(before)
+		}
 		return
 	}
 	if tail := code.Tail(); lang == Shell && head == "" && surroundings(code.From) && strings.HasPrefix(afterWord(tail), " ") && strings.TrimSpace(tail) != "" {

@@ -103,6 +103,9 @@ func (b *Builder) Evaluated(text string, pos Pos, from ...string) func() {
 
 // harmless reports that a word names no place, host or code.
 func (b *Builder) harmless(v Value, kind string) bool {
+	if b.lang == Shell && slices.Contains(v.From, "argv0") {
+		return true // the program itself, which is judged
+	}
 	for _, it := range v.Items {
 		if !b.harmless(it, kind) {
 			return false

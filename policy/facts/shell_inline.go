@@ -17,8 +17,8 @@ func (b *Builder) Inline(code string, o NestedOpts) (*Builder, bool) {
 		b.dynamicVia(DynTooDeep, "brackets of evaluated code", o, nil)
 		return nil, false
 	}
-	b.s.nested++
-	if b.s.nested > 64*textCost*b.s.lim.Nested { // cheap texts, but no endless supply of them
+	b.s.inlined++
+	if b.s.inlined > 64*textCost*b.s.lim.Nested { // cheap texts, but no endless supply of them
 		b.limit("evaluated texts")
 		return nil, false
 	}

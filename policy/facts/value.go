@@ -59,7 +59,7 @@ func typed(t string, alts []string) Value {
 	u := make([]string, 0, len(alts))
 	for _, a := range alts {
 		if len(a) > MaxFolded {
-			return Value{Type: t, Prefix: a[:256], Suffix: a[len(a)-256:]}
+			return Value{Type: t, Prefix: head(a), Suffix: tail(a)}
 		}
 		if !slices.Contains(u, a) {
 			u = append(u, a)
@@ -283,16 +283,19 @@ func Join(sep Value, items []Value) Value {
 	return Concat(parts...)
 }
 
+// keptEnds bounds what is kept of the ends of a text that is known in part.
+const keptEnds = 4096
+
 func head(s string) string {
-	if len(s) > 4096 {
-		return s[:4096]
+	if len(s) > keptEnds {
+		return s[:keptEnds]
 	}
 	return s
 }
 
 func tail(s string) string {
-	if len(s) > 4096 {
-		return s[len(s)-4096:]
+	if len(s) > keptEnds {
+		return s[len(s)-keptEnds:]
 	}
 	return s
 }

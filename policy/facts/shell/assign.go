@@ -114,11 +114,21 @@ func (w *walker) assignment(a *syntax.Assign, d declaration) {
 	case a.Naked:
 		w.declareName(name, d)
 	default:
+		before := w.guessed
+		w.guessed = false
 		t := w.single(a.Value)
 		if a.Append {
+			old := w.st.vars.get(name)
+			w.guessed = w.guessed || old == nil || !old.constant
 			t = w.appended(name, t)
 		}
 		w.set(name, t, d)
+		if v := w.st.vars.get(name); v != nil && !w.guessed && !v.isArray && !v.isTable && !v.ref {
+			c := *v
+			c.constant = true
+			w.put(name, &c)
+		}
+		w.guessed = before || w.guessed
 	}
 }
 

@@ -229,6 +229,7 @@ func (w *walker) trap(c *invocation) text {
 	if len(args) < 2 || args[0].t.is("-") || args[0].t.empty() {
 		return text{}
 	}
+	w.strange = true
 	if len(w.traps) < facts.MaxAlts*4 {
 		w.traps = append(w.traps, pending{args[0].t, "trap", c.pos})
 	} else {
@@ -248,6 +249,7 @@ func (w *walker) alias(c *invocation) text {
 				values = with(values, v)
 			}
 		}
+		w.strange = w.strange || name == ""
 		if name != "" {
 			w.st.aliases.set(name, &text{values, f.t.from})
 			w.b.Action("alias", name+"="+readable(values[0]), "alias", c.pos)

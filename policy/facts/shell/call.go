@@ -160,6 +160,7 @@ func (w *walker) run(c *invocation) text {
 	if c.argv = w.leading(c); len(c.argv) == 0 || w.b.Full() {
 		return text{}
 	}
+	w.guessed = w.guessed || !w.computes(c.argv)
 	names := c.argv[0].t.all()
 	if len(names) > 1 {
 		var ways []fields

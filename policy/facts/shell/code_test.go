@@ -49,6 +49,15 @@ func TestCode(t *testing.T) {
 		{name: "command and builtin", src: `command rm -rf /; builtin eval 'rm -rf /tmp'; exec rm -rf /var`, want: []string{wipe, "cmd rm -rf /tmp", "cmd rm -rf /var"}},
 		{name: "function before command", src: `rm() { :; }; command rm -rf /`, want: []string{wipe}},
 		{name: "unparsable tail", src: "rm -rf /\nif true; then (\n", want: []string{wipe, "dyn unparsable"}},
+		{name: "eval of a parameter that is not known", src: `n=$(date); eval "\${$n+:} false"; eval "x=\$$n"; $x -v`, want: []string{"dyn partial_code", "dyn opaque_command"}, not: []string{"dyn unparsable"}},
+		{
+			name: "many evals leave some for the rest", src: strings.Repeat("eval 'eval \"eval :\"'\n", 1200) + "rm -rf /",
+			want: []string{wipe}, not: []string{"dyn limit"},
+		},
+		{
+			name: "lines behind what is not known", src: "x=$(date); printf '#! %s\\n' \"$x\" >f; cat >>f <<'E'\ns/a/b/!b; (;\n| x\nrm -rf /\nE\nsh f",
+			want: []string{"dyn partial_code"}, not: []string{"dyn unparsable"},
+		},
 		{name: "endless eval", src: `x='eval "$x"'; eval "$x"`, want: []string{"dyn too_deep"}},
 		{name: "mksh", src: "x=${ echo rm; }; $x -rf /; case x { (x) rm -rf /tmp;; }", want: []string{wipe, "cmd rm -rf /tmp"}},
 		{name: "posix names", src: "function() { rm -rf /; }\nfunction", want: []string{wipe}},

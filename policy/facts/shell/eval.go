@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -26,6 +27,9 @@ func (w *walker) eval(c *invocation) text {
 	return w.evalText("eval", code, c.pos, false)
 }
 
+// named is a parameter whose name is not known: ${x…}.
+var named = regexp.MustCompile(`\$\{\w*` + hole + `[\w` + hole + `]*`)
+
 // dynShellEval is the fact that the tables give to eval.
 const dynShellEval = "shell_eval"
 
@@ -40,6 +44,7 @@ func (w *walker) source(c *invocation) text {
 	}
 	content, ok := w.load(args[0].t)
 	if !ok {
+		w.strange = true
 		out := folded(w.report(c))
 		lying, ok := w.b.Lying(args[0].t.value())
 		if !ok {
@@ -96,12 +101,13 @@ func (w *walker) evalOne(via, code string, from []string, pos facts.Pos, verbati
 			kind = facts.DynPartialCode
 		}
 		w.dynamic(kind, readable(code), pos, from...)
-		o.Verbatim = false
+		o.Verbatim, w.strange = false, true
 	}
-	w.charge(len(code) / 256)
+	w.charge(evalCost + len(code)/256)
 	whole := known(code)
 	code = strings.ReplaceAll(code, unset, "")
-	source := strings.ReplaceAll(code, hole, "${"+facts.Hole+"}")
+	source := strings.ReplaceAll(named.ReplaceAllString(code, "$${"+facts.Hole), "$"+hole, hole)
+	source = strings.ReplaceAll(source, hole, "${"+facts.Hole+"}")
 	if strings.Trim(source, " \t\n") == "" || code == hole {
 		return text{}
 	}
@@ -132,6 +138,10 @@ func (w *walker) evalOne(via, code string, from []string, pos facts.Pos, verbati
 	inert()
 	return out
 }
+
+// evalCost is what a text counts that is evaluated, in statements, beside those
+// in it: it has to be parsed.
+const evalCost = 4
 
 // readable is a text for people: unset variables are nothing, holes an ellipsis.
 func readable(s string) string { return strings.NewReplacer(hole, "…", unset, "").Replace(s) }

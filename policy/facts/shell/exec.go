@@ -109,17 +109,20 @@ func (w *walker) command(cmd syntax.Command, rd *redirection, background bool) t
 	case *syntax.TestDecl:
 		w.aside(func() { w.stmt(c.Body) })
 	case *syntax.ArithmCmd:
+		w.guessed = true
 		n, ok := w.arith(c.X)
 		w.status = unsure
 		if ok {
 			w.status = sure(n != 0)
 		}
 	case *syntax.LetClause:
+		w.guessed = true
 		for _, x := range c.Exprs {
 			w.arith(x)
 		}
 		w.status = unsure
 	case *syntax.TestClause:
+		w.guessed = true // of bash and its like only
 		w.status = w.test(c.X)
 	default:
 		return w.compound(cmd)
@@ -236,7 +239,7 @@ func (w *walker) ifClause(c *syntax.IfClause) text {
 	if len(c.Cond) == 0 { // else
 		return w.stmts(c.Then)
 	}
-	out := w.stmts(c.Cond)
+	out, holds := w.decided(c.Cond)
 	says := emptiness{}
 	if len(c.Cond) == 1 {
 		says = w.asks(c.Cond[0])
@@ -260,6 +263,12 @@ func (w *walker) ifClause(c *syntax.IfClause) text {
 		})
 	default:
 		other = w.st
+	}
+	switch { // what is not taken was walked for its facts; it does not change what follows
+	case holds == succeeds && !then.dead:
+		other, b = then, a
+	case holds == fails && !other.dead:
+		then, a = other, b
 	}
 	w.st.join(then, other)
 	w.enter(w.st)

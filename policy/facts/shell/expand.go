@@ -46,7 +46,9 @@ func (w *walker) fields(words []*syntax.Word) []fields {
 			}
 			continue
 		}
-		for _, part := range w.braces(word) {
+		split := w.braces(word)
+		w.guessed = w.guessed || len(split) > 1
+		for _, part := range split {
 			ways := w.wordFields(part)
 			if len(ways) == 1 {
 				for i := range out {
@@ -351,6 +353,7 @@ func (p piece) joined(ifs string) text {
 // part expands one part of a word; first says that it begins the word, double
 // that it stands between double quotes.
 func (w *walker) part(part syntax.WordPart, first, double bool) piece {
+	w.guessed = w.guessed || !everywhere(part)
 	switch p := part.(type) {
 	case *syntax.Lit:
 		return w.literalPart(p.Value, first, double)

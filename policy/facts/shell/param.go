@@ -207,7 +207,9 @@ func anyOf(list []text) text {
 
 // lookup finds a parameter by name and whether it is set.
 func (w *walker) lookup(name string, pos facts.Pos) (text, bool) {
-	if v := w.st.vars.get(name); v != nil {
+	v := w.st.vars.get(name)
+	w.guessed = w.guessed || v == nil || !v.constant
+	if v != nil {
 		if v.ref {
 			if target, ok := v.val.one(); ok && target != name {
 				return w.lookup(target, pos)

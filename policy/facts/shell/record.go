@@ -51,7 +51,9 @@ func (w *walker) overflow(what string, pos facts.Pos) {
 }
 
 // maxSteps bounds the statements that one text is worth, however often its
-// functions are called; about a quarter of a second. Code in code has less.
+// functions are called; about a quarter of a second. A text within another that
+// is walked for itself has less; what a walker evaluates itself comes out of its
+// own.
 const maxSteps = 60_000
 
 // step counts a statement and reports whether to walk it.
@@ -70,7 +72,7 @@ func (w *walker) step(pos facts.Pos) bool {
 // charge counts work that is worth n statements.
 func (w *walker) charge(n int) {
 	w.steps += n
-	w.exhausted = w.exhausted || w.steps > maxSteps>>(2*min(w.b.Depth(), 3))
+	w.exhausted = w.exhausted || w.steps > maxSteps>>(2*min(w.depth, 3))
 }
 
 // heavy charges for a pass over a text, and reports whether there is a budget

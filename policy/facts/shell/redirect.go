@@ -184,6 +184,7 @@ func (w *walker) duplicated(rd *redirection, t text, fd int) {
 
 // openFile is a file as a stream: what the script wrote to it, if it did.
 func (w *walker) openFile(path text) *stream {
+	w.guessed = true
 	if t, ok := w.load(path); ok {
 		return &stream{t: t, kind: "const"}
 	}
@@ -267,6 +268,7 @@ func (w *walker) store(path, content text, appending bool) {
 
 // load gives what the script wrote to a file.
 func (w *walker) load(path text) (text, bool) {
+	w.guessed = true
 	v, ok := w.b.Load(path.value())
 	if !ok {
 		return text{}, false

@@ -56,6 +56,7 @@ type walker struct {
 	repeat           int          // loops and calls around this place: facts may come twice
 	unrolled         int
 	plainRedirection redirection // none
+	depth            int         // of the text itself
 	steps            int
 	exhausted        bool
 	told             bool
@@ -65,6 +66,8 @@ type walker struct {
 	files            int        // temporary files made
 	arithDepth       int
 	substs           int
+	strange          bool   // code that is not known may have changed anything
+	guessed          bool   // what was evaluated rests on more than constants of the text
 	stages           []bool // for each pipeline around: a stage called a running function
 }
 
@@ -101,7 +104,7 @@ func (e *Extractor) Extract(ctx context.Context, src []byte, b *facts.Builder) e
 		b: b, x: e, tables: e.tables, st: newState(), in: &stream{}, fds: map[string]text{},
 		reported: map[string]bool{}, memo: map[string]facts.Value{}, aliasing: map[string]bool{}, renamed: map[string]string{}, asked: map[*syntax.Stmt]emptiness{},
 	}
-	w.st.cwd = b.Cwd()
+	w.st.cwd, w.depth = b.Cwd(), b.Depth()
 	w.st.arg0 = concat(concat(w.cwd(), lit("/")), opaque(fromSelf))
 	w.begin(b.Start())
 	err := w.script(src)

@@ -20,6 +20,7 @@ type variable struct {
 	exported bool
 	ref      bool // declare -n: val is another variable's name
 	integer  bool
+	constant bool // made of constants of the text alone
 	fold     byte // 'u' or 'l': declare -u, -l
 }
 
@@ -208,11 +209,12 @@ func (s *state) mergeVar(name string, a, b *variable) *variable {
 			return v
 		}
 		m := *v
-		m.val = union(v.val, s.inherited(name))
+		m.val, m.constant = union(v.val, s.inherited(name)), false
 		return &m
 	}
 	m := *a
 	m.exported = a.exported || b.exported
+	m.constant = a.constant && b.constant
 	switch {
 	case a.isArray && b.isArray && len(a.list) == len(b.list):
 		m.list = slices.Clone(a.list)
