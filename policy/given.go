@@ -20,7 +20,7 @@ type provenance struct {
 // together in a way that could not be followed.
 func made(from string) bool {
 	switch from {
-	case "decoded", "encoded", "encrypted", "input", "stdin", "clipboard", "namespace", "computed", "cut":
+	case "decoded", "encoded", "encrypted", "input", "stdin", "clipboard", "namespace", "computed", "cut", facts.FromOwnText:
 		return true
 	}
 	return strings.HasPrefix(from, "net")
@@ -44,8 +44,11 @@ func (p *provenance) given(d *facts.Dynamic) bool {
 		if f == "namespace" && d.Kind == facts.DynCall && d.Inert && slices.Contains(d.From, "param") {
 			continue // a function that was handed in, perhaps one out of a namespace
 		}
-		if made(f) && (!d.Idle || f != "namespace" && (f != "computed" || d.Lang != facts.Python)) {
+		if made(f) && (!d.Idle || f != "namespace" && f != facts.FromOwnText && (f != "computed" || d.Lang != facts.Python)) {
 			return false
+		}
+		if f == facts.FromOwnFile {
+			continue
 		}
 		if f == "handed" || f == "program" {
 			if code && !d.Idle {

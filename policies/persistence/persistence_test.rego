@@ -37,7 +37,17 @@ test_hooks if {
 	"SBX-PER-0007" in ids(hook("link"))
 	not "SBX-PER-0007" in ids(hook("read"))
 	not "SBX-PER-0007" in ids(hook("chmod"))
-	not "SBX-PER-0007" in ids(object.union(hook("write"), {"commands": {"git": [{"at": 1, "line": 1, "operands": ["init"], "argv": ["git", "init"], "flags": []}]}}))
+}
+
+made(path) := {
+	"files": {"write": {"git_hook": [{"at": 0, "line": 1, "path": path, "by": ">"}]}},
+	"commands": {"git": [{"at": 1, "line": 1, "operands": ["init"], "argv": ["git", "init"], "flags": []}]},
+}
+
+# The workspace may have been a repository before the program made it one.
+test_hooks_of_a_new_repository if {
+	"SBX-PER-0007" in ids(made("/workspace/.git/hooks/pre-commit"))
+	not "SBX-PER-0007" in ids(made("/workspace/t/.git/hooks/pre-commit"))
 }
 
 git(argv, flags) := {"commands": {"git": [{"at": 0, "line": 1, "argv": argv, "operands": ["config"], "flags": flags}]}}

@@ -82,6 +82,7 @@ type scan struct {
 	full    bool
 	files   map[string]Value  // written by the program so far, by absolute path
 	lying   map[string]string // what lies in others
+	set     map[string]Value  // variables that the program sets, for shells that it starts
 	seen    map[nestedKey]bool
 }
 

@@ -54,6 +54,8 @@ func (c *command) setEnv(name string, v Value) {
 	}
 	if c.b.s.tables.EnvClass(name) != "" {
 		c.b.Env("write", Text(name), v, c.o.Pos)
+	} else {
+		c.b.commandIn(name, v, c.o.Pos)
 	}
 }
 
@@ -266,6 +268,9 @@ func (c *command) started(base string, r Run, prog Program, p *parsed, argv []Va
 		c.untilRuns(r, p, argv, via)
 	case r.Flag != "":
 		v, ok := p.values[r.Flag]
+		if r.Flag == "stdin" {
+			v, ok = p.stdin, p.hasStdin
+		}
 		if !ok {
 			return
 		}
@@ -290,12 +295,20 @@ func (c *command) started(base string, r Run, prog Program, p *parsed, argv []Va
 	}
 }
 
+// FromInput stands in the place of a language where a program is told to run
+// what it reads.
+const FromInput Lang = "input"
+
 func (c *command) code(r Run, base string, v Value) {
 	if r.Pattern != "" {
 		if v.Items != nil {
 			v = Join(Text(" "), v.Items)
 		}
 		for _, s := range v.Alts {
+			if r.Lang == FromInput && len(c.b.s.tables.submatches(r.Pattern, s)) > 0 {
+				c.nested(Shell, base, c.o.Stdin)
+				continue
+			}
 			for _, cmd := range c.b.s.tables.submatches(r.Pattern, s) {
 				before := len(c.b.s.doc.Dynamic)
 				c.nested(r.Lang, base, Text(cmd))

@@ -158,6 +158,9 @@ func (x *effects) file(e *Effect, v Value) {
 		if len(x.paths) == 0 {
 			x.paths = append(x.paths, "file")
 		}
+		if x.b.ownSource(v) {
+			x.paths = append(x.paths, FromOwnText)
+		}
 	}
 }
 

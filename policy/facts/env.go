@@ -44,5 +44,38 @@ func (b *Builder) Env(op string, name, value Value, pos Pos) {
 		}
 		e := Env{At: b.at(pos), Op: op, Name: n, Value: short(text), Class: b.s.tables.EnvClass(n)}
 		b.s.doc.Env = append(b.s.doc.Env, e)
+		if op == "write" {
+			b.commandIn(n, value, pos)
+			b.setFor(n, value)
+		}
 	}
+}
+
+// commandVariables hold command lines that programs start.
+var commandVariables = map[string]bool{
+	"PAGER": true, "GIT_PAGER": true, "MANPAGER": true, "SYSTEMD_PAGER": true, "EDITOR": true, "VISUAL": true, "GIT_EDITOR": true,
+	"GIT_SEQUENCE_EDITOR": true, "GIT_SSH_COMMAND": true, "BROWSER": true, "SUDO_ASKPASS": true, "SSH_ASKPASS": true, "GIT_ASKPASS": true,
+	"RSYNC_RSH": true, "CVS_RSH": true,
+}
+
+// commandIn judges the command line that a variable hands to other programs.
+func (b *Builder) commandIn(name string, value Value, pos Pos) {
+	if commandVariables[name] && len(value.Alts) > 0 {
+		b.Nested(Shell, Text(value.Alts...).WithFrom(value.From...), NestedOpts{Pos: pos, Via: []string{name}, Start: Start{Known: true}})
+	}
+}
+
+// setFor keeps a variable that a program of another language sets, for the
+// shells that it starts.
+func (b *Builder) setFor(name string, value Value) {
+	if b.lang == Shell || len(value.Alts) == 0 || name == "" || len(b.s.set) >= 64 {
+		return
+	}
+	if b.s.set == nil {
+		b.s.set = map[string]Value{}
+	}
+	if old, ok := b.s.set[name]; ok {
+		value = Union(value, old)
+	}
+	b.s.set[name] = value
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 )
 
@@ -192,6 +193,8 @@ func (b *Builder) nestedText(lang Lang, text string, from []string, o NestedOpts
 	start := o.Start
 	if !start.Known && lang == b.lang {
 		start = b.start
+	} else if !start.Known && lang == Shell && len(b.s.set) > 0 {
+		start = Start{Known: true, Env: maps.Clone(b.s.set)}
 	}
 	key := nestedKey{lang, b.cwd, text, start.key()}
 	if b.s.seen[key] {

@@ -194,6 +194,32 @@ func (b *Builder) SetCwd(dir, or string) { b.cwd, b.orCwd = dir, or }
 // everyday are classes of places that projects have too.
 var everyday = []string{"workspace", "relative", "outside", "system_binary", "tmp", "public", "device_safe", "home"}
 
+// FromOwnText is the origin of what a program reads from its own source: text
+// of the program that stands there as data.
+const FromOwnText = "own_text"
+
+// FromOwnFile is the origin of the name of the program's own source.
+const FromOwnFile = "own_file"
+
+// OwnSource is the name of a program's own source, of which no more is known
+// than how it ends; a name that is made of it ends in another way.
+func OwnSource(suffix string, from ...string) Value {
+	return Value{Type: "str", Suffix: suffix, From: append([]string{FromOwnFile}, from...)}
+}
+
+// ownSource reports that a path is that of the program's own source: $0,
+// __file__, __filename.
+func (b *Builder) ownSource(v Value) bool {
+	if len(v.Alts) > 0 {
+		one, _ := v.One()
+		return one == b.start.Name && one != "" && (slices.Contains(v.From, "argv0") || slices.Contains(v.From, FromOwnFile))
+	}
+	if slices.Contains(v.From, FromOwnFile) {
+		return v.Prefix == "" && (v.Suffix == ".py" || v.Suffix == ".js")
+	}
+	return strings.HasSuffix(v.Prefix, "/") && v.Suffix == "" && (slices.Contains(v.From, "self") || slices.Contains(v.From, "argv0"))
+}
+
 // FromAbove is the origin of a path that leaves the workspace by several "..",
 // as far as can be told, and was taken for one within.
 const FromAbove = "above"

@@ -115,7 +115,7 @@ func TestOwnNames(t *testing.T) {
 	t.Parallel()
 	for name, code := range map[string]string{
 		"regexp":           `const m = /a/.exec('rm -rf /'); re.exec(s); new RegExp(x).exec(y)`,
-		"database":         `const db = require('better-sqlite3')('x.db'); db.exec('DROP TABLE t')`,
+		"database":         `const db = require('sql.js')('x.db'); db.exec('DROP TABLE t')`,
 		"own exec":         `function exec(c) { return c } exec('rm -rf /')`,
 		"own eval":         `const o = { eval(c) { return c } }; o.eval('x')`,
 		"own Function":     `const Function = f => f; Function('x')`,

@@ -51,6 +51,10 @@ func (it *interp) attribute(v *val, name string, n *node, s *scope) *val {
 				return unknown
 			}
 			return str(v.x.fn.name)
+		case "__doc__":
+			if d := it.documentation(v.x.fn.t, v.x.fn.body); d != nil {
+				return d
+			}
 		case "__code__":
 			return &val{kind: kObj, text: "function.__code__", x: &extra{fn: v.x.fn, self: v}}
 		case "__globals__":

@@ -31,6 +31,14 @@ func (it *interp) currentClass(s *scope) *class {
 	return nil
 }
 
+// documentation is the text that a body begins with, or nil.
+func (it *interp) documentation(t *tree, body *node) *val {
+	if body == nil || t != it.t || body.nth(0) == nil || !docstring(body.nth(0)) || !strings.Contains(t.src, "__doc__") {
+		return nil
+	}
+	return it.eval(body.nth(0).nth(0), it.module)
+}
+
 func (it *interp) defineClass(n *node, s *scope, decorators []*node) {
 	c := &class{name: identifier(it.t.text(n.child("name"))), attrs: map[string]*val{}, scope: newScope(s)}
 	c.scope.class = true
@@ -56,6 +64,9 @@ func (it *interp) defineClass(n *node, s *scope, decorators []*node) {
 	}
 	c.fields = append(c.fields, it.annotated(n.child("body"))...)
 	it.block(n.child("body"), c.scope)
+	if d := it.documentation(it.t, n.child("body")); d != nil {
+		it.set(c.scope, "__doc__", d)
+	}
 	for i := len(decorators) - 1; i >= 0; i-- {
 		it.decorate(decorators[i], c.value, s)
 	}

@@ -105,6 +105,9 @@ func (it *interp) name(name string, s *scope) *val {
 		}
 		it.missed[name] = true
 	}
+	if name == "__file__" {
+		return fromFact(facts.OwnSource(".py"))
+	}
 	if builtins[name] {
 		return ref(name, "")
 	}

@@ -122,6 +122,9 @@ func (it *interp) itemOfRef(v, key *val, n *node) *val {
 	case "ctypes.cdll", "ctypes.windll", "ctypes.pydll", "ctypes.oledll":
 		return it.report("ctypes.CDLL", &arguments{pos: []*val{key}}, nil, n)
 	}
+	if i, ok := key.int(); ok && i == 0 && v.text == "sys.argv" {
+		return fromFact(facts.OwnSource(".py", "argv"))
+	}
 	if len(v.from) > 0 {
 		return derived(v, key)
 	}

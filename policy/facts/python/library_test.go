@@ -61,6 +61,15 @@ func TestApplied(t *testing.T) {
 	})
 }
 
+// TestOwnText: text that stands in a program's own documentation is followed.
+func TestOwnText(t *testing.T) {
+	t.Parallel()
+	check(t, []example{
+		{"class's text", "import os\nclass A:\n    'rm -rf /etc/x'\nos.system(A.__doc__)", []string{"sh rm -rf /etc/x"}},
+		{"function's text", "import os\ndef f():\n    'rm -rf /etc/x'\nos.system(f.__doc__)", []string{"sh rm -rf /etc/x"}},
+	})
+}
+
 // TestDefaults: what is said where nobody says otherwise is followed, and it
 // is known that it may be something else.
 func TestDefaults(t *testing.T) {

@@ -118,7 +118,7 @@ func (w *walker) wordFields(word *syntax.Word) []fields {
 		if list {
 			p = listPiece(p, &ways, &open)
 		}
-		if p.quoted || p.literal || !p.t.has(hasSpace) {
+		if p.quoted || p.literal || !p.t.has(hasSpace) && w.st.vars.get("IFS") == nil {
 			for i := range ways {
 				ways[i], open[i] = grow(ways[i], open[i], p.t, p.quoted, glob)
 				ways[i][len(ways[i])-1].list = list

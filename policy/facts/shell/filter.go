@@ -106,7 +106,11 @@ func (w *walker) filter(c *invocation) (text, bool) {
 	name, _ := c.argv[0].t.guess()
 	name = base(name)
 	if special, ok := w.x.specials[name]; ok {
-		return special(w, c)
+		out, ok := special(w, c)
+		if name == "sed" || name == "dd" {
+			out = w.ofItself(c, out)
+		}
+		return out, ok
 	}
 	f, ok := filters[name]
 	if !ok {
@@ -128,11 +132,23 @@ func (w *walker) filter(c *invocation) (text, bool) {
 		}
 	}
 	out = out.tainted(from...)
+	if f.reads {
+		out = w.ofItself(c, out)
+	}
 	if name == "dirname" {
 		out.from = notSelf(out.from)
 		out = w.sheltered(out)
 	}
 	return out, true
+}
+
+// ofItself says of what a program prints that it stands in the script, where it
+// is given that to read.
+func (w *walker) ofItself(c *invocation, out text) text {
+	if slices.ContainsFunc(c.args(), func(arg field) bool { return w.isSelf(arg.t) }) {
+		return out.tainted(facts.FromOwnText)
+	}
+	return out
 }
 
 // idle reports a filter whose output nobody reads, and which does nothing else.

@@ -222,7 +222,7 @@ func (w *walker) lookup(name string, pos facts.Pos) (text, bool) {
 		return w.special(name)
 	}
 	switch name {
-	case "PWD":
+	case "PWD", "OLDPWD": // before the first cd, where it began
 		return w.cwd(), true
 	case "BASH_SOURCE":
 		return w.st.arg0, true
@@ -231,7 +231,7 @@ func (w *walker) lookup(name string, pos facts.Pos) (text, bool) {
 			return lit(w.calls[len(w.calls)-1].fn.name), true
 		}
 	case "RANDOM", "SRANDOM", "LINENO", "SECONDS", "EPOCHSECONDS", "EPOCHREALTIME", "UID", "EUID", "PPID",
-		"BASHPID", "HOSTNAME", "BASH_VERSION", "REPLY", "OLDPWD", "PIPESTATUS", "COLUMNS", "LINES", "BASH_ARGV", "BASH_ARGV0", "BASH_ARGC",
+		"BASHPID", "HOSTNAME", "BASH_VERSION", "REPLY", "PIPESTATUS", "COLUMNS", "LINES", "BASH_ARGV", "BASH_ARGV0", "BASH_ARGC",
 		"BASH_COMMAND", "BASH_EXECUTION_STRING", "BASH_REMATCH", "DIRSTACK", "OPTARG", "MAPFILE", "COPROC":
 		return opaque(), true
 	}

@@ -189,6 +189,9 @@ func (w *walker) openFile(path text) *stream {
 		return &stream{t: t, kind: "const"}
 	}
 	s := &stream{t: opaque(), kind: "file"}
+	if w.isSelf(path) {
+		s.t = s.t.tainted(facts.FromOwnText)
+	}
 	for _, p := range path.all() {
 		switch {
 		case strings.HasPrefix(p, "/dev/tcp/") || strings.HasPrefix(p, "/dev/udp/"):
@@ -269,6 +272,11 @@ func (w *walker) store(path, content text, appending bool) {
 // load gives what the script wrote to a file.
 func (w *walker) load(path text) (text, bool) {
 	w.guessed = true
+	if name, ok := path.one(); ok && strings.HasPrefix(name, pipePrefix) {
+		if file, open := w.fds[name[len(pipePrefix):]]; open && !file.equal(path) {
+			path = file // exec N< FILE; . /dev/fd/N
+		}
+	}
 	v, ok := w.b.Load(path.value())
 	if !ok {
 		return text{}, false
