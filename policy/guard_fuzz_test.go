@@ -270,13 +270,13 @@ func TestRandomRulesAreGuarded(t *testing.T) {
 			continue
 		}
 		modules := read()
+		p := prepare(list, modules)
 		needs, _ := guard(modules)
-		comp, guarded, err := prepareQuery(t.Context(), modules)
+		_, guarded, err := prepareQuery(t.Context(), modules)
 		if err != nil {
 			t.Fatalf("seed %d: with guards: %v", seed, err)
 		}
-		p, err := prepare(list, modules, comp, capabilities())
-		if err != nil {
+		if err := p.verify(list, modules, capabilities()); err != nil {
 			t.Fatalf("seed %d: in pieces: %v", seed, err)
 		}
 		sets++

@@ -263,6 +263,9 @@ func (f *Folder) Put(key string, value []byte) {
 	})
 }
 
+// Later calls make, which may Put, while the caller goes on.
+func (f *Folder) Later(make func()) { f.writing.Go(make) }
+
 // Close implements [io.Closer]. It never fails.
 func (f *Folder) Close() error {
 	f.writing.Wait()

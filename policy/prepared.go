@@ -15,9 +15,10 @@ import (
 )
 
 // Parsing and compiling all rules takes a process that judges once longer than
-// everything else it does for its decision. What each rule needs is known after
-// the first time, and so is what it refers to: with both kept, a process
-// compiles those rules alone that can say something about the facts it has.
+// everything else it does for its decision. What each rule needs can be read off
+// it, and so can what it refers to: with both, a process compiles those rules
+// alone that can say something about the facts it has. With both kept, it need
+// not even parse the others.
 
 // prepared is a rule set in pieces that can be compiled by themselves.
 type prepared struct {
@@ -54,12 +55,20 @@ type piece struct {
 	Gathers bool `json:"gathers"`
 }
 
+// needed are a piece's needs, of all.
+func (c *piece) needed(all []need) []need {
+	needs := make([]need, len(c.Needs))
+	for i, n := range c.Needs {
+		needs[i] = all[n]
+	}
+	return needs
+}
+
 // mainPackage joins all findings: it is compiled whatever else is.
 const mainPackage = "data.caisson.main"
 
-// prepare takes a rule set apart: modules, which are guarded, are those of list,
-// and compiler has compiled them.
-func prepare(list []source, modules map[string]*ast.Module, compiler *ast.Compiler, caps *ast.Capabilities) (*prepared, error) {
+// prepare takes a rule set apart: modules are those of list.
+func prepare(list []source, modules map[string]*ast.Module) *prepared {
 	p := &prepared{}
 	where := places{}
 	packages := packagesOf(modules)
@@ -88,23 +97,18 @@ func prepare(list []source, modules map[string]*ast.Module, compiler *ast.Compil
 			p.Pieces = append(p.Pieces, c)
 		}
 	}
-	var compiled []*ast.Rule // by piece
+	direct := make([][]int, 0, len(p.Pieces))
 	for _, src := range list {
-		compiled = append(compiled, compiler.Modules[src.key()].Rules...)
+		for _, r := range modules[src.key()].Rules {
+			direct = append(direct, where.usedBy(modules[src.key()], r))
+		}
 	}
-	if len(compiled) != len(p.Pieces) {
-		return nil, sandbox.Errorf(sandbox.Internal, "%d rules were compiled to %d", len(p.Pieces), len(compiled))
-	}
-	direct := make([][]int, len(compiled))
-	for i, r := range compiled {
-		direct[i] = where.usedBy(r)
-	}
-	for i := range compiled {
+	for i := range p.Pieces {
 		if !p.Modules[p.Pieces[i].Module].Main {
 			p.Pieces[i].Uses = closure(direct, i)
 		}
 	}
-	return p, p.verify(list, modules, caps)
+	return p
 }
 
 // comments are whole lines of them.
@@ -119,86 +123,8 @@ func textOf(src string, rules []*ast.Rule, i int) string {
 	return strings.TrimSpace(comments.ReplaceAllString(src[rules[i].Location.Offset:end], ""))
 }
 
-// places are the pieces of each package, by the names of their rules.
-type places map[string]*packagePieces
-
-type packagePieces struct {
-	path  ast.Ref
-	named map[string][]int
-}
-
-func (w places) add(path ast.Ref, r *ast.Rule, piece int) {
-	p := w[path.String()]
-	if p == nil {
-		p = &packagePieces{path: path, named: map[string][]int{}}
-		w[path.String()] = p
-	}
-	name := string(r.Head.Ref()[0].Value.(ast.Var))
-	p.named[name] = append(p.named[name], piece)
-}
-
-// usedBy are the pieces that a compiled rule refers to, in all of its bodies: all
-// of a name's, also where it asks for a part that none of them has, which is
-// undefined with them and an error without.
-func (w places) usedBy(r *ast.Rule) []int {
-	var uses []int
-	ast.WalkRefs(r, func(ref ast.Ref) bool {
-		if !ref.HasPrefix(ast.DefaultRootRef) {
-			return false
-		}
-		for _, p := range w {
-			uses = append(uses, p.meant(ref)...)
-		}
-		return false
-	})
-	slices.Sort(uses)
-	return slices.Compact(uses)
-}
-
-// meant are the pieces of a package that a reference may mean: what is no
-// constant in it may be anything.
-func (p *packagePieces) meant(ref ast.Ref) []int {
-	for i, want := range p.path {
-		if i >= len(ref) {
-			break
-		}
-		if _, constant := ref[i].Value.(ast.String); i > 0 && constant && !ref[i].Equal(want) {
-			return nil
-		}
-	}
-	if len(ref) > len(p.path) {
-		if name, constant := ref[len(p.path)].Value.(ast.String); constant {
-			return p.named[string(name)]
-		}
-	}
-	var all []int
-	for _, pieces := range p.named {
-		all = append(all, pieces...)
-	}
-	return all
-}
-
-// closure are the pieces that one uses, also through others.
-func closure(direct [][]int, piece int) []int {
-	seen := map[int]bool{piece: true}
-	open := []int{piece}
-	var uses []int
-	for len(open) > 0 {
-		next := open[len(open)-1]
-		open = open[:len(open)-1]
-		for _, dep := range direct[next] {
-			if !seen[dep] {
-				seen[dep] = true
-				open = append(open, dep)
-				uses = append(uses, dep)
-			}
-		}
-	}
-	slices.Sort(uses)
-	return uses
-}
-
-// verify reads all pieces again: they must be the rules that they are of.
+// verify reads all pieces again: they must be the rules that they are of, which
+// are guarded.
 func (p *prepared) verify(list []source, modules map[string]*ast.Module, caps *ast.Capabilities) error {
 	all := selected{p: p, needs: p.needs(), caps: caps}
 	again, err := all.assemble(func(int) bool { return true })
@@ -227,8 +153,11 @@ func (p *prepared) needs() []need {
 // selected compiles the rules that are wanted, of a prepared set. It is safe
 // for concurrent use.
 type selected struct {
-	p       *prepared
-	needs   []need
+	p     *prepared
+	needs []need
+	// modules, where not nil, are those of p, guarded: their rules need not be read
+	// from its texts.
+	modules []*ast.Module
 	compile func(ctx context.Context, modules map[string]*ast.Module) (rego.PreparedEvalQuery, error)
 	caps    *ast.Capabilities
 
@@ -272,7 +201,11 @@ func (s *selected) queryFor(ctx context.Context, met []bool) (rego.PreparedEvalQ
 			want[i] = true
 		}
 	}
-	modules, err := s.assemble(func(i int) bool { return want[i] })
+	has := func(i int) bool { return want[i] }
+	modules, err := s.pick(has), error(nil)
+	if modules == nil {
+		modules, err = s.assemble(has)
+	}
 	if err != nil {
 		return s.query, err
 	}
@@ -282,6 +215,30 @@ func (s *selected) queryFor(ctx context.Context, met []bool) (rego.PreparedEvalQ
 	}
 	s.query, s.compiled = q, want
 	return q, nil
+}
+
+// pick gives copies of the rules that are wanted, or nil where there are only
+// their texts. A compiler alters what it is given.
+func (s *selected) pick(want func(piece int) bool) map[string]*ast.Module {
+	if s.modules == nil {
+		return nil
+	}
+	picked := map[string]*ast.Module{}
+	i := 0
+	for k, m := range s.modules {
+		part := &ast.Module{Package: m.Package, Imports: m.Imports}
+		part.SetRegoVersion(m.RegoVersion())
+		for _, r := range m.Rules {
+			if want(i) {
+				part.Rules = append(part.Rules, r)
+			}
+			i++
+		}
+		if len(part.Rules) > 0 {
+			picked[s.p.Modules[k].Name] = part.Copy()
+		}
+	}
+	return picked
 }
 
 // assemble parses the pieces that are wanted, and writes into the rules what
@@ -308,11 +265,7 @@ func (s *selected) assemble(want func(piece int) bool) (map[string]*ast.Module, 
 			return nil, sandbox.Errorf(sandbox.Internal, "%s: %d rules were kept as %d pieces", m.Name, len(parsed.Rules), len(pieces[i]))
 		}
 		for j, r := range parsed.Rules {
-			var needs []need
-			for _, n := range pieces[i][j].Needs {
-				needs = append(needs, s.needs[n])
-			}
-			write(r, needs)
+			write(r, pieces[i][j].needed(s.needs))
 		}
 		modules[m.Name] = parsed
 	}

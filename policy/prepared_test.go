@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/open-policy-agent/opa/v1/ast"
+
 	"github.com/caisson-dev/caisson/policies"
 	"github.com/caisson-dev/caisson/policy/facts"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -115,7 +117,7 @@ findings contains {"id": "B", "severity": "high", "msg": "x"} if {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.snap.Load().selected == nil {
+		if p.snap.Load().kept == nil {
 			t.Fatal("the rules were not taken from what was kept")
 		}
 		return p
@@ -147,6 +149,94 @@ findings contains {"id": "B", "severity": "high", "msg": "x"} if {
 	}
 	if s := lasting.snap.Load().selected; s.times != mostSelections+1 || slices.Contains(s.compiled, false) {
 		t.Errorf("a process that judges much compiled %d times, and not all", s.times)
+	}
+}
+
+// A process that has nothing kept compiles some rules too, and decides the same.
+func TestLazyDecidesTheSame(t *testing.T) {
+	t.Parallel()
+	load := func(lazy bool) *Policy {
+		p, err := Load(t.Context(), Config{Rules: policies.FS, Lazy: lazy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	whole, lasting := load(false), load(true)
+	found := 0
+	for i, d := range append(preparedDocuments(t, whole.snap.Load().needs), trickyDocuments()[:100]...) {
+		want := whole.Decide(t.Context(), d, Request{})
+		found += len(want.Findings)
+		if got := lasting.Decide(t.Context(), d, Request{}); !reflect.DeepEqual(got, want) {
+			t.Fatalf("%+v\nwhole: %+v\nlazy:  %+v", d, want, got)
+		}
+		if i%4 != 0 {
+			continue // to compile takes a while
+		}
+		if got := load(true).Decide(t.Context(), d, Request{}); !reflect.DeepEqual(got, want) {
+			t.Fatalf("%+v\nwhole:          %+v\nlazy, at first: %+v", d, want, got)
+		}
+	}
+	if s := lasting.snap.Load().selected; found < 100 || s.times != mostSelections+1 || slices.Contains(s.compiled, false) {
+		t.Errorf("%d findings, %d times compiled", found, s.times)
+	}
+}
+
+// TestUsesOfShippedRules: what a rule uses as it stands is all that the compiler
+// finds that it refers to.
+func TestUsesOfShippedRules(t *testing.T) {
+	t.Parallel()
+	list, err := sources(policies.FS, "", func(b []byte) (int, error) { return len(b), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules, err := parse(list, capabilities(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	where, piece := places{}, 0
+	var plain [][]int
+	for _, src := range list {
+		for _, r := range modules[src.key()].Rules {
+			where.add(modules[src.key()].Package.Path, r, piece)
+			piece++
+		}
+	}
+	for _, src := range list {
+		for _, r := range modules[src.key()].Rules {
+			plain = append(plain, where.usedBy(modules[src.key()], r))
+		}
+	}
+	comp, err := compile(modules, capabilities(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i, uses := 0, 0
+	for _, src := range list {
+		for _, r := range comp.Modules[src.key()].Rules {
+			ast.WalkRefs(r, func(ref ast.Ref) bool {
+				for _, p := range where {
+					if !ref.HasPrefix(ast.DefaultRootRef) {
+						break
+					}
+					for _, used := range p.meant(ref) {
+						if uses++; !slices.Contains(plain[i], used) {
+							t.Errorf("%s uses %s unseen", r.Location, ref)
+						}
+					}
+				}
+				return false
+			})
+			i++
+		}
+	}
+	total := 0
+	for _, u := range plain {
+		total += len(u)
+	}
+	t.Logf("%d rules, %d uses seen, %d found by the compiler", i, total, uses)
+	if uses < 100 {
+		t.Errorf("only %d uses", uses)
 	}
 }
 
@@ -197,7 +287,7 @@ func TestPreparedThatIsBroken(t *testing.T) {
 		if d := p.Decide(t.Context(), trickyDocuments()[0], Request{}); d.Verdict != sandbox.Allow {
 			t.Fatalf("%+v", d)
 		}
-		return p.snap.Load().selected != nil
+		return p.snap.Load().kept != nil
 	}
 	if load(c) || !load(c) {
 		t.Fatal("not kept")

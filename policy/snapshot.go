@@ -133,77 +133,44 @@ func loadSnapshot(ctx context.Context, c Config) (*snapshot, error) {
 	}
 	s.revision = hex.EncodeToString(sum.Sum(nil))[:16]
 	if p := c.recallPrepared(s.revision); p != nil {
-		s.use(p)
+		s.parts, s.kept = p.Parts, p.Catalogue
+		s.use(p, nil)
 		return s, nil
 	}
 	return s, s.compileAll(ctx, c, all)
 }
 
-// use takes rules that were kept in place of compiling all of them.
-func (s *snapshot) use(p *prepared) {
-	s.parts, s.needs, s.kept = p.Parts, p.needs(), p.Catalogue
-	for _, c := range p.Pieces {
-		if c.Says && !c.Gathers {
-			s.says = append(s.says, c.Needs)
-		}
-	}
-	s.selected = &selected{p: p, needs: s.needs, caps: s.caps, compile: func(ctx context.Context, modules map[string]*ast.Module) (rego.PreparedEvalQuery, error) {
-		defer relaxed()()
-		comp, err := compile(modules, s.caps, false) // all of it was checked once
-		if err != nil {
-			return rego.PreparedEvalQuery{}, err
-		}
-		return s.prepareQuery(ctx, comp)
-	}}
-}
-
-// compileAll makes the query of all rules, and keeps them where they are to be.
+// compileAll makes the query of all rules, or of a process that judges once what
+// it takes to compile some.
 func (s *snapshot) compileAll(ctx context.Context, c Config, all []source) error {
 	modules, err := parse(all, s.caps, false)
 	if err != nil {
 		return err
 	}
 	s.parts = partsOf(modules)
-	s.needs, s.says = guard(modules)
-	comp, err := compile(modules, s.caps, true)
-	if err != nil {
-		return err
-	}
-	if c.Keeper != nil && c.Lazy {
-		s.keep(c, all, modules, comp)
-	}
 	if !c.Lazy || len(s.settings.Severity)+len(s.waivers) > 0 {
 		if _, err := s.catalogued(); err != nil {
 			return err
 		}
 	}
+	if c.Lazy && len(c.User) == 0 {
+		s.take(c, all, modules)
+		return nil
+	}
+	var keep func()
+	if c.Lazy {
+		keep = s.keepUsers(c, all, modules)
+	}
+	s.needs, s.says = guard(modules)
+	comp, err := compile(modules, s.caps, true)
+	if err != nil {
+		return err
+	}
+	if keep != nil {
+		keep()
+	}
 	s.query, err = s.prepareQuery(ctx, comp)
 	return err
-}
-
-// keep has the rules kept in pieces. Those that cannot be are compiled whole the
-// next time too.
-func (s *snapshot) keep(c Config, all []source, modules map[string]*ast.Module, comp *ast.Compiler) {
-	rules, err := s.catalogued()
-	if err != nil {
-		return // which is told where something is found
-	}
-	p, err := prepare(all, modules, comp, s.caps)
-	if err != nil {
-		return
-	}
-	brief := make(map[string]Rule, len(rules))
-	for id, r := range rules {
-		r.Match, r.NotMatch = nil, nil
-		brief[id] = r
-	}
-	p.Parts = s.parts
-	if p.Catalogue, err = json.Marshal(brief); err != nil {
-		return
-	}
-	if b, err := json.Marshal(p); err == nil {
-		c.rememberSealed("rules", s.revision, b)
-	}
 }
 
 func compile(modules map[string]*ast.Module, caps *ast.Capabilities, strict bool) (*ast.Compiler, error) {
