@@ -149,13 +149,23 @@ findings contains {"id": "SBX-EXEC-0005", "at": a.at, "msg": sprintf("%s", [conc
 #   remediation: "Use the standard library."
 #   match:
 #     - {"language": "python", "code": "import ctypes\nctypes.CDLL(None)"}
+#     - {"language": "python", "code": "import ctypes\nctypes.CDLL('./x.dll')"}
 #     - {"language": "bash", "code": "enable -f /tmp/x.so x"}
 #   not_match:
+#     - {"language": "python", "code": "import cffi\nffi = cffi.FFI()\nffi.dlopen('kernel32.dll')"}
 #     - {"language": "python", "code": "import math"}
 findings contains {"id": "SBX-EXEC-0006", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
 	some a in input.actions.native_code
 	not a.idle
 	not of_workspace(a)
+	not foreign(a)
+}
+
+# foreign: a library of Windows by its name alone, which is looked for where the
+# system has its own.
+foreign(a) if {
+	count(a.args) > 0
+	regex.match(`(?i)^[a-z0-9_.-]+\.dll$`, a.args[0])
 }
 
 # of_workspace: a shell's builtin that lies beside the script, as its programs do.
@@ -312,6 +322,12 @@ findings contains {"id": "SBX-EXEC-0014", "at": a.at, "msg": sprintf("native cod
 
 findings contains {"id": "SBX-EXEC-0014", "at": a.at, "msg": sprintf("native code of another system would be loaded: %s", [a.by])} if {
 	some a in input.actions.windows_code
+}
+
+findings contains {"id": "SBX-EXEC-0014", "at": a.at, "msg": sprintf("native code of another system would be loaded: %s", [a.by])} if {
+	some a in input.actions.native_code
+	not a.idle
+	foreign(a)
 }
 
 findings contains {"id": "SBX-EXEC-0014", "at": a.at, "msg": sprintf("%s would be loaded as a builtin", [a.args[0]])} if {

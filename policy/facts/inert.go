@@ -9,14 +9,19 @@ import (
 // plainWords are words that text may hold and still reach nothing of what is
 // around it: those of the language, and functions that only compute.
 var plainWords = map[Lang][]string{
-	Python: strings.Fields(`and as assert break class continue def del elif else except False finally for if in is lambda None nonlocal not or pass
-		raise return True try while with yield abs all any bool dict divmod enumerate filter float frozenset int isinstance len list map max min ord
+	Python: strings.Fields(`and as assert break class continue def del elif else except False finally for from if in is lambda None nonlocal not or pass
+		raise NotImplemented return True try while with yield abs all any bool dict divmod enumerate filter float frozenset int isinstance len list map max min ord
 		pow print range reversed round set slice sorted str sum tuple zip join split append upper lower strip format items keys values
 		ValueError TypeError KeyError IndexError Exception ZeroDivisionError`),
 	JavaScript: strings.Fields(`return var let const function if else for while do of in new true false null undefined typeof switch case break continue
 		default throw try catch finally Math Number String Array JSON isNaN parseInt parseFloat length push pop map filter reduce join split slice
 		concat toString toFixed max min abs floor ceil round sqrt pow PI log`),
 }
+
+// keywords are those of plainWords that no program can give another meaning, in
+// either language.
+var keywords = strings.Fields(`and as assert break class continue def del elif else except False finally for from if in is lambda None nonlocal not or pass
+	raise return True try while with yield var let const function do new true false null typeof switch case default throw catch`)
 
 // plainModules are modules of Python that only compute.
 var plainModules = []string{"math", "cmath", "statistics", "random", "string", "decimal", "fractions", "datetime", "calendar", "itertools"}
@@ -76,7 +81,7 @@ func (b *Builder) plain(lang Lang, text string, given []string, variables bool) 
 		switch {
 		case slices.Contains(own, w):
 		case slices.Contains(allowed, w):
-			if b.rebound(w) {
+			if !slices.Contains(keywords, w) && b.rebound(w) {
 				return false
 			}
 		case lang == Python && slices.Contains(plainModules, w):

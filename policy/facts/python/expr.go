@@ -1,6 +1,7 @@
 package python
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/caisson-dev/caisson/policy/facts"
@@ -402,6 +403,9 @@ func (it *interp) assignItem(n *node, v *val, s *scope) {
 }
 
 func (it *interp) env(op string, name, v *val, n *node) {
+	if op == "read" && slices.Contains(name.from, everyVariable) {
+		it.listEnv(n) // one after the other
+	}
 	if it.quiet == 0 {
 		value := facts.Value{}
 		if v != nil {

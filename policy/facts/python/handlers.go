@@ -2,6 +2,7 @@ package python
 
 import (
 	"maps"
+	"regexp"
 	"strings"
 
 	"github.com/caisson-dev/caisson/policy/facts"
@@ -327,9 +328,30 @@ func (c *invocation) evalCall() *val {
 }
 
 func (c *invocation) execCall() *val {
+	if v := c.execStatement(); v != nil {
+		return c.it.call(ref("exec", ""), &arguments{pos: []*val{v}, how: c.how}, c.n, c.s)
+	}
 	c.it.report(c.name, c.arguments, nil, c.n)
 	c.it.inline(c.get0(), c)
 	return none
+}
+
+// statement is Python 2's "exec code in globals, locals", as text for those
+// that cannot write it down.
+var statement = regexp.MustCompile(`^\s*exec\s+([A-Za-z_]\w*)\s+in\s+[\w\s,]+$`)
+
+// execStatement is what such a text runs: a variable around it.
+func (c *invocation) execStatement() *val {
+	text, ok := c.get0().oneText()
+	if !ok || len(text) > 200 {
+		return nil
+	}
+	if m := statement.FindStringSubmatch(text); m != nil {
+		if v, ok := c.it.find(c.s, m[1]); ok {
+			return v
+		}
+	}
+	return nil
 }
 
 // inline follows code that the program made, in the program's own names. What

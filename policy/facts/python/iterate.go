@@ -41,7 +41,9 @@ func (it *interp) iterate(v *val, n *node) ([]*val, bool) {
 		return out, true
 	case kRef:
 		if v.text == "os.environ" {
+			it.sifting++ // names alone: their values are got one by one, see env
 			it.listEnv(n)
+			it.sifting--
 			return []*val{{from: it.eachEnv()}}, false
 		}
 		if len(v.from) > 0 {
@@ -148,7 +150,7 @@ var sifting = map[string]bool{
 	"lower": true, "upper": true, "casefold": true, "strip": true, "lstrip": true, "rstrip": true, "split": true, "rsplit": true,
 	"partition": true, "rpartition": true, "replace": true, "removeprefix": true, "removesuffix": true, "startswith": true, "endswith": true,
 	"isdigit": true, "isupper": true, "islower": true, "title": true, "append": true, "add": true, "setdefault": true, "get": true, "pop": true,
-	"items": true, "keys": true, "values": true, "encode": true, "decode": true, "len": true, "str": true, "int": true, "bool": true, "match": true,
+	"items": true, "keys": true, "values": true, "encode": true, "decode": true, "encodekey": true, "encodevalue": true, "decodekey": true, "decodevalue": true, "len": true, "str": true, "int": true, "bool": true, "match": true,
 	"search": true, "fullmatch": true, "isinstance": true, "sorted": true, "dict": true, "list": true,
 	"any": true, "all": true,
 }
