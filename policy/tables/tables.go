@@ -8,12 +8,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"sync"
-
-	"gopkg.in/yaml.v3"
 
 	"github.com/caisson-dev/caisson/policy/facts"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -30,24 +27,35 @@ type section struct {
 // data/apis/*.yaml. Its errors are [sandbox.Invalid].
 func Load(fsys fs.FS) (*facts.Tables, error) {
 	t := &facts.Tables{APIs: map[facts.Lang]map[string]facts.API{}, Modules: map[facts.Lang]map[string]string{}}
-	for _, name := range []string{"data/paths.yaml", "data/hosts.yaml", "data/programs.yaml"} {
-		if err := decode(fsys, name, t); err != nil {
-			return nil, err
-		}
-	}
+	common := []string{"data/paths.yaml", "data/hosts.yaml", "data/programs.yaml"}
 	names, err := fs.Glob(fsys, "data/apis/*.yaml")
 	if err != nil {
 		return nil, sandbox.Errorf(sandbox.Internal, "list api tables: %w", err)
 	}
 	sections := make([]section, len(names))
-	errs := make([]error, len(names))
+	errs := make([]error, len(common)+len(names))
+	texts := make([][]byte, len(common))
 	var wg sync.WaitGroup
+	for i, name := range common {
+		wg.Go(func() { texts[i], errs[i] = read(fsys, name) })
+	}
 	for i, name := range names {
-		wg.Go(func() { errs[i] = decode(fsys, name, &sections[i]) })
+		wg.Go(func() {
+			j, err := read(fsys, name)
+			if err == nil {
+				err = decode(j, name, &sections[i])
+			}
+			errs[len(common)+i] = err
+		})
 	}
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
+	}
+	for i, name := range common {
+		if err := decode(texts[i], name, t); err != nil {
+			return nil, err
+		}
 	}
 	for i, name := range names {
 		s := &sections[i]
@@ -62,46 +70,26 @@ func Load(fsys fs.FS) (*facts.Tables, error) {
 	return t, nil
 }
 
-// decode reads YAML into a value with JSON tags; an unknown key is an error.
-func decode(fsys fs.FS, name string, into any) error {
+// read gives a YAML file as JSON.
+func read(fsys fs.FS, name string) ([]byte, error) {
 	text, err := fs.ReadFile(fsys, path.Clean(name))
 	if err != nil {
-		return sandbox.Errorf(sandbox.Invalid, "read %s: %w", name, err)
+		return nil, sandbox.Errorf(sandbox.Invalid, "read %s: %w", name, err)
 	}
-	var doc any
-	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return sandbox.Errorf(sandbox.Invalid, "%s: %w", name, err)
-	}
-	j, err := json.Marshal(stringKeys(doc))
+	j, err := toJSON(text)
 	if err != nil {
-		return sandbox.Errorf(sandbox.Invalid, "%s: %w", name, err)
+		return nil, sandbox.Errorf(sandbox.Invalid, "%s: %w", name, err)
 	}
+	return j, nil
+}
+
+// decode reads YAML, as JSON, into a value with JSON tags; an unknown key is an
+// error.
+func decode(j []byte, name string, into any) error {
 	d := json.NewDecoder(bytes.NewReader(j))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
 		return sandbox.Errorf(sandbox.Invalid, "%s: %w", name, err)
 	}
 	return nil
-}
-
-// stringKeys makes maps with keys of any type (yes, 7z) JSON's.
-func stringKeys(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for k, e := range v {
-			v[k] = stringKeys(e)
-		}
-		return v
-	case map[any]any:
-		m := make(map[string]any, len(v))
-		for k, e := range v {
-			m[fmt.Sprint(k)] = stringKeys(e)
-		}
-		return m
-	case []any:
-		for i, e := range v {
-			v[i] = stringKeys(e)
-		}
-	}
-	return v
 }
