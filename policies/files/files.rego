@@ -201,14 +201,13 @@ findings contains {"id": "SBX-FS-0005", "at": f.at, "msg": sprintf("%s is opened
 #     - {"language": "javascript", "code": "require('fs').readdirSync('/etc')"}
 #     - {"language": "python", "code": "import glob\nglob.glob('/etc/*')"}
 #     - {"language": "bash", "code": "ls /etc/ssh"}
+#     - {"language": "python", "code": "import os\nos.listdir('/etc/apt')"}
 #   not_match:
 #     - {"language": "bash", "code": "ls -la"}
 #     - {"language": "python", "code": "import os\nos.listdir('.')"}
 #     - {"language": "bash", "code": "find . -name x"}
 #     - {"language": "bash", "code": "ls /usr/lib/jvm"}
 #     - {"language": "python", "code": "import os\nos.listdir('/data/images')"}
-#     - {"language": "python", "code": "import os\nos.listdir('/etc/paths.d')"}
-#     - {"language": "python", "code": "import glob\nglob.glob('/etc/myapp/*.conf')"}
 #     - {"language": "python", "code": "import os\nos.listdir('/Library/Fonts')"}
 findings contains {"id": "SBX-FS-0006", "at": f.at, "msg": sprintf("%s is listed by %s", [f.path, f.by])} if {
 	some op in {"list"}
@@ -224,12 +223,6 @@ findings contains {"id": "SBX-FS-0006", "at": f.at, "msg": sprintf("%s is listed
 part(f) if {
 	f.class == "system_binary"
 	regex.match(`^/((usr/)?(local/)?(lib|lib64|libexec|include|src)|opt)/[^*?\[/]`, f.path)
-}
-
-# part: the settings of one program.
-part(f) if {
-	f.class == "system_config"
-	regex.match(`^/(usr/local/|opt/)?etc/[^*?\[/]`, f.path)
 }
 
 # part: folders of another system than the sandbox's.
