@@ -38,6 +38,12 @@ findings contains {"id": "SBX-RES-0001", "at": n.at, "msg": sprintf("datagrams g
 #     - {"language": "bash", "code": "while true; do mkdir x; cd x; done"}
 #     - {"language": "javascript", "code": "const a=[];while(true)a.push(new Array(1000))"}
 #     - {"language": "javascript", "code": "let s='x';while(true)s+=s"}
+#     - {"language": "javascript", "code": "let a = [1]\nfor (let i = 0; i < 60; i++) a = a.concat(a)"}
+#     - {"language": "javascript", "code": "const fs = require('fs')\nconst N = 1000 * 1000\nfor (let i = 0; i < N; i++) fs.writeFileSync('f' + i, 'x')"}
+#     - {"language": "javascript", "code": "const fs = require('fs')\nlet n = 1e6\nwhile (n--) fs.mkdirSync('d' + n)"}
+#     - {"language": "javascript", "code": "function f(n) {\n  return f(n + 1)\n}\nf(0)"}
+#     - {"language": "javascript", "code": "setInterval(() => require('child_process').spawn('sleep', ['1000']), 1)"}
+#     - {"language": "javascript", "code": "for (;;) {}"}
 #     - {"language": "bash", "code": "for i in $(seq 1 1000000); do touch f$i; done"}
 #     - {"language": "bash", "code": "for ((i=0;i<1000000;i++)); do : > f$i; done"}
 #     - {"language": "bash", "code": "for i in $(seq 100000); do sleep 1000 & done"}
@@ -64,6 +70,13 @@ findings contains {"id": "SBX-RES-0001", "at": n.at, "msg": sprintf("datagrams g
 #     - {"language": "python", "code": "import numpy\nnumpy.zeros((1000, 1000))"}
 #     - {"language": "python", "code": "n = 0\nfor i in range(10**7):\n    n += i"}
 #     - {"language": "python", "code": "x = '-' * 80"}
+#     - {"language": "javascript", "code": "let n = 1\nfor (let i = 0; i < 60; i++) n += n"}
+#     - {"language": "javascript", "code": "const f = n => n < 2 ? 1 : n * f(n - 1)\nf(5)"}
+#     - {"language": "javascript", "code": "function walk(t) {\n  if (!t) return\n  walk(t.left)\n}\nwalk(tree)"}
+#     - {"language": "javascript", "code": "function t(o) {\n  return t = typeof Symbol ? x => typeof x : x => x, t(o)\n}\nt(1)"}
+#     - {"language": "javascript", "code": "async function poll() {\n  await wait()\n  poll()\n}\npoll()"}
+#     - {"language": "javascript", "code": "setInterval(() => require('child_process').spawn('date'), 60000)"}
+#     - {"language": "javascript", "code": "for (let i = 0; i < 1000; i++) require('fs').writeFileSync('f' + i, 'x')"}
 #     - {"language": "python", "code": "x = [0] * 1000000"}
 #     - {"language": "bash", "code": "while true; do date >> log; sleep 60; done"}
 #     - {"language": "bash", "code": "for i in $(seq 1 20); do echo $i > f$i; wc f$i & done; wait"}
@@ -126,6 +139,8 @@ findings contains {"id": "SBX-RES-0003", "at": a.at, "msg": sprintf("%s", [conca
 #     - {"language": "bash", "code": "tail /dev/zero"}
 #     - {"language": "bash", "code": "cat /dev/urandom > big"}
 #     - {"language": "bash", "code": "yes > big"}
+#     - {"language": "bash", "code": "base64 /dev/urandom > big"}
+#     - {"language": "javascript", "code": "const fs = require('fs')\nfs.createReadStream('/dev/zero').pipe(fs.createWriteStream('big'))"}
 #     - {"language": "bash", "code": "cat /dev/urandom | gzip > big"}
 #   not_match:
 #     - {"language": "bash", "code": "seq 1 100 | xargs touch; seq 100000 | head"}
@@ -176,7 +191,16 @@ findings contains {"id": "SBX-RES-0004", "at": f.at, "msg": sprintf("%s, which h
 	some op in {"read", "copy_src"}
 	some f in input.files[op].device_safe
 	f.path in {"/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"}
-	f.by in {"tail", "sort", "tac", "cp", "grep", "wc", "md5sum", "sha256sum", "gzip", "xz", "bzip2", "rev"}
+	f.by in {"tail", "sort", "tac", "cp", "grep", "wc", "md5sum", "sha256sum", "gzip", "xz", "bzip2", "rev", "base64", "base32", "fs.copyFile", "fs.copyFileSync", "shutil.copy", "shutil.copyfile", "shutil.copy2", "fs.readFileSync", "fs.readFile", "pathlib.Path.read_bytes", "pathlib.Path.read_text"}
+}
+
+findings contains {"id": "SBX-RES-0004", "at": f.at, "msg": sprintf("%s, which has no end, is read by %s and written to %s", [f.path, f.by, w.path])} if {
+	some f in input.files.read.device_safe
+	f.path in {"/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"}
+	f.by == "fs.createReadStream"
+	some class in ["workspace", "tmp", "home", "outside", "shm"]
+	some w in input.files.write[class]
+	w.by in {"fs.createReadStream.pipe", "stream.pipeline", "fs.createWriteStream"}
 }
 
 # yes writes for as long as there is room.

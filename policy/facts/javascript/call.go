@@ -326,6 +326,7 @@ func (w *walk) report(s *site) *val {
 	}
 	w.handOver(s, from)
 	w.callBacks(s, from)
+	w.events(s)
 	w.shapes(s)
 	return v
 }

@@ -71,6 +71,8 @@ func (w *walk) classMember(m id, c *object, v *val) {
 			c.set(key, f)
 		case key == "constructor":
 			c.fn = f.ref.fn
+		case f.ref.fn.setter:
+			c.proto[setterOf+key] = f
 		default:
 			c.proto[key] = f
 		}

@@ -225,6 +225,9 @@ func (w *walk) array(n id) *val {
 			o.items = append(o.items, items...)
 			o.open = o.open || open
 			o.from = merge(o.from, v.From)
+			if v.ref != nil {
+				o.size = max(o.size, v.ref.size)
+			}
 			return
 		}
 		o.items = append(o.items, v)
@@ -289,6 +292,9 @@ func (w *walk) object(n id) *val {
 			if !ok {
 				o.open = true
 				return
+			}
+			if m.ref.fn.setter {
+				key = setterOf + key
 			}
 			o.set(key, m)
 		default:

@@ -16,30 +16,54 @@ const (
 // bound is the number that a counter of a loop is compared with, 0 where there
 // is none.
 func (w *walk) bound(cond id) float64 {
+	for w.t.kind(cond) == kParen && w.t.nodes[cond].first != 0 {
+		cond = w.t.nodes[cond].first
+	}
+	if w.t.kind(cond) == kUpdate { // while (n--)
+		return w.number(w.t.child(cond, fArgument))
+	}
 	if w.t.kind(cond) != kBinary {
 		return 0
 	}
+	left, right := w.t.child(cond, fLeft), w.t.child(cond, fRight)
 	switch w.t.text(w.t.child(cond, fOperator)) {
 	case "<", "<=":
-	default:
+		return w.number(right)
+	case ">", ">=": // it counts down
+		if w.t.kind(left) == kUpdate {
+			left = w.t.child(left, fArgument)
+		}
+		return w.number(left)
+	}
+	return 0
+}
+
+// number is what a number comes to that is written down, or put together of
+// such, 0 where it is none.
+func (w *walk) number(n id) float64 {
+	if w.t.kind(n) == kNumber {
+		f, err := strconv.ParseFloat(strings.ReplaceAll(w.t.text(n), "_", ""), 64)
+		if err != nil {
+			return 0
+		}
+		return f
+	}
+	if n == 0 || w.t.nodes[n].end-w.t.nodes[n].start > 40 || w.impure(n) {
 		return 0
 	}
-	right := w.t.child(cond, fRight)
-	if w.t.kind(right) != kNumber {
-		return 0
-	}
-	n, err := strconv.ParseFloat(strings.ReplaceAll(w.t.text(right), "_", ""), 64)
-	if err != nil {
-		return 0
-	}
-	return n
+	w.quiet++
+	f, _ := w.expr(n).float()
+	w.quiet--
+	return f
 }
 
 // counted walks a loop's body and says what it does too often.
-func (w *walk) counted(n id, rounds float64, body func()) {
+func (w *walk) counted(n, body id, rounds float64, run func()) {
 	before := w.tally
-	body()
+	run()
 	switch {
+	case rounds >= manyDoublings && w.doubles(body):
+		w.structure(facts.StructHugeAlloc, "something is doubled "+spell(rounds)+" times", n)
 	case rounds >= manyStarts && w.tally.spawns > before.spawns:
 		w.structure(facts.StructResourceBurn, spell(rounds)+" processes are started", n)
 	case rounds >= manyFiles && w.tally.writes > before.writes:

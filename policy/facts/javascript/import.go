@@ -1,6 +1,7 @@
 package javascript
 
 import (
+	"path"
 	"strings"
 
 	"github.com/caisson-dev/caisson/policy/facts"
@@ -18,6 +19,7 @@ func (w *walk) importModule(spec *val, how, alias string, names []string, n id) 
 			if strings.HasPrefix(m, "data:") {
 				w.dataModule(m, n)
 			}
+			w.farModule(m, n)
 			out = union(out, w.moduleValue(m))
 		}
 		if spec.Known() {
@@ -32,6 +34,17 @@ func (w *walk) importModule(spec *val, how, alias string, names []string, n id) 
 		return union(out, opaque(merge([]string{"module"}, spec.From)))
 	}
 	return union(out, opaque(spec.From))
+}
+
+// farModule is a module that comes from the network, or data of a file outside.
+func (w *walk) farModule(spec string, n id) {
+	switch {
+	case w.quiet > 0:
+	case strings.HasPrefix(spec, "https://"), strings.HasPrefix(spec, "http://"):
+		w.b.Net(facts.Use{Pos: w.pos(n), Op: facts.OpDownload, What: facts.Text(spec), By: "import"})
+	case strings.HasPrefix(spec, "/") && (path.Ext(spec) == ".json" || path.Ext(spec) == ""):
+		w.b.File(facts.Use{Pos: w.pos(n), Op: facts.OpRead, What: facts.Text(spec), By: "require"})
+	}
 }
 
 func (w *walk) importFact(f facts.Import, n id) {

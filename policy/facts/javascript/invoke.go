@@ -35,6 +35,9 @@ func (w *walk) function(n id) *val {
 		if tok := w.t.kid(n, kToken); tok != 0 && strings.HasSuffix(w.t.text(tok), "get") {
 			fn.getter = true
 		}
+		if tok := w.t.kid(n, kToken); tok != 0 && strings.HasSuffix(w.t.text(tok), "set") {
+			fn.setter = true
+		}
 	default: // a function like any other
 	}
 	if name := w.t.child(n, fName); name != 0 && w.t.kind(name) != kComputed {
@@ -291,5 +294,8 @@ func (w *walk) thisValue() *val {
 func (w *walk) recursion(fn *function, n id) {
 	if w.spawns[fn.key()] {
 		w.structure(facts.StructForkBomb, "a function that starts processes calls itself", n)
+	}
+	if !w.idle && w.once("recursion", n) && w.always(fn, n) {
+		w.structure(facts.StructInfiniteLoop, "recursion", n)
 	}
 }

@@ -64,7 +64,7 @@ func (w *walk) forStmt(n id) flow {
 	}
 	w.searched(n)
 	done, f := false, onward
-	w.counted(n, w.bound(cond), func() {
+	w.counted(n, body, w.bound(cond), func() {
 		if done, f = w.turns(cond, step, body, false); done {
 			return
 		}
@@ -87,14 +87,19 @@ func (w *walk) forStmt(n id) flow {
 func (w *walk) while(n id) flow {
 	cond, body := w.t.child(n, fCondition), w.t.child(n, fBody)
 	w.searched(n)
-	done, f := w.turns(cond, 0, body, w.t.kind(n) == kDo)
+	done, f := false, onward
+	w.counted(n, body, w.bound(cond), func() {
+		if done, f = w.turns(cond, 0, body, w.t.kind(n) == kDo); done {
+			return
+		}
+		w.loopBody(n, w.endless(cond, body), func() {
+			w.expr(cond)
+			w.stmt(body)
+		})
+	})
 	if done {
 		return f
 	}
-	w.loopBody(n, w.endless(cond, body), func() {
-		w.expr(cond)
-		w.stmt(body)
-	})
 	return onward
 }
 
@@ -115,9 +120,9 @@ func (w *walk) loopBody(n id, endless bool, body func()) {
 		w.structure(facts.StructForkBomb, "processes are started in a loop without end", n)
 	case w.tally.writes > before.writes:
 		w.structure(facts.StructLoopWrite, "files are written in a loop without end", n)
-	case w.tally.grows > before.grows:
+	case w.tally.grows > before.grows, w.gathers(w.t.child(n, fBody)):
 		w.structure(facts.StructInfiniteLoop, "memory is taken in a loop without end", n)
-	case w.b.Depth() == 0 && !w.idle && strings.Contains(w.t.text(w.t.child(n, fBody)), "console.") && w.idles(w.t.child(n, fBody)):
+	case w.b.Depth() == 0 && !w.idle && w.idles(w.t.child(n, fBody)):
 		w.structure(facts.StructInfiniteLoop, "busy", n)
 	default:
 		w.structure(facts.StructInfiniteLoop, "", n)
@@ -163,6 +168,8 @@ func (w *walk) leaves(n id, inner bool) bool {
 		return true
 	case kBreak:
 		return !inner || w.t.nodes[n].first != 0
+	case kContinue:
+		return w.t.nodes[n].first != 0
 	case kFunction, kFunctionDecl, kArrow, kClass, kClassDecl, kMethod:
 		return false
 	case kFor, kForIn, kWhile, kDo, kSwitch:

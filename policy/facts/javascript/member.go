@@ -366,6 +366,9 @@ func (w *walk) foreignMember(v *val, key, how string, n id) *val {
 	if m := w.extra[name]; m != nil {
 		return m
 	}
+	if v.name == "process.argv" && key == "1" {
+		return of(facts.OwnSource(".js", "argv"))
+	}
 	if key == "constructor" {
 		how = "constructor"
 	}

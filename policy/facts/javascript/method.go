@@ -27,6 +27,11 @@ func (w *walk) builtinMethod(obj *val, key string, s *site) (*val, bool) {
 	case obj.isNumber():
 		return numberMethod(obj, key, s)
 	case obj.Type == "str":
+		if key == "repeat" || key == "padEnd" || key == "padStart" {
+			if f, ok := s.arg(0).float(); ok && f >= hugeAlloc {
+				w.structure(facts.StructHugeAlloc, spell(f)+" characters or more", s.n)
+			}
+		}
 		return w.textMethod(obj, key, s)
 	case obj.foreign():
 		return w.foreignMethod(obj, key, s)

@@ -25,7 +25,15 @@ func (w *walk) arrayMethod(obj *val, key string, s *site) (*val, bool) {
 	}
 	o := obj.ref
 	if iterates[key] {
-		return w.iterate(obj, key, s), true
+		var out *val
+		w.counted(s.n, 0, o.size, func() { out = w.iterate(obj, key, s) })
+		if out.ref != nil && key == "map" {
+			out.ref.size = o.size
+		}
+		return out, true
+	}
+	if o.size > 0 && (key == "keys" || key == "values" || key == "entries") {
+		return obj, true // its items are not known, and their number is
 	}
 	switch key {
 	case "join", "toString":

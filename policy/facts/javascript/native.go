@@ -33,7 +33,9 @@ func init() {
 		"atob": nativeAtob, "btoa": nativeBtoa, "decodeURIComponent": nativePercent, "decodeURI": nativePercent,
 		"unescape": nativeUnescape, "encodeURIComponent": nativeEncode, "encodeURI": nativeKeep, "escape": nativeKeep,
 		"Buffer.from": nativeBufferFrom, "Buffer": nativeBufferFrom, "Buffer.concat": nativeConcat, "Buffer.alloc": nativeAlloc,
-		"Buffer.allocUnsafe": nativeAlloc, "Uint8Array": nativeBytes, "Uint8Array.from": nativeBytes, "TextDecoder": nativeDecoder,
+		"Buffer.allocUnsafe": nativeAlloc, "ArrayBuffer": nativeRoom, "SharedArrayBuffer": nativeRoom, "Float64Array": nativeRoom,
+		"Uint32Array": nativeRoom, "Int32Array": nativeRoom, "Float32Array": nativeRoom, "BigInt64Array": nativeRoom,
+		"fs.truncate": nativeLength, "fs.truncateSync": nativeLength, "fs.ftruncate": nativeLength, "fs.ftruncateSync": nativeLength, "Uint8Array": nativeBytes, "Uint8Array.from": nativeBytes, "TextDecoder": nativeDecoder,
 		"TextEncoder": nativeDecoder, "Object.keys": nativeKeys, "Object.getOwnPropertyNames": nativeKeys,
 		"Object.values": nativeValues, "Object.entries": nativeEntries, "Object.assign": nativeAssign,
 		"Object.freeze": nativeFirst, "Object.seal": nativeFirst, "Object.preventExtensions": nativeFirst, "Object": nativeFirst,
@@ -133,6 +135,9 @@ func nativeFunction(w *walk, s *site) (*val, bool) {
 // nativeTimer runs a function later. Text in its place is code.
 func nativeTimer(w *walk, s *site) (*val, bool) {
 	a := s.arg(0)
+	if s.name == "setInterval" {
+		w.every(a, s.arg(1))
+	}
 	switch {
 	case a.simple() && a.Type == "str" && (s.name == "setTimeout" || s.name == "setInterval"):
 		w.emit(s)

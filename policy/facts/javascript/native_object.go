@@ -18,7 +18,8 @@ func nativeArray(w *walk, s *site) (*val, bool) {
 			}
 			return &val{ref: o}, true
 		}
-		return &val{ref: &object{role: array, open: true}}, true
+		size, _ := s.arg(0).float()
+		return &val{ref: &object{role: array, open: true, size: size}}, true
 	}
 	return nativeArrayOf(w, s)
 }
@@ -39,8 +40,10 @@ func nativeArrayFrom(w *walk, s *site) (*val, bool) {
 	items, open := elements(src)
 	if src.ref != nil && src.ref.role == plain {
 		n, ok := w.member(src, "length", "", s.n).integer()
-		items, open = nil, !ok || n > 256
-		for range max(0, min(n, 256)) {
+		if items, open = nil, !ok || n > 256; open {
+			n = 0
+		}
+		for range max(0, n) {
 			items = append(items, undefined)
 		}
 	}
@@ -51,8 +54,14 @@ func nativeArrayFrom(w *walk, s *site) (*val, bool) {
 		}
 		o.items = append(o.items, it)
 	}
-	if open && len(items) == 0 && len(s.args) > 1 {
-		o.items = append(o.items, w.back(s.arg(1), []*val{itemOf(src), unknown}, s.n))
+	if open && len(s.args) > 1 {
+		times := float64(0)
+		if src.ref != nil && src.ref.role == plain {
+			times, _ = w.member(src, "length", "", s.n).float()
+		}
+		w.counted(s.n, 0, times, func() {
+			o.items = append(o.items, w.back(s.arg(1), []*val{itemOf(src), unknown}, s.n))
+		})
 	}
 	return &val{ref: o}, true
 }

@@ -290,6 +290,25 @@ func nativeAlloc(w *walk, s *site) (*val, bool) {
 	return &val{Value: facts.Value{Type: "bytes", From: s.origins()}}, true
 }
 
+// nativeRoom is nativeAlloc for what keeps its own type.
+func nativeRoom(w *walk, s *site) (*val, bool) {
+	if s.arg(0).isNumber() {
+		w.takes(s.arg(0), s.n)
+	}
+	return nil, false
+}
+
+// hugeLength is more than a file needs, in bytes.
+const hugeLength = 100_000_000_000
+
+// nativeLength looks at how long a file is made.
+func nativeLength(w *walk, s *site) (*val, bool) {
+	if f, ok := s.arg(1).float(); ok && f >= hugeLength {
+		w.structure(facts.StructHugeAlloc, "a file of "+spell(f)+" bytes", s.n)
+	}
+	return nil, false
+}
+
 const hugeAlloc = 1 << 29
 
 func (w *walk) takes(size *val, n id) {

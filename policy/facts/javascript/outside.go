@@ -120,7 +120,7 @@ func (w *walk) keepExtra(o *val, key string, ok bool, v *val) {
 		w.extraOf[o].set(key, v)
 		return
 	}
-	if name, _ := canonical(o.name, key); name != "" && natives[name] == nil && !w.known(name) {
+	if name, _ := canonical(o.name, key); name != "" && (natives[name] == nil && !w.known(name) || v.name != "" && w.known(v.name)) {
 		w.extra[name] = union(w.extra[name], v)
 	}
 }
@@ -144,7 +144,7 @@ func (w *walk) shapes(s *site) {
 			spawns = spawns || e.Op == "fork"
 		case "file":
 			switch e.Op {
-			case facts.OpWrite, facts.OpAppend:
+			case facts.OpWrite, facts.OpAppend, facts.OpMkdir:
 				w.tally.writes++
 			case facts.OpExec:
 				spawns = true

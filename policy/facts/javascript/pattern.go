@@ -196,6 +196,10 @@ func (w *walk) assignMember(target id, v *val) {
 	obj.all(func(o *val) {
 		switch {
 		case o.ref != nil && ok:
+			if f := w.memberRef(o, setterOf+key, "", target, 4); f != nil && f.ref != nil && f.ref.fn != nil && f.ref.fn.setter {
+				w.invoke(f.ref.fn, o, []*val{v}, target)
+				return
+			}
 			w.setMember(o.ref, key, v)
 		case o.ref != nil:
 			o.ref.open = true
@@ -219,6 +223,9 @@ func (w *walk) assignMember(target id, v *val) {
 		}
 	})
 }
+
+// setterOf begins the names under which setters are kept.
+const setterOf = "set "
 
 // setMember gives an object of the program a member.
 func (w *walk) setMember(o *object, key string, v *val) {

@@ -38,8 +38,11 @@ type function struct {
 	this   *val // of an arrow function
 	home   *object
 	getter bool
-	method bool // written as one
-	handed bool // somebody outside has it
+	setter bool
+	often  bool    // a timer calls it, every pause ms
+	pause  float64 // see often
+	method bool    // written as one
+	handed bool    // somebody outside has it
 	yields bool
 	calls  int
 	active bool

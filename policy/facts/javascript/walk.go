@@ -45,6 +45,9 @@ type walk struct {
 	extra   map[string]*val
 	extraOf map[*val]*object
 
+	listeners []listener
+	emits     []emission
+
 	index     *val
 	indexAt   id
 	indexTree *tree
