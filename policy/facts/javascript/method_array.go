@@ -25,12 +25,7 @@ func (w *walk) arrayMethod(obj *val, key string, s *site) (*val, bool) {
 	}
 	o := obj.ref
 	if iterates[key] {
-		var out *val
-		w.counted(s.n, 0, o.size, func() { out = w.iterate(obj, key, s) })
-		if out.ref != nil && key == "map" {
-			out.ref.size = o.size
-		}
-		return out, true
+		return w.iterateAll(obj, key, s), true
 	}
 	if o.size > 0 && (key == "keys" || key == "values" || key == "entries") {
 		return obj, true // its items are not known, and their number is
@@ -347,6 +342,16 @@ func (w *walk) iterate(obj *val, key string, s *site) *val {
 		return undefined
 	}
 	return unknown
+}
+
+// iterateAll is iterate, for as many items as there are.
+func (w *walk) iterateAll(obj *val, key string, s *site) *val {
+	var out *val
+	w.counted(s.n, 0, obj.ref.size, func() { out = w.iterate(obj, key, s) })
+	if out.ref != nil && key == "map" {
+		out.ref.size = obj.ref.size
+	}
+	return out
 }
 
 func (w *walk) reduce(obj *val, key string, s *site) *val {
