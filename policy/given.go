@@ -47,7 +47,7 @@ func (p *provenance) given(d *facts.Dynamic) bool {
 		if made(f) && (!d.Idle || f != "namespace" && f != facts.FromOwnText && (f != "computed" || d.Lang != facts.Python)) {
 			return false
 		}
-		if f == facts.FromOwnFile {
+		if f == facts.FromOwnFile || f == facts.FromFiltered || f == facts.FromChosen { // on the way, and no origin
 			continue
 		}
 		if f == "handed" || f == "program" {
@@ -102,14 +102,19 @@ func (p *provenance) given(d *facts.Dynamic) bool {
 		return told(callers...)
 	case facts.DynOpaqueCode, facts.DynEval:
 		switch {
-		case d.Lang == facts.Shell:
-			return !strings.Contains(from, "file") && told(callers...)
+		case d.Lang == facts.Shell: // a line of a file of the workspace that the script picks is as good as a file that is sourced
+			return told(callers...) && (!strings.Contains(from, "file") || picked(d.From) && told("file", "argv0", "argv", "env", "own_folder"))
 		case strings.Contains(from, "file"):
 			return told("file", "param", "module") || d.Depth == 0 && told("file", "param", "module", "argv", "env")
 		}
 		return d.Lang == facts.Python && told("param", "module", "own_folder", "own_process", "argv0")
 	}
 	return false
+}
+
+// picked: lines that the script picks out of a text, and leaves as they are.
+func picked(from []string) bool {
+	return slices.Contains(from, facts.FromChosen) && !slices.Contains(from, facts.FromFiltered)
 }
 
 // writable: a place where programs of the sandbox can put files, and not the

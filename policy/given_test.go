@@ -46,6 +46,27 @@ func TestGiven(t *testing.T) {
 			}
 		})
 	}
+	for _, tt := range []struct {
+		name  string
+		from  []string
+		files []facts.File
+		want  bool
+	}{
+		{"a file", []string{"file:/workspace/a"}, nil, false},
+		{"a line of a file", []string{"file:/workspace/a", facts.FromChosen}, nil, true},
+		{"one that was changed", []string{"file:/workspace/a", facts.FromChosen, facts.FromFiltered}, nil, false},
+		{"one of a file that the program wrote", []string{"file:/workspace/a", facts.FromChosen}, written, false},
+		{"one of a file that others may have written", []string{"file:/tmp/a", facts.FromChosen}, nil, false},
+		{"what a program makes of a file", []string{"file:/workspace/a", "command", facts.FromChosen}, nil, false},
+		{"what was made of nothing", []string{facts.FromFiltered}, nil, false},
+		{"an argument that was changed", []string{"argv", facts.FromFiltered}, nil, true},
+	} {
+		d := dynamic(facts.DynOpaqueCode, tt.from...)
+		d.Lang = facts.Shell
+		if got := (&provenance{d: &facts.Document{Files: tt.files}}).given(&d); got != tt.want {
+			t.Errorf("%s, for a shell: %v, want %v", tt.name, got, tt.want)
+		}
+	}
 	idle := dynamic(facts.DynEval, "param", "handed", "program")
 	idle.Idle = true
 	if p := (&provenance{d: &facts.Document{}}); !p.given(&idle) {

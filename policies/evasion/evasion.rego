@@ -160,7 +160,11 @@ findings contains {"id": "SBX-EV-0007", "at": f.at, "msg": sprintf("encoded text
 #     - {"language": "bash", "code": "PATH=/tmp:$PATH ls"}
 #     - {"language": "bash", "code": "LD_LIBRARY_PATH=/tmp/lib ls"}
 #     - {"language": "bash", "code": "NODE_OPTIONS='--require ./x.js' npm test"}
+#     - {"language": "bash", "code": "export PROMPT_COMMAND=./x"}
+#     - {"language": "bash", "code": "LESSOPEN='|./x %s' less y"}
 #   not_match:
+#     - {"language": "bash", "code": "PROMPT_COMMAND=\"${PROMPT_COMMAND:+$PROMPT_COMMAND; }note\""}
+#     - {"language": "bash", "code": "export LESSOPEN='|gzip -cdfq -- %s'; exec less \"$@\""}
 #     - {"language": "bash", "code": "FOO=1 ls"}
 #     - {"language": "bash", "code": "export PATH=$HOME/.local/bin:$PATH"}
 #     - {"language": "bash", "code": "export PYTHONPATH=src"}
@@ -227,6 +231,7 @@ findings contains {"id": "SBX-EV-0008", "at": e.at, "msg": sprintf("programs are
 #     - {"language": "bash", "code": "echo > /var/log/auth.log"}
 #   not_match:
 #     - {"language": "bash", "code": "rm app.log"}
+#     - {"language": "bash", "code": "date >> /var/log/app.log; chown app /var/log/app.log"}
 #     - {"language": "bash", "code": "HISTSIZE=1000"}
 findings contains {"id": "SBX-EV-0009", "at": c.at, "msg": "the shell's history is cleared"} if {
 	some c in input.commands.history
@@ -251,6 +256,18 @@ findings contains {"id": "SBX-EV-0009", "at": f.at, "msg": sprintf("%s is altere
 	used := input.files[op]
 	some class in {"history", "log"}
 	some f in used[class]
+	not kept(f)
+}
+
+# kept: a log that is begun, written on, or given to its program's user.
+kept(f) if {
+	f.class == "log"
+	f.op == "append"
+}
+
+kept(f) if {
+	f.class == "log"
+	f.by in {"touch", "chgrp", "chown"}
 }
 
 # METADATA

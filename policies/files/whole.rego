@@ -179,6 +179,7 @@ findings contains {"id": "SBX-FS-0020", "at": f.at, "msg": sprintf("what is list
 	some class in {"home", "unknown"}
 	some f in used[class]
 	not f.folded
+	object.get(f, "where", "") != "own_process" # test$$ is a name of the program's own
 }
 
 # METADATA

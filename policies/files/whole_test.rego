@@ -12,6 +12,14 @@ test_overwriting_what_a_home_lists if {
 	f.id == "SBX-FS-0020"
 }
 
+test_a_name_of_the_programs_own_was_not_listed if {
+	own := {"at": 1, "line": 2, "op": "write", "path": "", "class": "unknown", "by": "touch", "folded": false, "where": "own_process"}
+	ids(own_doc(own)) == ids(own_doc(object.union(own, {"op": "read"})))
+	"SBX-FS-0020" in ids(own_doc(object.union(own, {"where": "command"})))
+}
+
+own_doc(f) := {"files": {"list": {"home": [home_listed]}, f.op: {"unknown": [f]}}}
+
 test_a_list_alone_changes_nothing if {
 	ids := {f.id | some f in files.findings} with input as {"files": {"list": {"home": [home_listed]}}}
 	not "SBX-FS-0020" in ids

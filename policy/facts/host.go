@@ -2,6 +2,7 @@ package facts
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -209,7 +210,7 @@ func (b *Builder) Net(u Use) {
 		}
 		return
 	}
-	n := Net{Op: u.Op, Method: u.Method, Scheme: u.Scheme, By: u.By, Carries: u.Data.From}
+	n := Net{Op: u.Op, Method: u.Method, Scheme: u.Scheme, By: u.By, Carries: slices.DeleteFunc(slices.Clone(u.Data.From), func(f string) bool { return f == FromFiltered || f == FromChosen })}
 	if p, ok := u.Port.One(); ok {
 		n.Port, _ = strconv.Atoi(p)
 	}

@@ -68,6 +68,9 @@ func (b *Builder) Dynamic(kind, detail string, pos Pos, from ...string) {
 		if strings.Trim(detail, " \t\n…") == "" {
 			detail = b.excerpt(pos)
 		}
+		if kind == DynOpaqueCode && b.start.Known && slices.ContainsFunc(from, ofFile) {
+			from = append([]string{"input"}, from...) // what runs is judged here, and this is not
+		}
 		b.s.doc.Dynamic = append(b.s.doc.Dynamic, Dynamic{At: b.at(pos), Kind: kind, Detail: short(detail), From: clip(from)})
 	}
 }

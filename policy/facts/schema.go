@@ -202,7 +202,7 @@ type Pipeline struct {
 // Env is a use of environment variables.
 type Env struct {
 	At
-	Op   string `json:"op"` // read, write, dump
+	Op   string `json:"op"` // read, write, dump; set: code that a shell script keeps there, and that is scanned
 	Name string `json:"name,omitempty"`
 	// Value is what is written, where known.
 	Value string `json:"value,omitempty"`

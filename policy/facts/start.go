@@ -33,6 +33,14 @@ type Start struct {
 // knows, it is nobody's choice.
 const FromPassed = "passed"
 
+// FromFiltered is the origin of a text that a filter may have made of other
+// letters than those it read.
+const FromFiltered = "filtered"
+
+// FromChosen is the origin of lines that a script picked out of a text, by a word
+// or a number that stands in the script, and left as they are.
+const FromChosen = "chosen"
+
 // Passed is a value that another text passes on and that could not be told.
 func Passed() Value { return Opaque(FromPassed) }
 

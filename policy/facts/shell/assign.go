@@ -72,12 +72,19 @@ func (w *walker) written(name string, v *variable) {
 		key := "set " + name + "\x00" + strings.Join(v.val.alts, "\x00")
 		if !w.reported[key] {
 			w.reported[key] = true
-			w.b.Env("write", facts.Text(name), v.scalar().value(), facts.Pos{})
+			op := "write"
+			if name == "PROMPT_COMMAND" && !v.exported || name == "LESSOPEN" || name == "LESSCLOSE" {
+				op = "set" // no more than the code that it holds, see below
+			}
+			w.b.Env(op, facts.Text(name), v.scalar().value(), facts.Pos{})
 		}
 	}
 	switch name {
 	case "PROMPT_COMMAND":
 		w.traps = append(w.traps, pending{v.scalar(), name, facts.Pos{}})
+	case "LESSOPEN", "LESSCLOSE":
+		code := text{mapAll(v.scalar().all(), func(s string) string { return strings.TrimLeft(s, "|-") }), v.scalar().from}
+		w.traps = append(w.traps, pending{code, name, facts.Pos{}})
 	case "PS0", "PS1", "PS2", "PS4":
 		if v.val.has(func(s string) bool { return strings.Contains(s, "$(") || strings.Contains(s, "`") }) {
 			code := concat(concat(lit(": \""), v.val), lit("\""))

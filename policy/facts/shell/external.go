@@ -31,7 +31,7 @@ func (w *walker) external(c *invocation) text {
 // the program, unless it makes its output of what the script holds.
 func (w *walker) printedBy(c *invocation) []string {
 	name, ok := c.argv[0].t.guess()
-	if w.in.kind != "" && len(w.in.t.all()) > 0 && w.in.t.has(known) {
+	if p, _, own := w.tables.Program(name); w.in.kind != "" && w.in.t.has(known) && (!ok || !own || !p.Own || p.Interpreter != "") {
 		return []string{"computed"}
 	}
 	if !ok || name == "" { // of a program that the caller names

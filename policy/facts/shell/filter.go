@@ -135,6 +135,7 @@ func (w *walker) filter(c *invocation) (text, bool) {
 	if f.reads {
 		out = w.ofItself(c, out)
 	}
+	out = onTheWay(name, c.args(), out)
 	if name == "dirname" {
 		out.from = notSelf(out.from)
 		out = w.sheltered(out)

@@ -309,7 +309,7 @@ func settled(old, v *variable) bool {
 		before = old.scalar()
 	}
 	t := v.scalar()
-	if !t.known() || len(t.alts) > 4 || numeric([]text{t}) && !t.is("0") && !t.is("1") {
+	if !t.known() || len(t.alts) > facts.MaxAlts/2 || numeric([]text{t}) && !t.is("0") && !t.is("1") {
 		return false
 	}
 	return !before.has(func(b string) bool {

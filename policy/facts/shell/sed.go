@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/caisson-dev/caisson/policy/facts"
 )
 
 // sedCommand is one command of a sed script, as far as they are understood.
@@ -108,6 +110,18 @@ func (c *sedCommand) parseVerb(s string, extended bool) (string, bool) {
 	}
 	return "", false
 }
+
+// selects reports a command that leaves the letters of what it does not delete
+// as they are, and adds none.
+func (c *sedCommand) selects() bool {
+	return c.verb != 'y' && !strings.ContainsAny(sedBack.ReplaceAllString(c.with, ""), sedLetters)
+}
+
+// sedBack is a part of the match in a replacement, or one character that is no
+// letter.
+var sedBack = regexp.MustCompile(`&|\\\d`)
+
+const sedLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 func (c *sedCommand) setRunes(from, to string) bool {
 	a, b := []rune(ansiC(from, false)), []rune(ansiC(to, false))
@@ -273,6 +287,11 @@ func (w *walker) sed(c *invocation) (text, bool) {
 	}
 	in := w.input(files)
 	cmds, ok := parseSed(script, o.has("E") || o.has("r"))
+	if !ok || slices.ContainsFunc(cmds, func(c sedCommand) bool { return !c.selects() }) {
+		from = origins(from, []string{filtered})
+	} else if slices.ContainsFunc(cmds, func(c sedCommand) bool { return c.verb == 'q' || c.verb == 'p' }) {
+		from = origins(from, []string{facts.FromChosen})
+	}
 	if !ok || o.has("i") || o.has("f") {
 		return opaque(origins(in.from, from)...), true
 	}

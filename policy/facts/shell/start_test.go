@@ -39,6 +39,7 @@ func TestStart(t *testing.T) {
 	}{
 		{"arguments", `"$1" "$2" /`, args("rm", "-rf"), "rm -rf /", "opaque_command"},
 		{"all of them", `exec "$@"`, args("rm", "-rf", "/"), "rm -rf /", "opaque_command"},
+		{"lines of a file that is not judged", `grep ^run Makefile | sh`, args(), "opaque_code input file:/workspace/Makefile chosen", ""},
 		{"none", `"$@"; $1`, args(), "", "opaque_command"},
 		{"shifted", `shift 2; $1 x`, args("a", "b", "rm"), "rm x", "opaque_command"},
 		{"in a loop", `for a; do $a x; done`, args("rm", "ls"), "rm x", "opaque_command"},
