@@ -112,7 +112,12 @@ own_file(f) if {
 #     - {"language": "javascript", "code": "require('fs').writeFileSync('/etc/hosts','x')"}
 #     - {"language": "bash", "code": "cp tool /usr/local/bin/sudo"}
 #     - {"language": "bash", "code": "cp ls /usr/local/bin"}
+#     - {"language": "bash", "code": "ln -s tool /usr/bin/tool"}
+#     - {"language": "bash", "code": "ln -s -t /usr/bin /opt/x"}
+#     - {"language": "bash", "code": "ln -s /usr/bin/ls /usr/bin/rm"}
+#     - {"language": "bash", "code": "cd /usr/bin && ln -s /opt/x y"}
 #   not_match:
+#     - {"language": "bash", "code": "ln -s /usr/share/x/y.cgi site/y.cgi"}
 #     - {"language": "python", "code": "open('out.csv','w')"}
 #     - {"language": "bash", "code": "echo x > /tmp/x"}
 #     - {"language": "bash", "code": "install -m 755 tool /usr/local/bin/tool"}
@@ -126,6 +131,22 @@ findings contains {"id": "SBX-FS-0003", "at": f.at, "msg": sprintf("%s is writte
 	not installed(f)
 	not runtime(f)
 	not made(f)
+	not pointed_at(f)
+}
+
+# pointed_at: a program or data of the system that a link elsewhere names.
+pointed_at(f) if {
+	f.op == "link"
+	f.class in {"system_binary", "public"}
+	some c in input.commands[f.by]
+	c.line == f.line
+	not "t" in c.flags
+	not "target-directory" in c.flags
+	n := count(c.operands) - 1
+	some i, word in c.operands
+	i < n
+	word == f.path
+	c.operands[n] != f.path
 }
 
 # result: a file where data is mounted by habit.

@@ -181,6 +181,9 @@ func notSelf(from []string) []string {
 // orDefault is what ${x-word} gives: word where x is unset or, if null, empty.
 func orDefault(t, word text, set, null bool) text {
 	if !set {
+		if word.empty() { // ${1:-}: whatever it is
+			return word.tainted(t.from...)
+		}
 		return word
 	}
 	var out text

@@ -86,7 +86,10 @@ func (w *walker) where(e emptiness, holds bool) {
 		}
 	}
 	if len(out) == 0 {
-		return // never, as far as this can tell
+		if len(t.from) == 0 {
+			return // never, as far as this can tell
+		}
+		out = []string{hole} // somebody gave it one
 	}
 	n.val = text{out, t.from}
 	w.put(e.name, &n)

@@ -101,6 +101,8 @@ func TestKnowsVariables(t *testing.T) {
 	t.Parallel()
 	runCases(t, []testCase{
 		{name: "not empty", src: `x=; if [ -z "$x" ]; then x=rm; fi; $x -rf /`, want: []string{wipe}},
+		{name: "an argument or nothing", src: `t="${2:-}"; if [ "$t" ]; then rm -rf $t/; fi`, not: []string{"file delete / "}},
+		{name: "an argument or nothing, whatever it is", src: `t="${2:-}"; rm -rf "$t/"`, want: []string{"file delete / root"}},
 		{name: "or else", src: `[ -n "$D" ] || exit 1; rm -rf "$D/"`, not: []string{"file delete / "}},
 		{name: "the other way", src: `[ -z "$D" ] && rm -rf "/$D"`, want: []string{"file delete / root"}},
 		{name: "the home is still it", src: `if [ -n "$HOME" ]; then cat "$HOME/.ssh/id_rsa"; fi`, want: []string{"file read /home/user/.ssh/id_rsa credential"}},
