@@ -24,7 +24,11 @@ package caisson.rules.execution
 #     - {"language": "python", "code": "def f(n):\n    return n\nexec('f(\"rm -rf /\")')"}
 #     - {"language": "python", "code": "import os\nexec('def go(o, x):\\n    o.system(x)')"}
 #     - {"language": "python", "code": "exec(open('/tmp/a.py').read())"}
+#     - {"language": "python", "code": "import cmd\nclass C(cmd.Cmd):\n    def do_x(self, line):\n        eval(line)\nC().cmdloop()"}
+#     - {"language": "python", "code": "import lib\napp = lib.app()\n@app.get('/')\ndef f(x):\n    eval(x)"}
 #   not_match:
+#     - {"language": "python", "code": "import cmd\nclass C(cmd.Cmd):\n    def do_x(self, line):\n        eval(line)\nclass D(C):\n    name = 'do_x'"}
+#     - {"language": "python", "code": "def run(code, scope):\n    exec('exec code in scope')\nrun('def f(e, v):\\n    raise e from v\\n', {})"}
 #     - {"language": "python", "code": "x = 5\nprint(eval('x * 2'))"}
 #     - {"language": "python", "code": "ns = {}\nexec(open('../version.py').read(), ns)"}
 #     - {"language": "python", "code": "import sys\nexec(compile(open(sys.argv[1]).read(), sys.argv[1], 'exec'))"}

@@ -304,6 +304,7 @@ func (it *interp) lookup(v, key *val, n *node, s *scope) *val {
 		}
 		return out
 	}
+	it.began(true)
 	var self *val
 	if v.x != nil {
 		self = v.x.self

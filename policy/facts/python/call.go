@@ -97,6 +97,7 @@ func (it *interp) call(f *val, a *arguments, n *node, s *scope) *val {
 		return out
 	case kFunc:
 		if f.x.fn.cls != nil && f.x.fn.cls.derived {
+			it.began(true)
 			it.passes(f.x.fn.name, a) // to the method of a derived class
 		}
 		return it.follow(f.x.fn, a, f.x.self, n)
@@ -116,6 +117,7 @@ func (it *interp) call(f *val, a *arguments, n *node, s *scope) *val {
 		}
 	default: // nothing known is called
 	}
+	it.began(a.how != "decorator")
 	it.calledUnknown(f, a, n)
 	it.passes(anyFunction, a)
 	it.handOver("", a, n)
@@ -163,6 +165,7 @@ func (it *interp) getter(f *val, a *arguments, n *node, s *scope) *val {
 // attributeNamed is getattr(v, name), where name may hold dots.
 func (it *interp) attributeNamed(v, name *val, n *node, s *scope) *val {
 	if name.kind != kStr {
+		it.began(true)
 		it.ownModule(v)
 		it.opaqueAttribute(v, name, n)
 		out := &val{text: lookedUp, from: derived(v, name).from}
@@ -171,6 +174,7 @@ func (it *interp) attributeNamed(v, name *val, n *node, s *scope) *val {
 		}
 		return out
 	}
+	it.began(v.kind != kRef)
 	out := it.eachText(name, func(text string) *val {
 		got := v
 		for _, part := range strings.Split(text, ".") {
@@ -235,6 +239,7 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 	}
 	it.passes(lastPart(name), a)
 	if name[0] == '?' || name[0] == '.' {
+		it.began(true)
 		given := len(a.pos)+len(a.keys) > 0 || a.open // none of these does anything with nothing
 		if given && (slices.Contains(f.from, "namespace") || slices.Contains(f.from, "module")) && it.x.runners(it.b.Tables())[name[1:]] {
 			it.dynamic(facts.DynCall, "method "+name[2:]+" of something looked up in a namespace", n, f.from...)
@@ -242,6 +247,7 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 		it.handOver("", a, n)
 		return derived(append(a.all(), f)...)
 	}
+	it.callsOut(name, self, a, n)
 	it.applyOwn(name, a, n, s)
 	v := it.report(name, it.eachCommand(name, a, self, n), self, n)
 	it.handOver(name, a, n)

@@ -46,6 +46,7 @@ func (it *interp) defineClass(n *node, s *scope, decorators []*node) {
 	if sup := n.child("superclasses"); sup != nil {
 		a := it.arguments(sup, s)
 		c.bases = a.pos
+		it.began(a.open || slices.ContainsFunc(a.all(), func(v *val) bool { return v.kind != kClass && v.kind != kRef }) || makes(a.kw["metaclass"]))
 		for _, b := range a.pos {
 			if b.kind == kClass {
 				b.x.cls.derived = true
@@ -64,11 +65,15 @@ func (it *interp) defineClass(n *node, s *scope, decorators []*node) {
 	}
 	c.fields = append(c.fields, it.annotated(n.child("body"))...)
 	it.block(n.child("body"), c.scope)
+	for name := range hooks {
+		it.began(c.scope.vars[name] != nil)
+	}
 	if d := it.documentation(it.t, n.child("body")); d != nil {
 		it.set(c.scope, "__doc__", d)
 	}
 	for i := len(decorators) - 1; i >= 0; i-- {
 		it.decorate(decorators[i], c.value, s)
+		it.began(!marks(decorator(it.t.text(decorators[i]))))
 	}
 }
 
@@ -145,6 +150,7 @@ var callsNothing = map[string]bool{
 // instantiate makes an instance: __init__ is followed.
 func (it *interp) instantiate(c *class, a *arguments, n *node, s *scope) *val {
 	self := c.instance()
+	it.began(c.outsider(0) || c.reacts(0))
 	made := false
 	if c.member("__init__", 0) == nil {
 		it.bindFields(c, a)

@@ -136,6 +136,7 @@ func (it *interp) decorate(d *node, v *val, s *scope) *val {
 	dec := it.eval(expr, s)
 	if (dec.kind == kRef || dec.kind == kObj) && marks(dec.text) {
 		if f != nil && strings.HasSuffix(dec.text, ".parametrize") {
+			it.began(true) // a test, which is run
 			it.parametrize(f, expr.child("arguments"), s)
 		}
 		return v // it runs nothing by itself

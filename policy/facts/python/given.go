@@ -194,6 +194,7 @@ func (it *interp) ofText(text string) ofProgram {
 // kept notes that a function is put where it is not followed, under a name.
 func (it *interp) kept(v *val, name string) {
 	for _, b := range v.branches() {
+		it.began(b.kind == kFunc || b.kind == kClass || b.kind == kInst)
 		if b.kind == kFunc && len(b.x.fn.kept) < maxKept && !slices.Contains(b.x.fn.kept, name) {
 			b.x.fn.kept = append(b.x.fn.kept, name)
 			it.defined(name)

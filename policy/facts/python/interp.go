@@ -61,6 +61,9 @@ type interp struct {
 	attributes map[string]bool     // see assigns
 	passed     map[string][]string // see passes
 	own        bool                // the text gets hold of its own module as an object
+	opening    bool                // what the module does by itself is followed
+	starts     bool                // see started
+	bare       *node               // a call whose result nobody takes
 
 	shape   shape
 	patched map[string]*val // attributes of modules that the program replaced
@@ -77,10 +80,14 @@ func newInterp(x *extractor, t *tree, b *facts.Builder) *interp {
 
 // run follows the whole text: the module first, then what nothing called.
 func (it *interp) run() {
+	it.opening = it.b.Depth() == 0
 	it.block(it.t.root, it.module)
 	// Functions found on the way are appended while this runs.
 	it.resume()
-	it.rest(false)
+	it.opening = false
+	if it.starts || it.own || it.over || it.b.Depth() > 0 {
+		it.rest(false)
+	}
 	it.recursions()
 	if it.b.Depth() == 0 {
 		it.b.Idle(true)

@@ -321,7 +321,7 @@ func (r *reach) decorated(p place) {
 		at.n = c
 		switch c.kind {
 		case "decorator":
-			name, _, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(r.t.text(c), "@")), "(")
+			name := decorator(r.t.text(c))
 			if strings.HasSuffix(name, ".parametrize") {
 				marked = true // a test, which is run
 			}
@@ -337,6 +337,12 @@ func (r *reach) decorated(p place) {
 			r.class(at, runs)
 		}
 	}
+}
+
+// decorator is the name in the text of a decorator.
+func decorator(text string) string {
+	name, _, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(text, "@")), "(")
+	return name
 }
 
 func special(name string) bool { return strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__") }

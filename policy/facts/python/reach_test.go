@@ -10,7 +10,7 @@ import (
 // what it only offers: the first is told apart by the fact's Idle.
 func TestReach(t *testing.T) {
 	t.Parallel()
-	const sink = "import os\n"
+	const sink = "import os, lib\nlib.go()\n" // what starts nothing has nothing that runs, see TestStarts
 	for _, tt := range []struct {
 		name, code string
 		idle       bool

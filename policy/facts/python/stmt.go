@@ -26,7 +26,7 @@ type statementFunc func(it *interp, n *node, s *scope)
 func newStatements() map[string]statementFunc {
 	return map[string]statementFunc{
 		"comment": skip, "line_continuation": skip, "pass_statement": skip, "break_statement": skip, "continue_statement": skip,
-		"expression_statement":    func(it *interp, n *node, s *scope) { it.children(n, s) },
+		"expression_statement":    (*interp).expressionStatement,
 		"import_statement":        (*interp).importStatement,
 		"import_from_statement":   (*interp).importFrom,
 		"future_import_statement": skip,

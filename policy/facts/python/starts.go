@@ -1,0 +1,83 @@
+package python
+
+import (
+	"slices"
+	"strings"
+)
+
+// A program that starts nothing only offers: it imports, defines, and keeps
+// constants. What its functions do is then done for whoever calls them, with
+// what that one hands over, whatever names them within it.
+
+// began notes, if is, that what is followed is of the module's own doing and
+// may have something out of sight call functions of the program.
+func (it *interp) began(is bool) { it.starts = it.starts || is && it.opening && it.quiet == 0 }
+
+// expressionStatement evaluates what stands for itself.
+func (it *interp) expressionStatement(n *node, s *scope) {
+	n.each(func(c *node) {
+		if c.kind == "call" || c.kind == "await" {
+			it.bare = c
+			if c.kind == "await" {
+				it.bare = c.nth(0)
+			}
+		}
+		it.eval(c, s)
+	})
+}
+
+// callsOut: a function of something outside is called. It starts something if
+// that is all that the call is for, if it is a method of what the program made,
+// if it runs code, or if it gets something of the program that can be called.
+func (it *interp) callsOut(name string, self *val, a *arguments, n *node) {
+	if !it.opening || it.starts || a.how == "decorator" {
+		return
+	}
+	root, _, _ := strings.Cut(name, ".")
+	quiet := builtins[name] || quietModules[root]
+	it.began(it.runs(name) || !quiet && (n == it.bare || self != nil) || !wraps[name] && slices.ContainsFunc(a.all(), callable))
+}
+
+func callable(v *val) bool {
+	return slices.ContainsFunc(v.branches(), func(b *val) bool { return b.kind == kFunc || b.kind == kClass || b.kind == kInst || b.kind == kWrap })
+}
+
+// quietModules call nothing of the program that they are not given.
+var quietModules = map[string]bool{
+	"logging": true, "re": true, "warnings": true, "collections": true, "functools": true, "typing": true, "os": true, "sys": true, "string": true,
+	"enum": true, "abc": true, "itertools": true, "operator": true, "time": true, "copy": true, "str": true, "list": true, "dict": true, "set": true,
+	"math": true, "struct": true, "json": true, "datetime": true, "platform": true, "locale": true, "types": true, "io": true, "pathlib": true,
+}
+
+// wraps are functions that give what they are given in another form, as
+// decorators do.
+var wraps = map[string]bool{
+	"property": true, "staticmethod": true, "classmethod": true, "isinstance": true, "issubclass": true, "hasattr": true, "len": true, "id": true,
+	"functools.wraps": true, "functools.lru_cache": true, "typing.cast": true, "typing.TypeVar": true, "super": true,
+}
+
+// makes reports that a metaclass is not one that runs none of the program.
+func makes(v *val) bool {
+	return v != nil && (v.kind != kRef || v.text != "abc.ABCMeta" && v.text != "enum.EnumMeta" && v.text != "type")
+}
+
+// quietMethods are special methods that nothing but making an object runs, which
+// is followed.
+var quietMethods = map[string]bool{
+	"__init__": true, "__new__": true, "__post_init__": true, "__slots__": true, "__doc__": true, "__module__": true,
+	"__qualname__": true, "__name__": true, "__annotations__": true, "__dict__": true, "__weakref__": true, "__all__": true, "__version__": true,
+}
+
+// reacts reports that objects of c have methods that are run by other than
+// calls: by operators, statements, names, or the end of an object.
+func (c *class) reacts(depth int) bool {
+	if depth > 8 {
+		return true
+	}
+	for name, v := range c.scope.vars {
+		if special(name) && !quietMethods[name] || v != nil && v.kind == kFunc && v.x.fn.prop {
+			return true
+		}
+	}
+	return slices.ContainsFunc(c.bases, func(b *val) bool { return b.kind == kClass && b.x.cls.reacts(depth+1) })
+}
