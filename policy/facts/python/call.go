@@ -415,46 +415,6 @@ func (it *interp) typed(name string, a *arguments, self *val, got facts.Value) *
 
 var typedBuiltins = map[string]bool{"str": true, "bytes": true, "int": true, "float": true, "bool": true, "list": true, "dict": true}
 
-// handOver follows the program's own functions that are given to something
-// outside, which will call them with arguments that are not known, and reports
-// callables from outside that run things.
-func (it *interp) handOver(name string, a *arguments, n *node) {
-	applied := it.does(name, "apply")
-	for _, v := range a.all() {
-		if !scoped[name] {
-			it.ownModule(v)
-		}
-		if v.kind == kUnknown && v.text == lookedUp {
-			it.passes(anyFunction, a)
-		}
-		for _, b := range v.branches() {
-			switch b.kind {
-			case kFunc:
-				if b.x.fn.runs == 0 || b.x.fn.lambda {
-					it.callUnknown(b.x.fn, "handed")
-				}
-			case kClass:
-				it.passes(b.x.cls.name, a)
-			case kInst:
-				if m := b.x.cls.member("run", 0); m != nil && m.kind == kFunc && m.x.fn.runs == 0 {
-					it.follow(m.x.fn, &arguments{}, b, n)
-				}
-			case kRef:
-				if !applied && it.runs(b.text) && it.quiet == 0 {
-					it.report(b.text, &arguments{pos: []*val{{from: []string{"param", "handed"}}}, how: "value"}, b.x.selfOrNil(), n)
-				}
-			default: // nothing that could be called
-			}
-		}
-	}
-}
-
-// scoped are functions that look at a module, and give nothing of it.
-var scoped = map[string]bool{
-	"print": true, "repr": true, "str": true, "len": true, "id": true, "hasattr": true, "isinstance": true, "issubclass": true,
-	"bool": true, "exec": true, "eval": true, "__import__": true, "hash": true, "callable": true,
-}
-
 func (x *extra) selfOrNil() *val {
 	if x == nil {
 		return nil

@@ -67,11 +67,6 @@ func (it *interp) statement(n *node, s *scope) {
 	it.eval(n, s)
 }
 
-// children evaluates the named children, as statements.
-func (it *interp) children(n *node, s *scope) {
-	n.each(func(c *node) { it.eval(c, s) })
-}
-
 func (it *interp) globalStatement(n *node, s *scope) {
 	n.each(func(c *node) {
 		name := identifier(it.t.text(c))
