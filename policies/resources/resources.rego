@@ -62,6 +62,8 @@ findings contains {"id": "SBX-RES-0001", "at": n.at, "msg": sprintf("datagrams g
 #     - {"language": "python", "code": "import numpy\nnumpy.zeros((1000000, 1000000))"}
 #     - {"language": "python", "code": "x = list(range(10**11))"}
 #     - {"language": "python", "code": "x = 9 ** 9 ** 9"}
+#     - {"language": "python", "code": "x = [0]\nfor i in range(60):\n    x *= 2"}
+#     - {"language": "python", "code": "import itertools\nlist(itertools.count())"}
 #     - {"language": "python", "code": "open('f', 'wb').truncate(10**13)"}
 #   not_match:
 #     - {"language": "python", "code": "i = 0\nwhile i < 10:\n    i += 1"}
@@ -70,6 +72,7 @@ findings contains {"id": "SBX-RES-0001", "at": n.at, "msg": sprintf("datagrams g
 #     - {"language": "python", "code": "import numpy\nnumpy.zeros((1000, 1000))"}
 #     - {"language": "python", "code": "n = 0\nfor i in range(10**7):\n    n += i"}
 #     - {"language": "python", "code": "x = '-' * 80"}
+#     - {"language": "python", "code": "import itertools\nx = list(zip(itertools.count(), 'ab'))"}
 #     - {"language": "javascript", "code": "let n = 1\nfor (let i = 0; i < 60; i++) n += n"}
 #     - {"language": "javascript", "code": "const f = n => n < 2 ? 1 : n * f(n - 1)\nf(5)"}
 #     - {"language": "javascript", "code": "function walk(t) {\n  if (!t) return\n  walk(t.left)\n}\nwalk(tree)"}

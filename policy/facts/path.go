@@ -276,6 +276,9 @@ func (b *Builder) File(u Use) {
 	if h := u.What.Head(); h != "" {
 		f.Path = b.abs(h)
 		f.Class = b.prefixClass(h)
+		if class := b.aroundClass(h, u.What.Tail()); class != "" {
+			f.Class = class
+		}
 		f.Traversal = slices.Contains(strings.Split(h, "/"), "..") && f.Class != "workspace"
 	}
 	b.s.doc.Files = append(b.s.doc.Files, f)
@@ -292,6 +295,19 @@ func (b *Builder) prefixClass(h string) string {
 		return "unknown"
 	}
 	return b.s.tables.PathClass(b.abs(h[:i+1]))
+}
+
+// aroundClass is the class of a path of which a folder in the middle is not
+// known, where that is one of secrets: /proc/…/environ, /home/…/.ssh/id_rsa.
+func (b *Builder) aroundClass(head, tail string) string {
+	if !strings.HasPrefix(head, "/") || !strings.HasSuffix(head, "/") || len(tail) < 2 || tail[0] != '/' {
+		return ""
+	}
+	class := b.s.tables.PathClass(b.abs(head + "0" + tail))
+	if class == "credential" || class == "process_secrets" && b.lang != Shell { // a shell asks about its own, and its parent
+		return class
+	}
+	return ""
 }
 
 func (b *Builder) file(f File, p string, from []string, pos Pos) {

@@ -136,6 +136,12 @@ func (c *invocation) allocates() {
 		if v := c.nth(0); v.kind == kList && v.x.size > 0 && v.open {
 			n = float64(v.x.size)
 		}
+	case "str.ljust", "str.rjust", "str.center", "str.zfill", "bytes.ljust", "bytes.rjust", "bytes.center", "bytes.zfill":
+		n, what = num(c.nth(0))/8, "characters"
+	case "pow":
+		if len(c.pos) == 2 {
+			c.it.power(c.pos[0], c.pos[1], c.n)
+		}
 	case "math.factorial":
 		n, what = num(c.nth(0))*50, "factors"
 	case "mmap.mmap":

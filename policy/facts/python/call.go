@@ -212,7 +212,7 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 			a.how = f.x.how
 		}
 	}
-	if p := it.patched[name]; p != nil && p.kind != kRef {
+	if p := it.patched[name]; p != nil && (p.kind != kRef || builtins[name] && it.patched[p.text] == nil) {
 		return it.call(p, a, n, s)
 	}
 	if p := it.programOf(name); p != "" && it.x.programs(it.b.Tables(), p) {
@@ -223,6 +223,8 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 	}
 	c := &invocation{it: it, name: name, self: self, arguments: a, n: n, s: s}
 	c.allocates()
+	c.consumes()
+	c.unpickles()
 	if h, ok := it.x.handlers[name]; ok {
 		if v := h(c); v != nil {
 			if !harmless[lastPart(name)] {

@@ -274,6 +274,7 @@ func (it *interp) augmented(n *node, s *scope) *val {
 			return old
 		}
 	}
+	it.doubled(sign, old, v, left, right)
 	v = it.operate(sign, old, v, n)
 	it.assign(left, v, s)
 	return v

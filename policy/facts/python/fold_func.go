@@ -1,6 +1,10 @@
 package python
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+
 	"github.com/caisson-dev/caisson/policy/facts"
 )
 
@@ -195,10 +199,54 @@ func (c *invocation) sortedCall() *val {
 		over = c.get0()
 	}
 	if key := c.kw["key"]; key != nil && key.kind != kNone {
-		c.each(key, false, over)
+		if out := c.byKeys(c.each(key, false, over), over); out != nil {
+			return out
+		}
 		return c.shuffled(over)
 	}
+	if out := c.byKeys(over, over); out != nil {
+		return out
+	}
 	return c.shuffled(over)
+}
+
+// byKeys orders items by keys that are known: texts, numbers, or tuples that
+// begin with such. nil where they are not.
+func (c *invocation) byKeys(keys, over *val) *val {
+	items, ok := c.it.iterate(over, c.n)
+	by, known := c.it.iterate(keys, c.n)
+	if !ok || !known || len(items) != len(by) || len(items) < 2 || len(items) > 64 || c.kw["reverse"] != nil && c.kw["reverse"] != no {
+		return nil
+	}
+	heads := make([]*val, len(by))
+	for i, k := range by {
+		if k.kind == kTuple && len(k.x.items) > 0 {
+			k = k.x.items[0]
+		} else if keys == over {
+			return nil // plain texts and numbers are sorted as they are
+		}
+		if k.kind != kInt && k.kind != kStr || k.open || len(k.more) > 0 || k.kind != by[0].kind && heads[0] != nil && k.kind != heads[0].kind {
+			return nil
+		}
+		heads[i] = k
+	}
+	order := make([]int, len(items))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		x, xn := heads[a].int()
+		y, yn := heads[b].int()
+		if xn && yn {
+			return cmp.Compare(x, y)
+		}
+		return strings.Compare(heads[a].text, heads[b].text)
+	})
+	out := make([]*val, len(items))
+	for i, j := range order {
+		out[i] = items[j]
+	}
+	return list(kList, out)
 }
 
 // shuffled is the same items in an order that is not known.

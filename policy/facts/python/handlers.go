@@ -40,6 +40,7 @@ func namespaceHandlers() map[string]handler {
 		"importlib.util.find_spec":        (*invocation).findSpec,
 		"importlib.util.module_from_spec": (*invocation).moduleFromSpec,
 		"pkgutil.resolve_name":            (*invocation).resolveName,
+		"pydoc.locate":                    (*invocation).resolveName,
 		"globals":                         func(c *invocation) *val { return &val{kind: kSpace} },
 		"locals":                          func(c *invocation) *val { return &val{kind: kSpace} },
 		"vars":                            (*invocation).vars,

@@ -65,6 +65,8 @@ func (it *interp) operate(op string, a, b *val, n *node) *val {
 		it.enormous(b, a, n)
 	case "**":
 		it.power(a, b, n)
+	case "<<":
+		it.power(integer(2), b, n)
 	case "&":
 		if a.kind == kWrap && a.text == "program" { // plumbum: command & FG
 			return it.runProgram(a.x.items, &arguments{}, n)

@@ -55,6 +55,9 @@ func (it *interp) endless(n *node) bool {
 			v := c.nth(0)
 			return v != nil && (v.kind == "false" || v.kind == "none" || v.kind == "integer" && it.t.text(v) == "0")
 		}
+		if c.kind == "comparison_operator" {
+			return it.constantCondition(c)
+		}
 		return c.kind == "true" || c.kind == "integer" && it.t.text(c) != "0" || c.kind == "string" && c.size > 3
 	}
 	right := n.child("right")
@@ -62,7 +65,7 @@ func (it *interp) endless(n *node) bool {
 		return false
 	}
 	text := it.t.text(right)
-	return strings.HasSuffix(text, "count()") || strings.HasPrefix(text, "iter(int,")
+	return strings.HasSuffix(text, "count()") || unending(text)
 }
 
 // starters make processes and threads.
@@ -70,6 +73,7 @@ var starters = map[string]string{
 	"os.fork": facts.StructForkBomb, "os.forkpty": facts.StructForkBomb, "pty.fork": facts.StructForkBomb,
 	"multiprocessing.Process.start": facts.StructForkBomb, "subprocess.Popen": facts.StructForkBomb,
 	"os.posix_spawn": facts.StructForkBomb, "os.spawnl": facts.StructForkBomb, "os.spawnv": facts.StructForkBomb,
+	"os.dup": facts.StructResourceBurn, "os.pipe": facts.StructResourceBurn,
 	"threading.Thread.start": facts.StructInfiniteLoop, "os.startfile": facts.StructForkBomb,
 }
 
@@ -185,6 +189,8 @@ func (it *interp) enormous(seq, times *val, n *node) {
 		if size >= hugeBytes || size >= loopBytes && len(it.shape.endless) > 0 {
 			it.structure(facts.StructHugeAlloc, "a text of "+strconv.FormatFloat(size, 'g', 4, 64)+" bytes", n)
 		}
+	case seq.kind == kObj && (seq.text == "array.array" || seq.text == "collections.deque") && float64(count) >= hugeItems:
+		it.structure(facts.StructHugeAlloc, "an array of "+strconv.FormatInt(count, 10)+" items", n)
 	case seq.isSeq() && len(seq.x.items) > 0:
 		if size := float64(len(seq.x.items)) * float64(count); size >= hugeItems {
 			it.structure(facts.StructHugeAlloc, "a list of "+strconv.FormatFloat(size, 'g', 4, 64)+" items", n)
@@ -240,6 +246,9 @@ func (it *interp) spendCall(c *node, f *spends) {
 		f.makes = true
 	case "copy":
 		f.makes = f.makes || strings.HasPrefix(it.t.text(fn), "shutil.")
+	}
+	if v, ok := it.module.vars[name]; ok && v.kind == kClass && fn.kind == "identifier" {
+		return // an object of the program is made
 	}
 	f.waits = f.waits || !idlers[name]
 }

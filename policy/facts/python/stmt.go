@@ -195,7 +195,7 @@ func (it *interp) whileStatement(n *node, s *scope) {
 	for rounds < maxUnroll && rounds*it.unroll*int(n.size) < unrollNodes && it.steps < it.limit/2 {
 		v := it.eval(cond, s)
 		is, certain := v.truth()
-		if !certain || !v.isConst() || cond.kind == "true" || cond.kind == "integer" {
+		if !certain || !v.isConst() && (v.kind != kList || v.open || cond.kind != "identifier") || cond.kind == "true" || cond.kind == "integer" {
 			break
 		}
 		if !is {
