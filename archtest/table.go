@@ -35,8 +35,8 @@ var Table = map[string][]string{
 	"policy":                  {"sandbox", "policy/facts"},
 	"policy/facts":            {},
 	"policy/facts/shell":      {"policy/facts"},
-	"policy/facts/python":     {"policy/facts"},
-	"policy/facts/javascript": {"policy/facts"},
+	"policy/facts/python":     {"policy/facts", "internal/syntaxtree"},
+	"policy/facts/javascript": {"policy/facts", "internal/syntaxtree"},
 	"policy/tables":           {"sandbox", "policy/facts"},
 	"policy/scanner":          {"sandbox", "policy/facts"},
 	"policy/approval":         {"sandbox"},
@@ -66,6 +66,7 @@ var Table = map[string][]string{
 	"internal/filelock":     {"sandbox"},
 	"internal/enginetest":   {"..."},
 	"internal/stopwatch":    {},
+	"internal/syntaxtree":   {},
 
 	"cmd/caisson":       {"..."},
 	"cmd/caisson-agent": {"agent/pid1", "agent/wire"},
@@ -106,7 +107,7 @@ var homes = []home{
 	{library: "mvdan.cc/sh", folders: []string{"policy/facts/shell"}},
 	{library: "github.com/testcontainers", tests: true, only: true},
 	{library: "github.com/google/go-cmp", tests: true, only: true},
-	{library: "C", folders: []string{"policy/facts", "cmd/caisson-scan"}},
+	{library: "C", folders: []string{"policy/facts", "internal/syntaxtree", "cmd/caisson-scan"}},
 }
 
 // stdlibOnly are packages that import the standard library alone.

@@ -18,7 +18,6 @@ import (
 	"errors"
 	"time"
 
-	ts "github.com/tree-sitter/go-tree-sitter"
 	js "github.com/tree-sitter/tree-sitter-javascript/bindings/go"
 	typescript "github.com/tree-sitter/tree-sitter-typescript/bindings/go"
 
@@ -42,15 +41,15 @@ var (
 
 // New gives the extractor of JavaScript. Its grammar reads JSX too.
 func New() *Extractor {
-	return &Extractor{grammars: []*grammar{newGrammar(ts.NewLanguage(js.Language()))}, limit: parseTime}
+	return &Extractor{grammars: []*grammar{newGrammar(js.Language())}, limit: parseTime}
 }
 
 // NewTypeScript gives the extractor of TypeScript; what does not parse as such
 // is read as TSX.
 func NewTypeScript() *Extractor {
 	return &Extractor{limit: parseTime, grammars: []*grammar{
-		newGrammar(ts.NewLanguage(typescript.LanguageTypescript())),
-		newGrammar(ts.NewLanguage(typescript.LanguageTSX())),
+		newGrammar(typescript.LanguageTypescript()),
+		newGrammar(typescript.LanguageTSX()),
 	}}
 }
 

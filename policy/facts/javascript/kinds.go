@@ -1,7 +1,11 @@
 package javascript
 
 import (
+	"unsafe"
+
 	ts "github.com/tree-sitter/go-tree-sitter"
+
+	"github.com/caisson-dev/caisson/internal/syntaxtree"
 )
 
 // kind names a grammar node in one vocabulary for JavaScript, TypeScript and TSX, whose grammars number their nodes
@@ -228,13 +232,14 @@ var fieldNames = map[string]field{
 
 // grammar is one tree-sitter language with its numbering translated to kinds and fields.
 type grammar struct {
-	language *ts.Language
-	kinds    []kind
-	fields   []field
+	parser *syntaxtree.Language
+	kinds  []kind
+	fields []field
 }
 
-func newGrammar(language *ts.Language) *grammar {
-	g := &grammar{language: language}
+func newGrammar(grammarOf unsafe.Pointer) *grammar {
+	language := ts.NewLanguage(grammarOf)
+	g := &grammar{parser: syntaxtree.New(grammarOf)}
 	g.kinds = make([]kind, language.NodeKindCount())
 	for id := range g.kinds {
 		name := language.NodeKindForId(uint16(id))

@@ -1,12 +1,10 @@
 package javascript
 
 import (
-	"runtime"
 	"sort"
 	"time"
 
-	ts "github.com/tree-sitter/go-tree-sitter"
-
+	"github.com/caisson-dev/caisson/internal/syntaxtree"
 	"github.com/caisson-dev/caisson/policy/facts"
 )
 
@@ -37,7 +35,8 @@ type tree struct {
 // Bounds of parsing.
 const (
 	parseTime  = 200 * time.Millisecond
-	parseChunk = 32 << 10
+	parseBytes = 256 << 20
+	parseNodes = 2_000_000
 	maxDepth   = 2500
 	maxNodes   = 600_000
 )
@@ -47,112 +46,79 @@ const patience = 5
 
 // parse gives nil where src cannot be parsed in time. The limit is processor time, so that a busy machine does not
 // change what is found; wall is what may pass at most.
-func parse(g *grammar, src []byte, limit, wall time.Duration) *tree {
-	runtime.LockOSThread() // the parser calls back on this thread
-	defer runtime.UnlockOSThread()
-	p := ts.NewParser()
-	defer p.Close()
-	if p.SetLanguage(g.language) != nil {
-		return nil
-	}
-	start, used := time.Now(), threadTime()
-	// The binding copies what each read returns, so reads are bounded. It also keeps the options for the life of the
-	// process: they hold nothing but a time.
-	read := func(at int, _ ts.Point) []byte {
-		if at >= len(src) {
-			return nil
-		}
-		return src[at:min(at+parseChunk, len(src))]
-	}
-	parsed := p.ParseWithOptions(read, nil, &ts.ParseOptions{
-		ProgressCallback: func(ts.ParseState) bool {
-			took := time.Since(start)
-			return took > limit && (took > wall || threadTime()-used > limit)
-		},
+func parse(g *grammar, src []byte, limit, wall time.Duration) (t *tree) {
+	text := string(src)
+	lim := syntaxtree.Limits{CPU: limit, Wall: wall, Bytes: parseBytes, Nodes: parseNodes}
+	g.parser.Parse(text, lim, func(nodes []syntaxtree.Node, total int) {
+		t = flatten(g, nodes, text)
+		t.tooDeep = t.tooDeep || total > len(nodes)
 	})
-	if parsed == nil {
-		return nil
-	}
-	defer parsed.Close()
-	return flatten(g, parsed, src)
+	return t
 }
 
-func flatten(g *grammar, parsed *ts.Tree, src []byte) *tree {
-	t := &tree{src: string(src), nodes: make([]node, 0, len(src)/4+8)}
-	root := parsed.RootNode()
-	f := flattener{tree: t, grammar: g, cursor: root.Walk(), broken: root.HasError()}
-	defer f.cursor.Close()
+func flatten(g *grammar, parsed []syntaxtree.Node, src string) *tree {
+	t := &tree{src: src, nodes: make([]node, 0, len(parsed)/2+8)}
+	f := flattener{tree: t, grammar: g, parsed: parsed}
 	t.nodes = append(t.nodes, node{kind: kProgram, end: uint32(len(src))})
-	f.children(0, 0)
+	f.children(0, 0, 0)
 	return t
 }
 
 type flattener struct {
 	*tree
 	*grammar
-	cursor *ts.TreeCursor
-	broken bool
+	parsed []syntaxtree.Node
 }
 
-// children appends what is below the cursor as children of parent.
-func (f *flattener) children(parent id, depth int) {
-	if !f.cursor.GotoFirstChild() {
+// children appends what is below a parsed node as children of parent.
+func (f *flattener) children(parent id, parsed, depth int) {
+	end := parsed + f.parsed[parsed].Size()
+	if end == parsed+1 {
 		return
 	}
 	if depth >= maxDepth || len(f.nodes) >= maxNodes {
 		f.tooDeep = true
-		f.cursor.GotoParent()
 		return
 	}
 	last, plain := id(0), noFields[f.nodes[parent].kind]
-	for {
-		if n, ok := f.node(!plain); ok {
-			at := id(len(f.nodes))
-			f.nodes = append(f.nodes, n)
-			if last == 0 {
-				f.nodes[parent].first = at
-			} else {
-				f.nodes[last].next = at
-			}
-			last = at
-			if !leafKinds[n.kind] {
-				f.children(at, depth+1)
-			}
+	for i := parsed + 1; i < end; i += f.parsed[i].Size() {
+		n, ok := f.node(&f.parsed[i], !plain)
+		if !ok {
+			continue
 		}
-		if !f.cursor.GotoNextSibling() {
-			break
+		at := id(len(f.nodes))
+		f.nodes = append(f.nodes, n)
+		if last == 0 {
+			f.nodes[parent].first = at
+		} else {
+			f.nodes[last].next = at
+		}
+		last = at
+		if !leafKinds[n.kind] {
+			f.children(at, i, depth+1)
 		}
 	}
-	f.cursor.GotoParent()
 }
 
-// node is the node under the cursor; fields says that its field matters.
-func (f *flattener) node(fields bool) (node, bool) {
-	c := f.cursor.Node()
-	sym := c.KindId()
-	k := kOther
-	if int(sym) < len(f.kinds) {
-		k = f.kinds[sym]
+// node is what is kept of a parsed one; fields says that its field matters.
+func (f *flattener) node(c *syntaxtree.Node, fields bool) (node, bool) {
+	if c.Missing() {
+		f.errors++
+		return node{}, false
 	}
-	if f.broken {
-		if c.IsMissing() {
-			f.errors++
-			return node{}, false
-		}
-		if c.IsError() {
-			f.errors++
-			k = kError
-		}
+	k := kOther
+	if sym := c.Kind(); sym == syntaxtree.Error {
+		f.errors++
+		k = kError
+	} else if int(sym) < len(f.kinds) {
+		k = f.kinds[sym]
 	}
 	if k == kSkip {
 		return node{}, false
 	}
-	start, end := c.ByteRange()
-	n := node{start: uint32(start), end: uint32(end), kind: k}
-	if !fields {
-		return n, true
-	}
-	if fid := f.cursor.FieldId(); int(fid) < len(f.fields) {
+	n := node{kind: k}
+	n.start, n.end = c.Range()
+	if fid := c.Field(); fields && int(fid) < len(f.fields) {
 		n.field = f.fields[fid]
 	}
 	return n, true

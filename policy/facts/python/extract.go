@@ -61,7 +61,7 @@ func New() facts.Extractor {
 }
 
 // errUnparsable: the parser found no end in time.
-var errUnparsable = errors.New("the parser gave up after " + (parseTime + parseAgain).String())
+var errUnparsable = errors.New("the parser gave up after " + parseTime.String())
 
 // Extract implements [facts.Extractor].
 func (x *extractor) Extract(_ context.Context, src []byte, b *facts.Builder) error {

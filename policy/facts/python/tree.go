@@ -1,22 +1,18 @@
 package python
 
-// #include "flatten.h"
-import "C"
-
 import (
-	"runtime"
 	"strings"
-	"sync"
 	"time"
-	"unsafe"
 
 	sitter "github.com/tree-sitter/go-tree-sitter"
 	grammar "github.com/tree-sitter/tree-sitter-python/bindings/go"
+
+	"github.com/caisson-dev/caisson/internal/syntaxtree"
 )
 
 const (
-	parseTime  = 200 * time.Millisecond
-	parseAgain = 400 * time.Millisecond
+	parseTime  = 400 * time.Millisecond // of a processor
+	parseWall  = 600 * time.Millisecond
 	parseBytes = 256 << 20
 	maxNodes   = 400_000
 )
@@ -48,15 +44,12 @@ type tree struct {
 type language struct {
 	*sitter.Language
 	kinds, fields []string
-	arenas        chan *C.arena // those that nobody uses
+	parser        *syntaxtree.Language
 }
 
-var ownAllocator = sync.OnceFunc(func() { C.arena_install() })
-
 func newLanguage() *language {
-	ownAllocator()
 	l := sitter.NewLanguage(grammar.Language())
-	g := &language{Language: l, arenas: make(chan *C.arena, runtime.NumCPU())}
+	g := &language{Language: l, parser: syntaxtree.New(grammar.Language())}
 	for i := range l.NodeKindCount() {
 		g.kinds = append(g.kinds, strings.Clone(l.NodeKindForId(uint16(i))))
 	}
@@ -67,79 +60,40 @@ func newLanguage() *language {
 	return g
 }
 
-// parse gives nil when the parser gave up, at its deadline or its memory's end:
-// some texts keep its error recovery busy for minutes. The clock is a wall's, so
-// a machine that is busy with other things gets a second, longer try.
+// parse gives nil when the parser gave up at a limit: some texts keep its error
+// recovery busy for minutes.
 func (g *language) parse(src string) *tree {
-	a := g.arena()
-	if a == nil {
-		return nil
-	}
-	defer g.free(a)
-	for _, limit := range []time.Duration{parseTime, parseAgain} {
-		if t := g.parseWithin(a, src, limit, parseBytes); t != nil {
-			return t
-		}
-	}
-	return nil
+	return g.parseWithin(src, syntaxtree.Limits{CPU: parseTime, Wall: parseWall, Bytes: parseBytes, Nodes: maxNodes})
 }
 
-// arena gives memory for one parse, and free takes it back.
-func (g *language) arena() *C.arena {
-	select {
-	case a := <-g.arenas:
-		return a
-	default:
-		return C.arena_new()
-	}
-}
-
-func (g *language) free(a *C.arena) {
-	select {
-	case g.arenas <- a:
-	default:
-		C.arena_delete(a)
-	}
-}
-
-// parseWithin parses in a, of which it leaves nothing in use.
-func (g *language) parseWithin(a *C.arena, src string, limit time.Duration, bytes int) *tree {
-	var flat C.flat_tree
-	text := (*C.char)(unsafe.Pointer(unsafe.StringData(src)))
-	if src == "" {
-		text = nil // what it points to then is not said
-	}
-	ok := C.parse_flat(a, unsafe.Pointer(g.Inner), text, C.uint32_t(len(src)), C.uint64_t(limit.Microseconds()), C.size_t(bytes), maxNodes, &flat)
-	defer C.arena_reset(a)
-	if ok == 0 {
-		return nil
-	}
-	return g.copy(src, &flat)
+func (g *language) parseWithin(src string, lim syntaxtree.Limits) (t *tree) {
+	g.parser.Parse(src, lim, func(nodes []syntaxtree.Node, total int) { t = g.copy(src, nodes, total > lim.Nodes) })
+	return t
 }
 
 // copy moves the tree into one slab of Go nodes.
-func (g *language) copy(src string, t *C.flat_tree) *tree {
-	out := &tree{src: src, cut: t.total > maxNodes}
-	n := int(t.count)
-	flat := unsafe.Slice(t.nodes, n)
+func (g *language) copy(src string, flat []syntaxtree.Node, cut bool) *tree {
+	out := &tree{src: src, cut: cut}
+	n := len(flat)
 	slab := make([]node, n)
 	for i := range flat {
 		f, x := &flat[i], &slab[i]
-		x.kind, x.field = g.kind(uint16(f.kind)), g.fields[f.field]
-		x.start, x.end, x.row, x.col = uint32(f.start), uint32(f.end), uint32(f.row), uint32(f.col)
-		x.erow, x.ecol = uint32(f.end_row), uint32(f.end_col)
-		x.named, x.missing, x.size = f.named&1 != 0, f.named&2 != 0, int32(f.size)
+		x.kind, x.field = g.kind(f.Kind()), g.fields[f.Field()]
+		x.start, x.end = f.Range()
+		x.row, x.col = f.Start()
+		x.erow, x.ecol = f.End()
+		x.named, x.missing, x.size = f.Named(), f.Missing(), int32(f.Size())
 		if x.kind == "ERROR" || x.missing {
 			out.errors++
 		}
-		if f.size > 1 {
+		if x.size > 1 {
 			x.first = &slab[i+1]
 		}
 	}
 	for i := range flat {
-		end := i + int(flat[i].size)
-		for k := i + 1; k < end; k += int(flat[k].size) {
-			if next := k + int(flat[k].size); next < end {
+		end := i + flat[i].Size()
+		for k := i + 1; k < end; k += flat[k].Size() {
+			if next := k + flat[k].Size(); next < end {
 				slab[k].next = &slab[next]
 			}
 		}

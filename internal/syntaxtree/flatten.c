@@ -1,9 +1,11 @@
 // The declarations below are the part of tree_sitter/api.h (ABI of 0.25) that
 // this needs; the header itself is inside another Go module, where the compiler
 // cannot reach it.
+#define _POSIX_C_SOURCE 200112L
 #include "flatten.h"
 #include <stdbool.h>
 #include <string.h>
+#include <time.h>
 
 typedef struct {
 	uint32_t context[4];
@@ -21,11 +23,28 @@ typedef struct {
 	uint32_t row, column;
 } TSPoint;
 
+typedef struct {
+	void *payload;
+	const char *(*read)(void *, uint32_t, TSPoint, uint32_t *);
+	int encoding; // 0 is UTF-8
+	void *decode;
+} TSInput;
+
+typedef struct {
+	void *payload;
+	uint32_t offset;
+	bool has_error;
+} TSParseState;
+
+typedef struct {
+	void *payload;
+	bool (*progress)(TSParseState *);
+} TSParseOptions;
+
 extern void *ts_parser_new(void);
 extern void ts_parser_delete(void *);
 extern bool ts_parser_set_language(void *, const void *);
-extern void ts_parser_set_timeout_micros(void *, uint64_t);
-extern void *ts_parser_parse_string(void *, const void *, const char *, uint32_t);
+extern void *ts_parser_parse_with_options(void *, const void *, TSInput, TSParseOptions);
 extern TSNode ts_tree_root_node(const void *);
 extern uint32_t ts_node_descendant_count(TSNode);
 extern uint16_t ts_node_symbol(TSNode);
@@ -88,7 +107,42 @@ static uint32_t flatten(TSNode root, flat_node *out, uint32_t max) {
 	return n;
 }
 
-int parse_flat(arena *a, const void *language, const char *text, uint32_t length, uint64_t micros, size_t bytes, uint32_t max, flat_tree *out) {
+// text is what is parsed.
+typedef struct {
+	const char *bytes;
+	uint32_t length;
+} text;
+
+static const char *read_text(void *payload, uint32_t at, TSPoint point, uint32_t *length) {
+	const text *t = payload;
+	(void)point;
+	if (at >= t->length) {
+		*length = 0;
+		return "";
+	}
+	*length = t->length - at;
+	return t->bytes + at;
+}
+
+// watch says when a parse has taken too long.
+typedef struct {
+	int64_t wall, cpu; // when it began
+	flat_limits lim;
+} watch;
+
+static int64_t now(clockid_t clock) {
+	struct timespec t;
+	return clock_gettime(clock, &t) == 0 ? t.tv_sec * 1000000000LL + t.tv_nsec : 0;
+}
+
+static bool over(TSParseState *state) {
+	const watch *w = state->payload;
+	int64_t took = now(CLOCK_MONOTONIC) - w->wall;
+	if (took <= w->lim.cpu) return false; // it cannot have used more
+	return took > w->lim.wall || now(CLOCK_THREAD_CPUTIME_ID) - w->cpu > w->lim.cpu;
+}
+
+int parse_flat(arena *a, const void *language, const char *bytes, uint32_t length, flat_limits lim, flat_tree *out) {
 	jmp_buf full;
 	memset(out, 0, sizeof *out);
 	if (setjmp(full) != 0) {
@@ -97,17 +151,20 @@ int parse_flat(arena *a, const void *language, const char *text, uint32_t length
 		arena_leave();
 		return 0;
 	}
-	arena_enter(a, bytes, &full);
+	arena_enter(a, lim.bytes, &full);
+	text t = {bytes, length};
+	watch w = {now(CLOCK_MONOTONIC), now(CLOCK_THREAD_CPUTIME_ID), lim};
 	void *parser = ts_parser_new();
 	void *tree = NULL;
 	if (ts_parser_set_language(parser, language)) {
-		ts_parser_set_timeout_micros(parser, micros);
-		tree = ts_parser_parse_string(parser, NULL, text, length);
+		TSInput in = {&t, read_text, 0, NULL};
+		TSParseOptions options = {&w, over};
+		tree = ts_parser_parse_with_options(parser, NULL, in, options);
 	}
 	if (tree != NULL) {
 		TSNode root = ts_tree_root_node(tree);
 		out->total = ts_node_descendant_count(root);
-		uint32_t most = out->total < max ? out->total : max;
+		uint32_t most = out->total < lim.nodes ? out->total : lim.nodes;
 		out->nodes = arena_alloc(most * sizeof *out->nodes);
 		out->count = flatten(root, out->nodes, most);
 	}
