@@ -227,7 +227,7 @@ func (s *selected) pick(want func(piece int) bool) map[string]*ast.Module {
 	i := 0
 	for k, m := range s.modules {
 		part := &ast.Module{Package: m.Package, Imports: m.Imports}
-		part.SetRegoVersion(m.RegoVersion())
+		part.SetRegoVersionSpan(m.RegoVersionSpan())
 		for _, r := range m.Rules {
 			if want(i) {
 				part.Rules = append(part.Rules, r)

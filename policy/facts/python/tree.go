@@ -122,13 +122,6 @@ func (n *node) child(field string) *node {
 	return nil
 }
 
-func (n *node) firstChild() *node {
-	if n == nil {
-		return nil
-	}
-	return n.first
-}
-
 // named calls f for each named child that is not a comment, in order.
 func (n *node) each(f func(*node)) {
 	for c := n.first; c != nil; c = c.next {

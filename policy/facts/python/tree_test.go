@@ -2,6 +2,7 @@ package python
 
 import (
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,4 +38,30 @@ func TestParseEmpty(t *testing.T) {
 			t.Errorf("%q: %+v", src, tree)
 		}
 	}
+}
+
+// TestParseAtOnce: parses beside each other share nothing.
+func TestParseAtOnce(t *testing.T) {
+	g := newLanguage()
+	var running sync.WaitGroup
+	for i := range 8 {
+		running.Go(func() {
+			for j := range 40 {
+				n := 1 + (i*31+j*17)%300
+				tree := g.parse(strings.Repeat("def f(a, *b):\n    return a[1:2] + g(b, 'x')\n", n))
+				if tree == nil || tree.errors > 0 || len(tree.root.children()) != n {
+					t.Errorf("%d functions: %+v", n, tree)
+				}
+			}
+		})
+	}
+	running.Wait()
+}
+
+// children are all of a node's.
+func (n *node) children() (list []*node) {
+	for c := n.first; c != nil; c = c.next {
+		list = append(list, c)
+	}
+	return list
 }
