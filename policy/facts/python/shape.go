@@ -149,6 +149,9 @@ func (it *interp) receivedCode(name string, a *arguments, n *node) {
 		return
 	}
 	for _, v := range a.all() {
+		if it.takesData(v.fact()) {
+			continue
+		}
 		for _, from := range v.origins(0) {
 			if from == "net" || strings.HasPrefix(from, "net:") {
 				it.structure(facts.StructRecvExec, name, n)
@@ -156,6 +159,21 @@ func (it *interp) receivedCode(name string, a *arguments, n *node) {
 			}
 		}
 	}
+}
+
+// takesData reports whether a command names a program that starts nothing and
+// runs no code: what else it is given is data. Where a program's options can
+// start others, that is a finding of its own.
+func (it *interp) takesData(argv facts.Value) bool {
+	if argv.Type != "list" || len(argv.Items) == 0 {
+		return false
+	}
+	name, ok := argv.Items[0].One()
+	if !ok {
+		return false
+	}
+	p, _, known := it.b.Tables().Program(name)
+	return known && p.Interpreter == "" && !p.Wrapper && !p.Applet && !p.CodeArg && !p.Join && !p.Stdin && len(p.Runs) == 0
 }
 
 func (it *interp) structure(kind, detail string, n *node) {
