@@ -232,7 +232,7 @@ func TestCloseTwice(t *testing.T) {
 // as one that shuts down does.
 func TestFresh(t *testing.T) {
 	l := listen(t)
-	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	srv := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Api-Version", "1.41")
 	})}
 	go func() { _ = srv.Serve(l) }()

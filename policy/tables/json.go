@@ -17,12 +17,19 @@ func toJSON(text []byte) ([]byte, error) {
 	return appendNode(make([]byte, 0, 2*len(text)), &doc, 0)
 }
 
-// mostNested bounds what stands in what, and so aliases of what they stand in.
-const mostNested = 64
+// mostNested bounds what stands in what, and so aliases of what they stand in;
+// mostJSON what aliases of aliases can come to.
+const (
+	mostNested = 64
+	mostJSON   = 64 << 20
+)
 
 func appendNode(b []byte, n *yaml.Node, depth int) ([]byte, error) {
 	if depth > mostNested {
 		return nil, fmt.Errorf("line %d: nested more than %d deep", n.Line, mostNested)
+	}
+	if len(b) > mostJSON {
+		return nil, fmt.Errorf("line %d: its aliases come to more than %d bytes", n.Line, mostJSON)
 	}
 	switch n.Kind {
 	case 0:
@@ -45,6 +52,7 @@ func appendNode(b []byte, n *yaml.Node, depth int) ([]byte, error) {
 			}
 		}
 		return append(b, ']'), nil
+	case yaml.ScalarNode:
 	}
 	if n.ShortTag() == "!!str" {
 		return appendText(b, n.Value), nil

@@ -77,7 +77,13 @@ func TestToJSON(t *testing.T) {
 }
 
 func TestToJSONRefuses(t *testing.T) {
+	// Twenty-five lists, each twice what the one before comes to.
+	bomb := "a0: &x0 [x]\n"
+	for i := range 25 {
+		bomb += fmt.Sprintf("a%d: &x%d [*x%d, *x%d]\n", i+1, i+1, i, i)
+	}
 	for text, want := range map[string]string{
+		bomb:                        "aliases",
 		"{a: 1, a: 2}":              "twice",
 		"a: &x [*x]":                "",
 		"{[1]: 2}":                  "plain word",
