@@ -113,12 +113,31 @@ func run(ctx context.Context, s *measure.Suite) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, done()) }()
+	if err := yardstick(ctx, s); err != nil {
+		return err
+	}
 	for _, set := range []func(context.Context, *measure.Suite, *policy.Policy) error{decision, batch} {
 		if err := set(ctx, s, p); err != nil {
 			return err
 		}
 	}
 	return fresh(ctx, s)
+}
+
+// yardstick tells how fast the machine is just now: the bars are milliseconds,
+// and stand for one on which this takes 8.4.
+func yardstick(ctx context.Context, s *measure.Suite) error {
+	python, err := exec.LookPath("/usr/bin/python3")
+	if err != nil {
+		fmt.Println("no yardstick: there is no /usr/bin/python3")
+		return nil
+	}
+	return s.Measure(ctx, measure.Set{
+		Name: "yardstick", Unit: "ms", Rounds: 60, Warmup: 5,
+		Subjects: []measure.Subject{{Name: "python3 -c pass", CPUs: float64(runtime.NumCPU()), Sample: measure.Millis(func(ctx context.Context) error {
+			return exec.CommandContext(ctx, python, "-c", "pass").Run()
+		})}},
+	})
 }
 
 // below is a bar on the p50, and on the p99 where that is not 0.
