@@ -7,6 +7,7 @@ import (
 	"net"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/client"
@@ -136,29 +137,48 @@ func (i *Instance) Destroy(ctx context.Context) error {
 	return errors.Join(append(errs, i.r.removeFolder(i.handle.ID))...)
 }
 
+// removeContainer has the container removed. Somebody else may be at it, such as
+// a process that was killed while it cleaned up: that removal is waited for, but
+// it may fail where the container was just being started, and nobody is told. So
+// the engine is asked again.
 func (i *Instance) removeContainer(ctx context.Context, api *client.Client) error {
-	err := api.ContainerRemove(ctx, i.handle.Name, container.RemoveOptions{Force: true, RemoveVolumes: true})
-	err = dockerclient.Wrap(err, "remove the container")
-	switch {
-	case errors.Is(err, sandbox.NotFound):
-		return nil
-	case errors.Is(err, sandbox.Conflict):
-		return i.awaitRemoval(ctx, api)
+	for end := time.Now().Add(removePatience); ; {
+		err := api.ContainerRemove(ctx, i.handle.Name, container.RemoveOptions{Force: true, RemoveVolumes: true})
+		err = dockerclient.Wrap(err, "remove the container")
+		switch {
+		case errors.Is(err, sandbox.NotFound):
+			return nil
+		case !errors.Is(err, sandbox.Conflict) || time.Now().After(end):
+			return err
+		}
+		if gone, err := i.awaitRemoval(ctx, api); gone || err != nil {
+			return err
+		}
 	}
-	return err
 }
 
-// awaitRemoval waits for a removal that somebody else has begun.
-func (i *Instance) awaitRemoval(ctx context.Context, api *client.Client) error {
-	waited, failed := api.ContainerWait(ctx, i.handle.Name, container.WaitConditionRemoved)
+const (
+	// removePatience bounds how long somebody else's removal is waited for.
+	removePatience = 30 * time.Second
+	// removeAgain is when the engine is asked again meanwhile.
+	removeAgain = 500 * time.Millisecond
+)
+
+// awaitRemoval waits for a removal that somebody else has begun, for a while.
+func (i *Instance) awaitRemoval(ctx context.Context, api *client.Client) (gone bool, err error) {
+	short, cancel := context.WithTimeout(ctx, removeAgain)
+	defer cancel()
+	waited, failed := api.ContainerWait(short, i.handle.Name, container.WaitConditionRemoved)
 	select {
-	case <-waited:
-		return nil
-	case err := <-failed:
-		err = dockerclient.Wrap(err, "wait for the container's removal")
-		if errors.Is(err, sandbox.NotFound) {
-			return nil
-		}
-		return err
+	case end := <-waited:
+		return end.Error == nil, nil // that it failed is told those who wait by then
+	case err = <-failed:
 	}
+	switch err = dockerclient.Wrap(err, "wait for the container's removal"); {
+	case errors.Is(err, sandbox.NotFound):
+		return true, nil
+	case short.Err() != nil && ctx.Err() == nil:
+		return false, nil
+	}
+	return false, err
 }
