@@ -88,7 +88,11 @@ func (c *command) run(argv []Value, wrappers []string) Value {
 	}
 	names := argv[0].Alts
 	if !argv[0].Known() {
-		b.Unknown(DynCommand, c.unknown(argv[0]), c.o.Pos, argv[0].From, argv[1:])
+		base, words := b.interpreter(argv)
+		b.Unknown(DynCommand, c.unknown(argv[0]), c.o.Pos, argv[0].From, words)
+		if base != "" {
+			return c.program(base, argv, wrappers)
+		}
 		if len(names) == 0 {
 			c.record("", argv, parseArgv(Program{}, argv), wrappers)
 			return Opaque(argv[0].From...)

@@ -164,3 +164,24 @@ func (b *Builder) within(file Value) []string {
 // ProcSubst is the type of a word that is a process substitution, <(…). Its
 // text is what that process prints.
 const ProcSubst = "procsubst"
+
+// interpreter is the name of a program that runs code and of which only the
+// folder is not known, as that of an environment that the caller names; and the
+// words that it is given beside code that is known, which is judged for itself.
+func (b *Builder) interpreter(argv []Value) (string, []Value) {
+	words := argv[1:]
+	i := strings.LastIndexByte(argv[0].Tail(), '/')
+	if i < 0 || len(argv[0].Alts) > 0 {
+		return "", words
+	}
+	prog, base, ok := b.s.tables.Program(argv[0].Tail()[i+1:])
+	if !ok || b.s.langs[prog.Interpreter] == nil {
+		return "", words
+	}
+	for j := 0; j+1 < len(words); j++ {
+		if flag, ok := words[j].One(); ok && slices.Contains(prog.CodeFlags, flag) && words[j+1].Known() {
+			return base, slices.Concat(words[:j], words[j+2:])
+		}
+	}
+	return base, words
+}

@@ -143,6 +143,13 @@ func hole(head, tail string) string {
 	const word = `"$` + Hole + `"`
 	quote := openQuote(head, 0)
 	switch {
+	case quote == 0 && openQuote(tail, 0) != 0: // what it ends in begins in what is not known
+		for _, q := range []byte{'"', '\''} {
+			if openQuote(tail, q) == 0 {
+				return word + " " + string(q)
+			}
+		}
+		return word
 	case quote == 0:
 		return word
 	case openQuote(tail, quote) != 0: // it ends in what is not known

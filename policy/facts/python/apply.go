@@ -47,15 +47,16 @@ func (it *interp) applyEffect(e *facts.Effect, a *arguments, n *node, s *scope) 
 }
 
 // eachCommand reports every list of words that a command may be, where it may
-// be one of several or something unknown, and gives back the rest.
+// be one of several or something unknown, and every line of one of which no
+// more than the beginning is known, and gives back the rest.
 func (it *interp) eachCommand(name string, a *arguments, self *val, n *node) *arguments {
-	if len(a.pos) == 0 || !oneOfLists(a.pos[0]) || !it.does(name, "argv", "execv") {
+	if len(a.pos) == 0 || !oneOfLists(a.pos[0]) && !oneOfLines(a.pos[0]) || !it.does(name, "argv", "execv", "shell") {
 		return a
 	}
 	rest := *a
 	var other *val
-	for _, b := range a.pos[0].x.alts {
-		if b.isSeq() {
+	for i, b := range a.pos[0].x.alts {
+		if b.isSeq() || b.kind == kUnknown && head(b) != "" && (other != nil || i+1 < len(a.pos[0].x.alts)) {
 			rest.pos = append([]*val{b}, a.pos[1:]...)
 			it.report(name, &rest, self, n)
 		} else {
@@ -79,6 +80,21 @@ func oneOfLists(v *val) bool {
 		}
 	}
 	return lists > 0 && others > 0
+}
+
+// oneOfLines reports a value that is one of several texts of which the
+// beginnings are known, and differ.
+func oneOfLines(v *val) bool {
+	if v.kind != kAlt || v.open {
+		return false
+	}
+	begun := 0
+	for _, b := range v.x.alts {
+		if b.kind == kUnknown && head(b) != "" {
+			begun++
+		}
+	}
+	return begun > 0 && !strings.ContainsAny(head(v), " \t")
 }
 
 // applyEach calls f for every row of what it is mapped over.

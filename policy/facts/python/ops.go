@@ -35,7 +35,7 @@ func (it *interp) operate(op string, a, b *val, n *node) *val {
 		var out *val
 		as, bs := a.branches(), b.branches()
 		if len(as)*len(bs) > facts.MaxAlts {
-			return derived(a, b)
+			return it.operateAny(op, a, b)
 		}
 		for _, x := range as {
 			for _, y := range bs {
@@ -109,6 +109,18 @@ func (it *interp) operate(op string, a, b *val, n *node) *val {
 	return derived(a, b)
 }
 
+// operateAny is a op b where there are too many alternatives to go through: of
+// texts, what is known at the ends survives.
+func (it *interp) operateAny(op string, a, b *val) *val {
+	switch {
+	case op == "+" && (head(a) != "" || tail(b) != ""):
+		return it.concat(a, b)
+	case op == "%" && a.isText():
+		return it.percent(a, derived(b))
+	}
+	return derived(a, b)
+}
+
 func isTextual(v *val) bool {
 	return v.isText() || v.kind == kUnknown && v.x != nil && (v.x.pre != "" || v.x.suf != "")
 }
@@ -127,6 +139,10 @@ func (it *interp) concat(a, b *val) *val {
 	return concat(a, b)
 }
 
+// maxLines bounds how many texts are told apart of which only the beginnings are
+// known.
+const maxLines = 4
+
 // concat joins two texts; what is known at the ends survives.
 func concat(a, b *val) *val {
 	a, b = loose(a), loose(b)
@@ -142,6 +158,13 @@ func concat(a, b *val) *val {
 			}
 		}
 		return choice(a.kind, alts, false, from)
+	}
+	if a.isText() && !a.open && len(a.more) > 0 && len(a.more) < maxLines && !b.isText() && head(a) == "" && head(b) != "" {
+		var out *val
+		for _, s := range a.all() { // lines that begin in different ways
+			out = join(out, concat(text(a.kind, s).with(a.from), b))
+		}
+		return out
 	}
 	both := a.isText() && b.isText() && (a.open || b.open) && (1+len(a.more))*(1+len(b.more)) <= facts.MaxAlts
 	x := &extra{pre: head(a), suf: tail(b)}
@@ -209,7 +232,21 @@ func head(v *val) string {
 	if v.x != nil && v.kind == kUnknown {
 		return v.x.pre
 	}
+	if v.kind == kAlt && !v.open {
+		return commonEnd(v.x.alts, head, strings.HasPrefix, func(s string) string { return s[:len(s)-1] })
+	}
 	return ""
+}
+
+// commonEnd is what an end of all of these has in common.
+func commonEnd(vs []*val, end func(*val) string, has func(s, part string) bool, less func(string) string) string {
+	out := end(vs[0])
+	for _, v := range vs[1:] {
+		for s := end(v); !has(s, out); {
+			out = less(out)
+		}
+	}
+	return out
 }
 
 func tail(v *val) string {
@@ -221,6 +258,9 @@ func tail(v *val) string {
 	}
 	if v.x != nil && v.kind == kUnknown {
 		return v.x.suf
+	}
+	if v.kind == kAlt && !v.open {
+		return commonEnd(v.x.alts, tail, strings.HasSuffix, func(s string) string { return s[1:] })
 	}
 	return ""
 }

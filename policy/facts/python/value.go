@@ -391,7 +391,9 @@ func (v *val) toFact(depth int) facts.Value {
 		for _, a := range v.x.alts[1:] {
 			out = facts.Union(out, a.toFact(depth+1))
 		}
-		out.Open = out.Open || v.open
+		if out.Open = out.Open || v.open; !out.Known() {
+			out.Prefix, out.Suffix = head(v), tail(v)
+		}
 	default:
 		out.Type = "callable"
 		if v.kind == kInst {
