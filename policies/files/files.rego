@@ -116,8 +116,15 @@ own_file(f) if {
 #     - {"language": "bash", "code": "ln -s -t /usr/bin /opt/x"}
 #     - {"language": "bash", "code": "ln -s /usr/bin/ls /usr/bin/rm"}
 #     - {"language": "bash", "code": "cd /usr/bin && ln -s /opt/x y"}
+#     - {"language": "python", "code": "import os\nos.symlink('tool', '/usr/bin/tool')"}
+#     - {"language": "python", "code": "import os\nos.symlink('/usr/bin/ls', '/usr/bin/rm')"}
+#     - {"language": "python", "code": "from pathlib import Path\nPath('/usr/bin/rm').symlink_to('/usr/bin/ls')"}
+#     - {"language": "python", "code": "import os\nos.symlink('/etc/hosts', 'x')"}
+#     - {"language": "python", "code": "import os\nos.symlink('/usr/bin', 'x')\nopen('x/ls', 'w')"}
 #   not_match:
 #     - {"language": "bash", "code": "ln -s /usr/share/x/y.cgi site/y.cgi"}
+#     - {"language": "python", "code": "import os\nos.symlink('/usr/share/x/y.css', os.path.join('site', 'y.css'))"}
+#     - {"language": "python", "code": "from pathlib import Path\n(Path('bin') / 'pandoc').symlink_to('/usr/bin/pandoc')"}
 #     - {"language": "python", "code": "open('out.csv','w')"}
 #     - {"language": "bash", "code": "echo x > /tmp/x"}
 #     - {"language": "bash", "code": "install -m 755 tool /usr/local/bin/tool"}
@@ -147,6 +154,13 @@ pointed_at(f) if {
 	i < n
 	word == f.path
 	c.operands[n] != f.path
+}
+
+pointed_at(f) if {
+	f.op == "link"
+	f.class in {"system_binary", "public"}
+	f.mode == "target"
+	regex.match(`^/[^/]+/[^/]+/.`, f.path) # what is written through a link to /usr/bin lies there
 }
 
 # result: a file where data is mounted by habit.

@@ -118,7 +118,7 @@ type File struct {
 	Traversal bool   `json:"traversal,omitempty"`
 	Folded    bool   `json:"folded"`
 	Recursive bool   `json:"recursive,omitempty"`
-	Mode      string `json:"mode,omitempty"` // of chmod and mkdir, where known
+	Mode      string `json:"mode,omitempty"` // of chmod and mkdir, where known; "target" of what a link is to point at
 	By        string `json:"by,omitempty"`   // the call, program or redirection that does it
 	// From is what is written, where that is known to come from somewhere.
 	From []string `json:"from,omitempty"`

@@ -175,7 +175,7 @@ func (c *invocation) shape(name string) float64 {
 		return 0
 	}
 	n := float64(1)
-	for _, v := range c.pos {
+	times := func(v *val) {
 		dims := []*val{v}
 		if v.isSeq() {
 			dims = v.x.items
@@ -186,13 +186,19 @@ func (c *invocation) shape(name string) float64 {
 			}
 		}
 	}
+	sizes := c.pos
+	switch name[strings.LastIndexByte(name, '.')+1:] {
+	case "randint", "normal", "uniform": // of what range comes first
+		sizes = sizes[min(2, len(sizes)):]
+	case "full":
+		sizes = sizes[:min(1, len(sizes))]
+	}
+	for _, v := range sizes {
+		times(v)
+	}
 	for _, k := range []string{"size", "shape"} {
-		if v := c.kw[k]; v != nil && v.isSeq() {
-			for _, d := range v.x.items {
-				if i, ok := d.int(); ok && i > 0 {
-					n *= float64(i)
-				}
-			}
+		if v := c.kw[k]; v != nil {
+			times(v)
 		}
 	}
 	return n
