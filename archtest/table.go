@@ -32,8 +32,8 @@ var Table = map[string][]string{
 	"manager": {"sandbox", "runtimes", "agent/client", "internal/filelock"},
 	"images":  {"sandbox", "internal/dockerclient", "internal/filelock"},
 
-	"policy":                  {"sandbox", "policy/facts"},
-	"policy/facts":            {},
+	"policy":                  {"sandbox", "policy/facts", "internal/packed"},
+	"policy/facts":            {"internal/packed"},
 	"policy/facts/shell":      {"policy/facts"},
 	"policy/facts/python":     {"policy/facts", "internal/syntaxtree"},
 	"policy/facts/javascript": {"policy/facts", "internal/syntaxtree"},
@@ -67,6 +67,7 @@ var Table = map[string][]string{
 	"internal/enginetest":   {"..."},
 	"internal/stopwatch":    {},
 	"internal/syntaxtree":   {},
+	"internal/packed":       {},
 
 	"cmd/caisson":       {"..."},
 	"cmd/caisson-agent": {"agent/pid1", "agent/wire"},

@@ -109,9 +109,5 @@ func (s *snapshot) encode(p *prepared) []byte {
 	if whole.Catalogue, err = json.Marshal(brief); err != nil {
 		return nil
 	}
-	b, err := json.Marshal(&whole)
-	if err != nil {
-		return nil
-	}
-	return b
+	return whole.pack()
 }

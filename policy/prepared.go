@@ -22,37 +22,37 @@ import (
 
 // prepared is a rule set in pieces that can be compiled by themselves.
 type prepared struct {
-	Needs   []keptNeed      `json:"needs"`
-	Modules []keptModule    `json:"modules"`
-	Pieces  []piece         `json:"pieces"`
-	Parts   map[string]bool `json:"parts"`
-	// Catalogue is read where something is found.
-	Catalogue json.RawMessage `json:"catalogue"`
+	Needs   []keptNeed
+	Modules []keptModule
+	Pieces  []piece
+	Parts   map[string]bool
+	// Catalogue, as JSON, is read where something is found.
+	Catalogue json.RawMessage
 }
 
 type keptNeed struct {
-	Part  string   `json:"part"`
-	First []string `json:"first"`
-	Then  []string `json:"then"`
+	Part  string
+	First []string
+	Then  []string
 }
 
 // keptModule is what stands before the rules of a module.
 type keptModule struct {
-	Name string `json:"name"`
-	Head string `json:"head"`
-	Main bool   `json:"main"` // it is of the package that joins all findings
+	Name string
+	Head string
+	Main bool // it is of the package that joins all findings
 }
 
 // piece is one rule.
 type piece struct {
-	Module int    `json:"module"`
-	Text   string `json:"text"`
-	Needs  []int  `json:"needs"` // of prepared.Needs
-	Uses   []int  `json:"uses"`  // other pieces, of all depths
+	Module int
+	Text   string
+	Needs  []int // of prepared.Needs
+	Uses   []int // other pieces, of all depths
 	// Says: it gives findings to the query, if its needs are met; Gathers: those
 	// of others.
-	Says    bool `json:"says"`
-	Gathers bool `json:"gathers"`
+	Says    bool
+	Gathers bool
 }
 
 // needed are a piece's needs, of all.
@@ -270,16 +270,4 @@ func (s *selected) assemble(want func(piece int) bool) (map[string]*ast.Module, 
 		modules[m.Name] = parsed
 	}
 	return modules, nil
-}
-
-// recallPrepared gives the rules that were kept. What is not whole is none.
-func (c *Config) recallPrepared(revision string) *prepared {
-	if c.Keeper == nil || !c.Lazy {
-		return nil
-	}
-	var p prepared
-	if json.Unmarshal(c.recallSealed("rules", revision), &p) != nil {
-		return nil
-	}
-	return &p
 }
