@@ -3,7 +3,6 @@ package policy
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -38,11 +37,11 @@ func sealOf(key string, body []byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// EncodedTables gives the scanner's tables as JSON: those that are kept with
+// EncodedTables gives the scanner's tables encoded: those that are kept with
 // the rules of a Config, or what load reads, which is kept then. It may be
 // called at any time; its errors are those of load, and Invalid where the
 // rules cannot be read.
-func EncodedTables(c Config, load func() (*facts.Tables, error)) (json.RawMessage, error) {
+func EncodedTables(c Config, load func() (*facts.Tables, error)) ([]byte, error) {
 	c, err := c.withDefaults()
 	if err != nil {
 		return nil, err
@@ -60,7 +59,7 @@ func EncodedTables(c Config, load func() (*facts.Tables, error)) (json.RawMessag
 	if err != nil {
 		return nil, err
 	}
-	b, err := json.Marshal(t)
+	b, err := t.MarshalBinary()
 	if err != nil {
 		return nil, sandbox.Errorf(sandbox.Internal, "encode the scanner's tables: %w", err)
 	}
@@ -76,7 +75,7 @@ func EncodedTables(c Config, load func() (*facts.Tables, error)) (json.RawMessag
 
 // sealedKey names what is kept beside decisions.
 func (c *Config) sealedKey(what, revision string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "caisson %s 3\x00%s\x00%s", what, c.Programs, revision))
+	sum := sha256.Sum256(fmt.Appendf(nil, "caisson %s 4\x00%s\x00%s", what, c.Programs, revision))
 	return hex.EncodeToString(sum[:])
 }
 

@@ -28,15 +28,11 @@ func extractors(t *facts.Tables) facts.Dispatcher {
 // serve answers requests until the input ends.
 func serve(in io.Reader, out io.Writer) error {
 	r := bufio.NewReaderSize(in, 64<<10)
-	var hello scanner.Hello
-	if err := scanner.ReadFrame(r, scanner.MaxHello, &hello); err != nil {
+	hello, tables, err := scanner.ReadHello(r)
+	if err != nil {
 		return err
 	}
-	if hello.Tables == nil {
-		return errors.New("no tables")
-	}
-	langs := extractors(hello.Tables)
-	warm(hello, langs)
+	langs := extractors(tables)
 	ready := scanner.Ready{Lockdown: scanner.Open}
 	if hello.Require > scanner.Open {
 		ready = lockdown(hello)
@@ -58,18 +54,10 @@ func serve(in io.Reader, out io.Writer) error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(ask.Millis)*time.Millisecond)
 		lim := hello.Limits
 		lim.NoCalls = lim.NoCalls || !ask.Calls
-		doc := facts.ScanStarted(ctx, hello.Tables, langs, lim, ask.Lang, ask.Code, ask.Start)
+		doc := facts.ScanStarted(ctx, tables, langs, lim, ask.Lang, ask.Code, ask.Start)
 		cancel()
 		if err := scanner.WriteFrame(out, scanner.Answer{ID: ask.ID, Document: doc}); err != nil {
 			return err
 		}
-	}
-}
-
-// warm parses a little of everything, so that what is set up at first use is
-// there before the doors close.
-func warm(h scanner.Hello, langs facts.Dispatcher) {
-	for lang := range langs {
-		facts.Scan(context.Background(), h.Tables, langs, h.Limits, lang, []byte("x = 1\n"))
 	}
 }

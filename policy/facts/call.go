@@ -18,7 +18,7 @@ func (b *Builder) API(name string) (API, bool) {
 func (t *Tables) api(lang Lang, name string) (API, bool) {
 	apis := t.APIs[lang]
 	for range 8 {
-		a, ok := apis[name]
+		a, ok := apis.Get(name)
 		if ok && a.Like == "" {
 			return a, true
 		}
@@ -30,7 +30,7 @@ func (t *Tables) api(lang Lang, name string) (API, bool) {
 		if i < 0 {
 			return API{}, false
 		}
-		owner, ok := apis[name[:i]]
+		owner, ok := apis.Get(name[:i])
 		switch {
 		case ok && owner.Like != "":
 			name = owner.Like + name[i:]

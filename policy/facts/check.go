@@ -22,9 +22,9 @@ func (t *Tables) Check() error {
 			}
 		}
 	}
-	for name, p := range t.Programs {
+	for name, p := range t.Programs.All() {
 		errs = append(errs, effectErrors(name, p.Effects)...)
-		if !ends(name, func(n string) (string, bool) { q, ok := t.Programs[n]; return q.Like, ok }) {
+		if !ends(name, func(n string) (string, bool) { q, ok := t.Programs.Get(n); return q.Like, ok }) {
 			errs = append(errs, fmt.Errorf("program %s: like leads nowhere", name))
 		}
 		for _, r := range p.Runs {
@@ -34,9 +34,9 @@ func (t *Tables) Check() error {
 		}
 	}
 	for lang, apis := range t.APIs {
-		for name, a := range apis {
+		for name, a := range apis.All() {
 			errs = append(errs, effectErrors(string(lang)+" "+name, a.Effects)...)
-			if !ends(name, func(n string) (string, bool) { q, ok := apis[n]; return q.Like, ok }) {
+			if !ends(name, func(n string) (string, bool) { q, ok := apis.Get(n); return q.Like, ok }) {
 				errs = append(errs, fmt.Errorf("%s %s: like leads nowhere", lang, name))
 			}
 		}

@@ -116,7 +116,7 @@ func (t *Tables) Program(name string) (Program, string, bool) {
 		return Program{}, "", false
 	}
 	base := path.Base(name)
-	p, ok := t.Programs[base]
+	p, ok := t.Programs.Get(base)
 	for short := base; !ok; {
 		s := strings.TrimRight(short, "0123456789")
 		s = strings.TrimRight(s, ".-")
@@ -124,12 +124,12 @@ func (t *Tables) Program(name string) (Program, string, bool) {
 			break
 		}
 		short = s
-		if p, ok = t.Programs[short]; ok {
+		if p, ok = t.Programs.Get(short); ok {
 			base = short
 		}
 	}
 	for i := 0; ok && p.Like != "" && i < 8; i++ {
-		p = t.Programs[p.Like]
+		p, _ = t.Programs.Get(p.Like)
 	}
 	return p, base, ok
 }

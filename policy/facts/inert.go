@@ -27,18 +27,18 @@ var keywords = strings.Fields(`and as assert break class continue def del elif e
 var plainModules = []string{"math", "cmath", "statistics", "random", "string", "decimal", "fractions", "datetime", "calendar", "itertools"}
 
 var (
-	wordsOf = regexp.MustCompile(`[\pL_$][\pL\pN_$]*`)
-	quoted  = regexp.MustCompile(`"[^"\\\n]*"|'[^'\\\n]*'`)
-	binds   = regexp.MustCompile(`(?:def|for|lambda|let|const|var|function)\s+([\pL_]\w*)|([\pL_]\w*)\s*=[^=]`)
-	params  = regexp.MustCompile(`(?:def\s+\w+|function\s*\w*)\s*\(([^()]*)\)|lambda([^:]*):`)
-	called  = regexp.MustCompile(`(def\s+|function\s+)?([\pL_$][\pL\pN_$]*)\s*\(`)
-	formula = regexp.MustCompile(`^[\w\s+\-*/%(),.<>=!&|^~]*$`)
+	wordsOf = Pattern(`[\pL_$][\pL\pN_$]*`)
+	quoted  = Pattern(`"[^"\\\n]*"|'[^'\\\n]*'`)
+	binds   = Pattern(`(?:def|for|lambda|let|const|var|function)\s+([\pL_]\w*)|([\pL_]\w*)\s*=[^=]`)
+	params  = Pattern(`(?:def\s+\w+|function\s*\w*)\s*\(([^()]*)\)|lambda([^:]*):`)
+	called  = Pattern(`(def\s+|function\s+)?([\pL_$][\pL\pN_$]*)\s*\(`)
+	formula = Pattern(`^[\w\s+\-*/%(),.<>=!&|^~]*$`)
 	// ofNumbers are calls of functions that compute, with numbers alone.
-	ofNumbers = regexp.MustCompile(`\b(?:sin|cos|tan|asin|acos|atan|atan2|sinh|cosh|tanh|exp|log|log2|log10|sqrt|pow|abs|min|max|round|int|float|floor|ceil|factorial|gcd|hypot|degrees|radians|sum|len|bool|complex|fabs|comb|perm)?\(\s*[\d.+\-*/%,\s]*\)`)
-	importing = regexp.MustCompile(`^\s*import\s+([a-z]\w*)(?:\s+as\s+\w+)?\s*$`)
-	numbers   = regexp.MustCompile(`\b\d\w*`)
-	special   = regexp.MustCompile(`\bdef __(?:init|repr|str|len|eq|ne|lt|le|gt|ge|hash|bool|iter|next|add|sub|mul|contains|getitem|setitem|enter|exit|post_init)__`)
-	members   = regexp.MustCompile(`\.\s*([\pL_]\w*)`)
+	ofNumbers = Pattern(`\b(?:sin|cos|tan|asin|acos|atan|atan2|sinh|cosh|tanh|exp|log|log2|log10|sqrt|pow|abs|min|max|round|int|float|floor|ceil|factorial|gcd|hypot|degrees|radians|sum|len|bool|complex|fabs|comb|perm)?\(\s*[\d.+\-*/%,\s]*\)`)
+	importing = Pattern(`^\s*import\s+([a-z]\w*)(?:\s+as\s+\w+)?\s*$`)
+	numbers   = Pattern(`\b\d\w*`)
+	special   = Pattern(`\bdef __(?:init|repr|str|len|eq|ne|lt|le|gt|ge|hash|bool|iter|next|add|sub|mul|contains|getitem|setitem|enter|exit|post_init)__`)
+	members   = Pattern(`\.\s*([\pL_]\w*)`)
 )
 
 // maxAround bounds the program around an evaluated text: each name in the text
@@ -55,7 +55,7 @@ func (b *Builder) plain(lang Lang, text string, given []string, variables bool) 
 	}
 	allowed := plainWords[lang]
 	if lang == Python {
-		text = special.ReplaceAllString(text, "def made")
+		text = special().ReplaceAllString(text, "def made")
 	}
 	if allowed == nil || len(text) > 4096 || len(b.src) > maxAround || strings.ContainsAny(text, "`@\\") || strings.Contains(text, "__") || strings.Contains(text, "f\"") || strings.Contains(text, "f'") {
 		return false
@@ -63,21 +63,21 @@ func (b *Builder) plain(lang Lang, text string, given []string, variables bool) 
 	if lang == Python && b.arithmetic(text) {
 		return true
 	}
-	bare := numbers.ReplaceAllString(quoted.ReplaceAllString(text, " "), " ")
+	bare := numbers().ReplaceAllString(quoted().ReplaceAllString(text, " "), " ")
 	calls := strings.ContainsAny(text, `"'`) // what stands in quotes may be handed to a function
 	own := slices.Clone(given)
-	for _, m := range binds.FindAllStringSubmatch(bare, -1) {
+	for _, m := range binds().FindAllStringSubmatch(bare, -1) {
 		own = append(own, m[1], m[2])
 	}
-	for _, m := range params.FindAllStringSubmatch(bare, -1) {
-		own = append(own, wordsOf.FindAllString(m[1]+" "+m[2], -1)...)
+	for _, m := range params().FindAllStringSubmatch(bare, -1) {
+		own = append(own, wordsOf().FindAllString(m[1]+" "+m[2], -1)...)
 	}
-	for _, m := range called.FindAllStringSubmatch(bare, -1) {
+	for _, m := range called().FindAllStringSubmatch(bare, -1) {
 		if m[1] == "" && slices.Contains(own, m[2]) {
 			return false // what it is given is called
 		}
 	}
-	for _, w := range wordsOf.FindAllString(bare, -1) {
+	for _, w := range wordsOf().FindAllString(bare, -1) {
 		switch {
 		case slices.Contains(own, w):
 		case slices.Contains(allowed, w):
@@ -107,11 +107,11 @@ func (b *Builder) memberOfModule(bare, w string) bool {
 	if at < 0 {
 		return false
 	}
-	for _, m := range members.FindAllStringSubmatchIndex(bare, -1) {
+	for _, m := range members().FindAllStringSubmatchIndex(bare, -1) {
 		if bare[m[2]:m[3]] != w {
 			continue
 		}
-		before := wordsOf.FindAllString(bare[:m[0]], -1)
+		before := wordsOf().FindAllString(bare[:m[0]], -1)
 		if len(before) == 0 || !slices.Contains(plainModules, before[len(before)-1]) || !strings.HasSuffix(strings.TrimRight(bare[:m[0]], " "), before[len(before)-1]) {
 			return false
 		}
@@ -125,7 +125,7 @@ const maxLooked = 64
 // importsPlain reports that a text imports a module by its name, and none that
 // matters.
 func (b *Builder) importsPlain(text string) bool {
-	m := importing.FindStringSubmatch(text)
+	m := importing().FindStringSubmatch(text)
 	return m != nil && b.s.tables.Modules[Python][m[1]] == "" && !slices.Contains(busyModules, m[1])
 }
 
@@ -135,11 +135,11 @@ var busyModules = strings.Fields("code pdb bdb runpy pickle marshal multiprocess
 // arithmetic reports that a text is one expression of numbers, operators,
 // names, and functions of numbers, whatever namespace these are of.
 func (b *Builder) arithmetic(text string) bool {
-	if !formula.MatchString(text) || !strings.ContainsAny(text, "+-*/%(<>=&|^") {
+	if !formula().MatchString(text) || !strings.ContainsAny(text, "+-*/%(<>=&|^") {
 		return false
 	}
 	for range 8 { // from the inside out
-		inner := ofNumbers.ReplaceAllString(text, "1")
+		inner := ofNumbers().ReplaceAllString(text, "1")
 		if inner == text {
 			break
 		}
@@ -148,12 +148,12 @@ func (b *Builder) arithmetic(text string) bool {
 	if strings.ContainsAny(text, "(,") {
 		return false
 	}
-	for _, w := range wordsOf.FindAllString(numbers.ReplaceAllString(text, " "), -1) {
+	for _, w := range wordsOf().FindAllString(numbers().ReplaceAllString(text, " "), -1) {
 		if b.s.looked++; b.s.looked > maxLooked || slices.Contains(choosing, w) || regexp.MustCompile(`\b(?:import|from|as|def|class)\b[^\n]*\b`+w+`\b`).MatchString(b.src) {
 			return false
 		}
 	}
-	return strings.ContainsAny(text, "+-*/%<>=&|^") || !wordsOf.MatchString(text)
+	return strings.ContainsAny(text, "+-*/%<>=&|^") || !wordsOf().MatchString(text)
 }
 
 // choosing are words by which an expression gives what it reads as it is.
@@ -197,11 +197,11 @@ func (b *Builder) ownDefinition(w string) bool {
 // memberOfOwn: self.x, which is bound or read, and not called.
 func memberOfOwn(bare, w string, own []string) bool {
 	found := false
-	for _, m := range members.FindAllStringSubmatchIndex(bare, -1) {
+	for _, m := range members().FindAllStringSubmatchIndex(bare, -1) {
 		if bare[m[2]:m[3]] != w {
 			continue
 		}
-		before := wordsOf.FindAllString(bare[:m[0]], -1)
+		before := wordsOf().FindAllString(bare[:m[0]], -1)
 		if len(before) == 0 || !slices.Contains(own, before[len(before)-1]) || strings.HasPrefix(strings.TrimLeft(bare[m[3]:], " "), "(") || strings.Contains(w, "_frame") || strings.HasPrefix(w, "f_") {
 			return false
 		}

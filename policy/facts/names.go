@@ -16,7 +16,7 @@ func (x *effects) parameters() []string {
 	var names []string
 	for i := range len(c.c.Args) - 1 {
 		if s, known := c.c.Args[i].One(); known {
-			names = append(names, wordsOf.FindAllString(s, -1)...)
+			names = append(names, wordsOf().FindAllString(s, -1)...)
 		}
 	}
 	return names

@@ -2,6 +2,8 @@ package facts
 
 import (
 	"regexp"
+	"slices"
+	"strings"
 	"sync"
 )
 
@@ -22,23 +24,33 @@ type Tables struct {
 	// a leading * a suffix.
 	EnvNames map[string][]string `json:"env_names"`
 	// Programs are what programs do, by base name.
-	Programs map[string]Program `json:"programs"`
+	Programs *Rows[Program] `json:"-"`
 	// APIs are what functions do, by language ("javascript" for TypeScript
 	// too) and dotted name.
-	APIs map[Lang]map[string]API `json:"apis"`
+	APIs map[Lang]*Rows[API] `json:"-"`
 	// Modules are modules whose every use matters, by language: the class
 	// names why (an attribute of one that cannot be folded is dyn_attr).
 	Modules map[Lang]map[string]string `json:"modules"`
 
-	once     sync.Once
-	patterns map[string]*regexp.Regexp
+	patterns sync.Map // of Runs, by their text: *regexp.Regexp
+
+	once    sync.Once
+	runners map[Lang]map[string]bool
 }
 
-// submatches gives the first group of all matches of a Run's pattern.
+// submatches gives the first group of all matches of a Run's pattern. One that
+// is wrong matches nothing here; [Tables.Check] names it.
 func (t *Tables) submatches(pattern, s string) []string {
-	t.once.Do(t.compile)
-	re := t.patterns[pattern]
-	if re == nil {
+	known, ok := t.patterns.Load(pattern)
+	if !ok {
+		re, err := regexp.Compile(pattern)
+		if err != nil {
+			re = nil
+		}
+		known, _ = t.patterns.LoadOrStore(pattern, re)
+	}
+	re, _ := known.(*regexp.Regexp)
+	if re == nil || pattern == "" {
 		return nil
 	}
 	var out []string
@@ -50,18 +62,27 @@ func (t *Tables) submatches(pattern, s string) []string {
 	return out
 }
 
-// compile compiles the patterns of all programs. One that is wrong is left
-// out here; [Tables.Check] names it.
-func (t *Tables) compile() {
-	t.patterns = map[string]*regexp.Regexp{}
-	for _, p := range t.Programs {
-		for _, r := range p.Runs {
-			if re, err := regexp.Compile(r.Pattern); err == nil && r.Pattern != "" {
-				t.patterns[r.Pattern] = re
+// Runners gives the last parts of the names of a language's functions that run
+// code or commands, with a dot before them. It must not be changed.
+func (t *Tables) Runners(lang Lang) map[string]bool {
+	t.once.Do(func() {
+		if t.runners != nil {
+			return // they came with encoded tables
+		}
+		t.runners = map[Lang]map[string]bool{}
+		for lang, apis := range t.APIs {
+			t.runners[lang] = map[string]bool{}
+			for name, api := range apis.All() {
+				if slices.ContainsFunc(api.Effects, func(e Effect) bool { return slices.Contains(running, e.Do) }) {
+					t.runners[lang]["."+name[strings.LastIndexByte(name, '.')+1:]] = true
+				}
 			}
 		}
-	}
+	})
+	return t.runners[lang]
 }
+
+var running = []string{"code", "shell", "argv", "execv"}
 
 // PathRule classes paths.
 type PathRule struct {

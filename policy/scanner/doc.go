@@ -2,8 +2,10 @@
 // processes that turn hostile source text into facts.
 //
 // Protocol. Each message is a frame: its length in four bytes, big-endian, then
-// that many bytes of JSON. The host sends one [Hello] with the tables, limits
-// and the lockdown that it requires; the scanner locks itself down and answers
+// that many bytes of JSON. The host sends one [Hello] with limits and the
+// lockdown that it requires, and the tables in a frame of their own, encoded as
+// package facts does, so that a scanner decodes only the rows that its texts
+// need; the scanner locks itself down and answers
 // with a [Ready] that says what it reached. Then every [Ask] is answered by one
 // [Answer], in turn. An end of file on standard input ends the scanner.
 //

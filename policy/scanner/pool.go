@@ -2,7 +2,6 @@ package scanner
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,10 +17,10 @@ import (
 type Config struct {
 	// Path of caisson-scan; see [Find] where empty.
 	Path string
-	// Tables are what the extractors know; Encoded is the same as JSON, which
+	// Tables are what the extractors know; Encoded is the same, encoded, which
 	// goes before. One of them is required.
 	Tables  *facts.Tables
-	Encoded json.RawMessage
+	Encoded []byte
 	Limits  facts.Limits
 	// Require is the least lockdown; [Filtered] where 0.
 	Require Lockdown
@@ -43,7 +42,7 @@ type Config struct {
 // ends all processes.
 type Pool struct {
 	c      Config
-	tables json.RawMessage // all processes get the same
+	tables []byte // all processes get the same
 	slots  chan struct{}
 
 	mu     sync.Mutex
@@ -104,7 +103,7 @@ func New(c Config) (*Pool, error) {
 	}
 	if c.Encoded == nil {
 		var err error
-		if c.Encoded, err = json.Marshal(c.Tables); err != nil {
+		if c.Encoded, err = c.Tables.MarshalBinary(); err != nil {
 			return nil, sandbox.Errorf(sandbox.Internal, "scanner: encode the tables: %w", err)
 		}
 	}

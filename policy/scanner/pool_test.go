@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 
 // fake is a scanner that was taken over.
 func fake(how string) {
-	var h scanner.Hello
-	if err := scanner.ReadFrame(os.Stdin, scanner.MaxHello, &h); err != nil {
+	h, tables, err := scanner.ReadHello(os.Stdin)
+	if err != nil {
 		os.Exit(3)
 	}
 	ready := scanner.Ready{Lockdown: scanner.Isolated}
@@ -48,7 +48,7 @@ func fake(how string) {
 		if err := scanner.ReadFrame(os.Stdin, scanner.MaxAsk, &a); err != nil {
 			os.Exit(0)
 		}
-		doc := facts.Scan(context.Background(), h.Tables, nil, h.Limits, a.Lang, a.Code)
+		doc := facts.Scan(context.Background(), tables, nil, h.Limits, a.Lang, a.Code)
 		doc.Dynamic, doc.Meta.Nodes = nil, 1
 		if strings.Contains(string(a.Code), "fine") {
 			how = "fake-none"

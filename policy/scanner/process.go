@@ -3,7 +3,6 @@ package scanner
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"os/exec"
@@ -30,7 +29,7 @@ type process struct {
 
 // start runs a scanner and waits until it is locked down. Where the kernel
 // grants no namespaces, it runs without.
-func start(ctx context.Context, c Config, tables json.RawMessage) (*process, error) {
+func start(ctx context.Context, c Config, tables []byte) (*process, error) {
 	var last error
 	for _, attr := range attempts() {
 		p, err := launch(ctx, c, attr)
@@ -81,12 +80,11 @@ func launch(ctx context.Context, c Config, attr *syscall.SysProcAttr) (*process,
 	return &process{c: c, cmd: cmd, in: in, out: bufio.NewReaderSize(out, 64<<10)}, nil
 }
 
-func (p *process) greet(tables json.RawMessage, namespaces bool) error {
-	hello := struct {
-		Hello
-		Tables json.RawMessage `json:"tables"` // in place of the Hello's: they are encoded already
-	}{Hello{Limits: p.c.Limits, Namespaces: namespaces, Require: p.c.Require}, tables}
-	if err := WriteFrame(p.in, hello); err != nil {
+func (p *process) greet(tables []byte, namespaces bool) error {
+	if err := WriteFrame(p.in, Hello{Limits: p.c.Limits, Namespaces: namespaces, Require: p.c.Require}); err != nil {
+		return err
+	}
+	if err := writeBytes(p.in, tables); err != nil {
 		return err
 	}
 	if err := ReadFrame(p.out, 64<<10, &p.ready); err != nil {

@@ -13,7 +13,8 @@ import (
 // Bounds of frames. A longer one ends the connection.
 const (
 	MaxAsk    = 1 << 20
-	MaxHello  = 4 << 20
+	MaxHello  = 64 << 10
+	MaxTables = 4 << 20
 	MaxAnswer = 16 << 20
 	// MaxSource is the longest source that is scanned at all.
 	MaxSource = 256 << 10
@@ -47,10 +48,10 @@ func (l Lockdown) String() string {
 	return lockdownNames[l]
 }
 
-// Hello is the first message to a scanner.
+// Hello is the first message to a scanner. The tables follow, encoded, in a
+// frame of their own.
 type Hello struct {
-	Tables *facts.Tables `json:"tables"`
-	Limits facts.Limits  `json:"limits"`
+	Limits facts.Limits `json:"limits"`
 	// Namespaces says that the host gave it namespaces of its own.
 	Namespaces bool `json:"namespaces"`
 	// Require is the least lockdown; a scanner that does not reach it ends.
@@ -90,6 +91,10 @@ func WriteFrame(w io.Writer, v any) error {
 	if err != nil {
 		return fmt.Errorf("encode frame: %w", err)
 	}
+	return writeBytes(w, body)
+}
+
+func writeBytes(w io.Writer, body []byte) error {
 	buf := make([]byte, 4, 4+len(body))
 	binary.BigEndian.PutUint32(buf, uint32(len(body)))
 	if _, err := w.Write(append(buf, body...)); err != nil {
@@ -98,22 +103,47 @@ func WriteFrame(w io.Writer, v any) error {
 	return nil
 }
 
+// ReadHello reads the first message and the tables behind it.
+func ReadHello(r io.Reader) (Hello, *facts.Tables, error) {
+	var h Hello
+	if err := ReadFrame(r, MaxHello, &h); err != nil {
+		return h, nil, err
+	}
+	body, err := readBytes(r, MaxTables)
+	if err != nil {
+		return h, nil, err
+	}
+	t := new(facts.Tables)
+	if err := t.UnmarshalBinary(body); err != nil {
+		return h, nil, err
+	}
+	return h, t, nil
+}
+
 // ReadFrame reads one message of at most most bytes.
 func ReadFrame(r io.Reader, most int, into any) error {
-	var size [4]byte
-	if _, err := io.ReadFull(r, size[:]); err != nil {
-		return fmt.Errorf("read frame: %w", err)
-	}
-	n := binary.BigEndian.Uint32(size[:])
-	if int64(n) > int64(most) {
-		return sandbox.Errorf(sandbox.Exhausted, "frame of %d bytes, at most %d are allowed", n, most)
-	}
-	body := make([]byte, n)
-	if _, err := io.ReadFull(r, body); err != nil {
-		return fmt.Errorf("read frame: %w", err)
+	body, err := readBytes(r, most)
+	if err != nil {
+		return err
 	}
 	if err := json.Unmarshal(body, into); err != nil {
 		return fmt.Errorf("decode frame: %w", err)
 	}
 	return nil
+}
+
+func readBytes(r io.Reader, most int) ([]byte, error) {
+	var size [4]byte
+	if _, err := io.ReadFull(r, size[:]); err != nil {
+		return nil, fmt.Errorf("read frame: %w", err)
+	}
+	n := binary.BigEndian.Uint32(size[:])
+	if int64(n) > int64(most) {
+		return nil, sandbox.Errorf(sandbox.Exhausted, "frame of %d bytes, at most %d are allowed", n, most)
+	}
+	body := make([]byte, n)
+	if _, err := io.ReadFull(r, body); err != nil {
+		return nil, fmt.Errorf("read frame: %w", err)
+	}
+	return body, nil
 }

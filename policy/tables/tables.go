@@ -23,20 +23,27 @@ type section struct {
 	APIs    map[string]facts.API `json:"apis"`
 }
 
+// common is what the other files hold between them.
+type common struct {
+	*facts.Tables
+	Programs map[string]facts.Program `json:"programs"`
+}
+
 // Load reads data/paths.yaml, data/hosts.yaml, data/programs.yaml and
 // data/apis/*.yaml. Its errors are [sandbox.Invalid].
 func Load(fsys fs.FS) (*facts.Tables, error) {
-	t := &facts.Tables{APIs: map[facts.Lang]map[string]facts.API{}, Modules: map[facts.Lang]map[string]string{}}
-	common := []string{"data/paths.yaml", "data/hosts.yaml", "data/programs.yaml"}
+	t := &facts.Tables{APIs: map[facts.Lang]*facts.Rows[facts.API]{}, Modules: map[facts.Lang]map[string]string{}}
+	whole := common{Tables: t}
+	shared := []string{"data/paths.yaml", "data/hosts.yaml", "data/programs.yaml"}
 	names, err := fs.Glob(fsys, "data/apis/*.yaml")
 	if err != nil {
 		return nil, sandbox.Errorf(sandbox.Internal, "list api tables: %w", err)
 	}
 	sections := make([]section, len(names))
-	errs := make([]error, len(common)+len(names))
-	texts := make([][]byte, len(common))
+	errs := make([]error, len(shared)+len(names))
+	texts := make([][]byte, len(shared))
 	var wg sync.WaitGroup
-	for i, name := range common {
+	for i, name := range shared {
 		wg.Go(func() { texts[i], errs[i] = read(fsys, name) })
 	}
 	for i, name := range names {
@@ -45,24 +52,25 @@ func Load(fsys fs.FS) (*facts.Tables, error) {
 			if err == nil {
 				err = decode(j, name, &sections[i])
 			}
-			errs[len(common)+i] = err
+			errs[len(shared)+i] = err
 		})
 	}
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	for i, name := range common {
-		if err := decode(texts[i], name, t); err != nil {
+	for i, name := range shared {
+		if err := decode(texts[i], name, &whole); err != nil {
 			return nil, err
 		}
 	}
+	t.Programs = facts.RowsOf(whole.Programs)
 	for i, name := range names {
 		s := &sections[i]
 		if t.APIs[s.Lang] != nil {
 			return nil, sandbox.Errorf(sandbox.Invalid, "%s: language %q has a table already", name, s.Lang)
 		}
-		t.APIs[s.Lang], t.Modules[s.Lang] = s.APIs, s.Modules
+		t.APIs[s.Lang], t.Modules[s.Lang] = facts.RowsOf(s.APIs), s.Modules
 	}
 	if err := t.Check(); err != nil {
 		return nil, sandbox.Errorf(sandbox.Invalid, "tables: %w", err)

@@ -1,7 +1,10 @@
 package tables_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
+	"reflect"
 	"testing"
 	"testing/fstest"
 
@@ -16,8 +19,8 @@ func TestShippedTablesLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(tb.APIs[facts.Python]) < 300 || len(tb.APIs[facts.JavaScript]) < 100 || len(tb.Programs) < 300 {
-		t.Fatalf("tables are short: %d %d %d", len(tb.APIs[facts.Python]), len(tb.APIs[facts.JavaScript]), len(tb.Programs))
+	if tb.APIs[facts.Python].Len() < 300 || tb.APIs[facts.JavaScript].Len() < 100 || tb.Programs.Len() < 300 {
+		t.Fatalf("tables are short: %d %d %d", tb.APIs[facts.Python].Len(), tb.APIs[facts.JavaScript].Len(), tb.Programs.Len())
 	}
 }
 
@@ -30,4 +33,106 @@ func TestUnknownFieldIsRefused(t *testing.T) {
 	if _, err := tables.Load(fsys); !errors.Is(err, sandbox.Invalid) {
 		t.Fatalf("got %v, want invalid", err)
 	}
+}
+
+// TestEncoded: encoded tables are the same, row by row, and are refused where
+// something is missing.
+func TestEncoded(t *testing.T) {
+	given, err := tables.Load(policies.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := given.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got facts.Tables
+	if err := got.UnmarshalBinary(b); err != nil {
+		t.Fatal(err)
+	}
+	sameRows(t, got.Programs, given.Programs)
+	if len(got.APIs) != len(given.APIs) {
+		t.Errorf("%d languages, not %d", len(got.APIs), len(given.APIs))
+	}
+	for lang := range given.APIs {
+		sameRows(t, got.APIs[lang], given.APIs[lang])
+		if !reflect.DeepEqual(got.Runners(lang), given.Runners(lang)) || len(given.Runners(lang)) == 0 {
+			t.Errorf("%s: %v run code, not %v", lang, got.Runners(lang), given.Runners(lang))
+		}
+	}
+	for _, same := range [][2]any{
+		{got.Home, given.Home}, {got.Workspace, given.Workspace}, {got.Cwd, given.Cwd}, {got.Paths, given.Paths},
+		{got.Hosts, given.Hosts}, {got.EnvNames, given.EnvNames}, {got.Modules, given.Modules},
+	} {
+		if !reflect.DeepEqual(same[0], same[1]) {
+			t.Errorf("%v, not %v", same[0], same[1])
+		}
+	}
+	for _, n := range []int{0, 1, 100, len(b) / 2, len(b) - 1} {
+		if new(facts.Tables).UnmarshalBinary(b[:n]) == nil {
+			t.Errorf("%d of %d bytes are taken for all", n, len(b))
+		}
+	}
+	if new(facts.Tables).UnmarshalBinary(append(b, 0)) == nil {
+		t.Error("a byte too many is taken")
+	}
+}
+
+func sameRows[T any](t *testing.T, got, want *facts.Rows[T]) {
+	t.Helper()
+	if got.Len() != want.Len() || got.Len() == 0 {
+		t.Errorf("%d rows, not %d", got.Len(), want.Len())
+	}
+	for name, row := range want.All() {
+		for range 2 { // decoded, then remembered
+			r, ok := got.Get(name)
+			if a, b := inJSON(t, r), inJSON(t, row); !ok || a != b {
+				t.Errorf("%s is %s, not %s", name, a, b)
+			}
+		}
+	}
+	if _, ok := got.Get("no such row"); ok {
+		t.Error("there is a row of any name")
+	}
+}
+
+// inJSON tells rows apart but for lists that are empty and those that are not
+// there, which are the same in tables.
+func inJSON(t *testing.T, row any) string {
+	t.Helper()
+	b, err := json.Marshal(row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestBrokenRow: a row that cannot be read is not taken for none.
+func TestBrokenRow(t *testing.T) {
+	given := facts.Tables{Programs: facts.RowsOf(map[string]facts.Program{"rm": {Like: "unlink"}})}
+	b, err := given.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got facts.Tables
+	if err := got.UnmarshalBinary(bytes.Replace(b, []byte(`"unlink"`), []byte(`"unlink`+"\n"), 1)); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("it was read")
+		}
+	}()
+	got.Programs.Get("rm")
+}
+
+// FuzzUnmarshal: whatever the bytes are, they are refused or read.
+func FuzzUnmarshal(f *testing.F) {
+	given := facts.Tables{Programs: facts.RowsOf(map[string]facts.Program{"rm": {}})}
+	b, err := given.MarshalBinary()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Fuzz(func(_ *testing.T, b []byte) { _ = new(facts.Tables).UnmarshalBinary(b) })
 }

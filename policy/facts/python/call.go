@@ -243,7 +243,7 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 	if name[0] == '?' || name[0] == '.' {
 		it.began(true)
 		given := len(a.pos)+len(a.keys) > 0 || a.open // none of these does anything with nothing
-		if given && (slices.Contains(f.from, "namespace") || slices.Contains(f.from, "module")) && it.x.runners(it.b.Tables())[name[1:]] {
+		if given && (slices.Contains(f.from, "namespace") || slices.Contains(f.from, "module")) && it.b.Tables().Runners(facts.Python)[name[1:]] {
 			it.dynamic(facts.DynCall, "method "+name[2:]+" of something looked up in a namespace", n, f.from...)
 		}
 		it.handOver("", a, n)

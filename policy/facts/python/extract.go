@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"sync/atomic"
 
 	"github.com/caisson-dev/caisson/policy/facts"
 )
@@ -16,33 +14,6 @@ type extractor struct {
 	handlers    map[string]handler
 	statements  map[string]statementFunc
 	expressions map[string]expressionFunc
-	sinks       atomic.Pointer[sinks]
-}
-
-// sinks are the last parts of the names of functions that run code or
-// commands, with a dot before them, by the tables they were read from.
-type sinks struct {
-	tables *facts.Tables
-	names  map[string]bool
-}
-
-// runners gives these names for a scan's tables, which are mostly those of the
-// scan before.
-func (x *extractor) runners(t *facts.Tables) map[string]bool {
-	if s := x.sinks.Load(); s != nil && s.tables == t {
-		return s.names
-	}
-	names := map[string]bool{}
-	for name, api := range t.APIs[facts.Python] {
-		for i := range api.Effects {
-			switch api.Effects[i].Do {
-			case "code", "shell", "argv", "execv":
-				names["."+name[strings.LastIndexByte(name, '.')+1:]] = true
-			}
-		}
-	}
-	x.sinks.Store(&sinks{t, names})
-	return names
 }
 
 // programs reports that the tables know a program of that name.

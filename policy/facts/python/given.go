@@ -181,7 +181,7 @@ func (it *interp) ofText(text string) ofProgram {
 	}
 	switch {
 	case plain && len(text) <= 200:
-		if _, program := it.b.Tables().Programs[text]; !program {
+		if _, program := it.b.Tables().Programs.Get(text); !program {
 			return nothingOfIt
 		}
 		return wordsOfIt

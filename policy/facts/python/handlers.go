@@ -2,7 +2,6 @@ package python
 
 import (
 	"maps"
-	"regexp"
 	"strings"
 
 	"github.com/caisson-dev/caisson/policy/facts"
@@ -339,7 +338,7 @@ func (c *invocation) execCall() *val {
 
 // statement is Python 2's "exec code in globals, locals", as text for those
 // that cannot write it down.
-var statement = regexp.MustCompile(`^\s*exec\s+([A-Za-z_]\w*)\s+in\s+[\w\s,]+$`)
+var statement = facts.Pattern(`^\s*exec\s+([A-Za-z_]\w*)\s+in\s+[\w\s,]+$`)
 
 // execStatement is what such a text runs: a variable around it.
 func (c *invocation) execStatement() *val {
@@ -347,7 +346,7 @@ func (c *invocation) execStatement() *val {
 	if !ok || len(text) > 200 {
 		return nil
 	}
-	if m := statement.FindStringSubmatch(text); m != nil {
+	if m := statement().FindStringSubmatch(text); m != nil {
 		if v, ok := c.it.find(c.s, m[1]); ok {
 			return v
 		}

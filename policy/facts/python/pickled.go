@@ -1,8 +1,9 @@
 package python
 
 import (
-	"regexp"
 	"slices"
+
+	"github.com/caisson-dev/caisson/policy/facts"
 )
 
 // pickles rebuild objects from bytes.
@@ -10,9 +11,9 @@ var pickles = map[string]bool{"pickle.loads": true, "_pickle.loads": true, "cPic
 
 var (
 	// pickledGlobal is the opcode that fetches a function by its name.
-	pickledGlobal = regexp.MustCompile(`c([A-Za-z_][\w.]*)\n([A-Za-z_][\w.]*)\n`)
+	pickledGlobal = facts.Pattern(`c([A-Za-z_][\w.]*)\n([A-Za-z_][\w.]*)\n`)
 	// pickledText is a text among the opcodes of the first protocol.
-	pickledText = regexp.MustCompile(`[SV]['"]?([^'"\n]*)['"]?\n`)
+	pickledText = facts.Pattern(`[SV]['"]?([^'"\n]*)['"]?\n`)
 )
 
 // unpickles calls what a pickle that is known calls: a function that it names,
@@ -27,14 +28,14 @@ func (c *invocation) unpickles() {
 	}
 	short := shortTexts(data.text)
 	var texts []*val
-	for _, m := range pickledText.FindAllStringSubmatch(data.text, 8) {
+	for _, m := range pickledText().FindAllStringSubmatch(data.text, 8) {
 		texts = append(texts, str(m[1]))
 	}
 	for _, t := range short[min(2, len(short)):] {
 		texts = append(texts, str(t))
 	}
 	name := ""
-	if m := pickledGlobal.FindStringSubmatch(data.text); m != nil {
+	if m := pickledGlobal().FindStringSubmatch(data.text); m != nil {
 		name = m[1] + "." + m[2]
 	} else if len(short) > 1 {
 		name = short[0] + "." + short[1]

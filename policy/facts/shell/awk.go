@@ -1,23 +1,24 @@
 package shell
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/caisson-dev/caisson/policy/facts"
 )
 
 // awkProgram is the little of awk that scripts cut words with: an optional
 // condition on NR, and one print of fields and literals.
-var awkProgram = regexp.MustCompile(`^\s*(?:(BEGIN|END|NR\s*==\s*(\d+)|1)\s*)?\{\s*(printf|print)\s*\(?([^{}]*?)\)?\s*;?\s*\}\s*$`)
+var awkProgram = facts.Pattern(`^\s*(?:(BEGIN|END|NR\s*==\s*(\d+)|1)\s*)?\{\s*(printf|print)\s*\(?([^{}]*?)\)?\s*;?\s*\}\s*$`)
 
 // awkTerm is one term of a print.
-var awkTerm = regexp.MustCompile(`^\s*(?:"((?:[^"\\]|\\.)*)"|\$(NF|\d+)|(NR|NF)|(,))`)
+var awkTerm = facts.Pattern(`^\s*(?:"((?:[^"\\]|\\.)*)"|\$(NF|\d+)|(NR|NF)|(,))`)
 
 func awkFilter(o options, in string) (string, bool) {
 	if len(o.operands) == 0 || o.has("f") || o.has("v") {
 		return "", false
 	}
-	m := awkProgram.FindStringSubmatch(o.operands[0])
+	m := awkProgram().FindStringSubmatch(o.operands[0])
 	if m == nil || !known(o.operands[0]) || m[1] == "END" {
 		return "", false
 	}
@@ -55,7 +56,7 @@ func awkPrint(terms, line string, words []string, nr int, printf bool) (string, 
 	}
 	list := []string{""}
 	for rest := terms; strings.TrimSpace(rest) != ""; {
-		m := awkTerm.FindStringSubmatch(rest)
+		m := awkTerm().FindStringSubmatch(rest)
 		if m == nil {
 			return "", false
 		}

@@ -286,7 +286,7 @@ var binaries = []string{"/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/loca
 // programsLike lists the programs of the tables that a pattern could mean.
 func programsLike(t *facts.Tables, pattern string) []string {
 	var out []string
-	for name := range t.Programs {
+	for name := range t.Programs.Names() {
 		for _, dir := range binaries {
 			if match(pattern, dir+name, true) {
 				out = append(out, dir+name)

@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -28,7 +27,7 @@ func (w *walker) eval(c *invocation) text {
 }
 
 // named is a parameter whose name is not known: ${x…}.
-var named = regexp.MustCompile(`\$\{\w*` + hole + `[\w` + hole + `]*`)
+var named = facts.Pattern(`\$\{\w*` + hole + `[\w` + hole + `]*`)
 
 // dynShellEval is the fact that the tables give to eval.
 const dynShellEval = "shell_eval"
@@ -106,7 +105,7 @@ func (w *walker) evalOne(via, code string, from []string, pos facts.Pos, verbati
 	w.charge(evalCost + len(code)/256)
 	whole := known(code)
 	code = strings.ReplaceAll(code, unset, "")
-	source := strings.ReplaceAll(named.ReplaceAllString(code, "$${"+facts.Hole), "$"+hole, hole)
+	source := strings.ReplaceAll(named().ReplaceAllString(code, "$${"+facts.Hole), "$"+hole, hole)
 	source = strings.ReplaceAll(source, hole, "${"+facts.Hole+"}")
 	if strings.Trim(source, " \t\n") == "" || code == hole {
 		return text{}

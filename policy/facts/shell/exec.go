@@ -423,9 +423,9 @@ func wrapped(t *facts.Tables, argv []string) []string {
 	for len(argv) > 0 && argv[0] != "" {
 		name := base(argv[0])
 		out = append(out, name)
-		p := t.Programs[name]
+		p, _ := t.Programs.Get(name)
 		if p.Like != "" {
-			p = t.Programs[p.Like]
+			p, _ = t.Programs.Get(p.Like)
 		}
 		if !p.Wrapper && !p.Applet {
 			break

@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -48,9 +47,9 @@ func picks(args fields) bool {
 		if ok && len(s) > 1 && s[0] == '-' && !strings.ContainsAny(s, "vf") {
 			continue
 		}
-		return ok && s != "" && s[0] != '-' && !strings.ContainsAny(s, "|\n") && wordOf.MatchString(s)
+		return ok && s != "" && s[0] != '-' && !strings.ContainsAny(s, "|\n") && wordOf().MatchString(s)
 	}
 	return false
 }
 
-var wordOf = regexp.MustCompile(`[A-Za-z_]{3}`)
+var wordOf = facts.Pattern(`[A-Za-z_]{3}`)

@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -18,9 +17,9 @@ type emptiness struct {
 // tests are the ways in which scripts ask that: [ -z "$x" ], test "x$x" != x,
 // [[ -n $x ]], [ "$x" = "" ].
 var (
-	testsSign = regexp.MustCompile(`^(?:\[\[?|test) (-[zn]) "?\$\{?([A-Za-z_][A-Za-z0-9_]*)(?::?-)?\}?"?(?: \]\]?)?$`)
-	testsWord = regexp.MustCompile(`^(?:\[\[?|test) (?:"?([xX_.])"?)?"?\$\{?([A-Za-z_][A-Za-z0-9_]*)(?::?-)?\}?"? (=|==|!=) "?([xX_.]?)"?(?: \]\]?)?$`)
-	testsSelf = regexp.MustCompile(`^(?:\[\[?|test) "\$\{?([A-Za-z_][A-Za-z0-9_]*)(?::?-)?\}?"(?: \]\]?)?$`)
+	testsSign = facts.Pattern(`^(?:\[\[?|test) (-[zn]) "?\$\{?([A-Za-z_][A-Za-z0-9_]*)(?::?-)?\}?"?(?: \]\]?)?$`)
+	testsWord = facts.Pattern(`^(?:\[\[?|test) (?:"?([xX_.])"?)?"?\$\{?([A-Za-z_][A-Za-z0-9_]*)(?::?-)?\}?"? (=|==|!=) "?([xX_.]?)"?(?: \]\]?)?$`)
+	testsSelf = facts.Pattern(`^(?:\[\[?|test) "\$\{?([A-Za-z_][A-Za-z0-9_]*)(?::?-)?\}?"(?: \]\]?)?$`)
 )
 
 // asks reads a condition.
@@ -46,13 +45,13 @@ func readEmptiness(c syntax.Command) emptiness {
 		return emptiness{}
 	}
 	cond := b.String()
-	if m := testsSign.FindStringSubmatch(cond); m != nil {
+	if m := testsSign().FindStringSubmatch(cond); m != nil {
 		return emptiness{m[2], m[1] == "-z"}
 	}
-	if m := testsWord.FindStringSubmatch(cond); m != nil && m[1] == m[4] {
+	if m := testsWord().FindStringSubmatch(cond); m != nil && m[1] == m[4] {
 		return emptiness{m[2], m[3] != "!="}
 	}
-	if m := testsSelf.FindStringSubmatch(cond); m != nil {
+	if m := testsSelf().FindStringSubmatch(cond); m != nil {
 		return emptiness{m[1], false}
 	}
 	return emptiness{}

@@ -20,7 +20,7 @@ type sedCommand struct {
 	runes    map[rune]rune
 }
 
-var sedAddress = regexp.MustCompile(`^(\d+|\$)(?:,(\d+|\$))?`)
+var sedAddress = facts.Pattern(`^(\d+|\$)(?:,(\d+|\$))?`)
 
 // parseSed reads a sed script; false where it uses more than is understood.
 func parseSed(script string, extended bool) ([]sedCommand, bool) {
@@ -28,7 +28,7 @@ func parseSed(script string, extended bool) ([]sedCommand, bool) {
 	for s := strings.TrimLeft(script, " \t\n;"); s != ""; s = strings.TrimLeft(s, " \t\n;") {
 		var c sedCommand
 		var ok bool
-		if m := sedAddress.FindStringSubmatch(s); m != nil {
+		if m := sedAddress().FindStringSubmatch(s); m != nil {
 			c.from = sedLine(m[1])
 			c.to = c.from
 			if m[2] != "" {
@@ -114,12 +114,12 @@ func (c *sedCommand) parseVerb(s string, extended bool) (string, bool) {
 // selects reports a command that leaves the letters of what it does not delete
 // as they are, and adds none.
 func (c *sedCommand) selects() bool {
-	return c.verb != 'y' && !strings.ContainsAny(sedBack.ReplaceAllString(c.with, ""), sedLetters)
+	return c.verb != 'y' && !strings.ContainsAny(sedBack().ReplaceAllString(c.with, ""), sedLetters)
 }
 
 // sedBack is a part of the match in a replacement, or one character that is no
 // letter.
-var sedBack = regexp.MustCompile(`&|\\\d`)
+var sedBack = facts.Pattern(`&|\\\d`)
 
 const sedLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -262,7 +262,7 @@ func runSed(cmds []sedCommand, in string, silent bool) (out string, code []strin
 }
 
 // sedExecutes finds the command e of GNU sed, which runs its argument.
-var sedExecutes = regexp.MustCompile(`(?m)(?:^|[;{\n])\s*(?:\d+|\$|/[^/]*/)?\s*e\s+([^;\n]+)$`)
+var sedExecutes = facts.Pattern(`(?m)(?:^|[;{\n])\s*(?:\d+|\$|/[^/]*/)?\s*e\s+([^;\n]+)$`)
 
 // sed is computed on constants; what its e commands run is walked.
 func (w *walker) sed(c *invocation) (text, bool) {
@@ -282,7 +282,7 @@ func (w *walker) sed(c *invocation) (text, bool) {
 	if len(o.list) == 0 && len(files) > 0 {
 		script, files = files[0], files[1:]
 	}
-	for _, m := range sedExecutes.FindAllStringSubmatch(script, 16) {
+	for _, m := range sedExecutes().FindAllStringSubmatch(script, 16) {
 		w.evalText("sed e", lit(m[1]), c.pos, false)
 	}
 	in := w.input(files)

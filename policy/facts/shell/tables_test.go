@@ -29,7 +29,7 @@ func testTables() *facts.Tables {
 			{Class: "tmp", Under: []string{"/tmp"}},
 		},
 		EnvNames: map[string][]string{"loader": {"LD_*"}, "startup": {"BASH_ENV", "PROMPT_COMMAND"}, "secret": {"*_TOKEN"}},
-		Programs: map[string]facts.Program{
+		Programs: facts.RowsOf(map[string]facts.Program{
 			"rm":   {Twins: map[string]string{"recursive": "r", "force": "f"}, Effects: []facts.Effect{{Do: "file", Op: "delete", Arg: []string{"*"}}}},
 			"find": {Long: true, Runs: []facts.Run{{Flag: "-exec", Until: []string{";", "+"}}}, Effects: []facts.Effect{{Do: "file", Op: "list", Arg: []string{"1"}}}},
 			"env":  wrapper, "sudo": wrapper, "nohup": {Wrapper: true}, "nice": wrapper, "setsid": {Wrapper: true},
@@ -41,7 +41,7 @@ func testTables() *facts.Tables {
 			"cat":     read, "head": read, "ls": read, "dd": {Effects: []facts.Effect{{Do: "file", Op: "write", Arg: []string{"of="}}}},
 			"curl": get, "wget": get, "nc": {Effects: []facts.Effect{{Do: "net", Op: "connect", Arg: []string{"1"}, Port: []string{"2"}, Data: []string{"stdin"}}}},
 			"tar": {Runs: []facts.Run{{Flag: "--checkpoint-action", Prefix: "exec="}}}, "awk": awk, "cp": {}, "mkfs.ext4": {},
-		},
+		}),
 	}
 	return t
 }

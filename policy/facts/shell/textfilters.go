@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/caisson-dev/caisson/policy/facts"
 )
 
 // translateSet expands a set of tr: ranges, classes, escapes.
@@ -209,13 +211,13 @@ func grepFilter(o options, in string) (string, bool) {
 }
 
 // literalPrint is code that does nothing but print one literal.
-var literalPrint = regexp.MustCompile(`^\s*(?:print|puts|echo|console\.log|process\.stdout\.write)\s*\(?\s*(?:"([^"\\$#{}]*)"|'([^'\\]*)')\s*\)?\s*;?\s*$`)
+var literalPrint = facts.Pattern(`^\s*(?:print|puts|echo|console\.log|process\.stdout\.write)\s*\(?\s*(?:"([^"\\$#{}]*)"|'([^'\\]*)')\s*\)?\s*;?\s*$`)
 
 // printed is what an interpreter prints, where its code is a single print.
 func printed(o options, _ string) (string, bool) {
 	for _, flag := range []string{"c", "e", "E", "r", "p"} {
 		if code, ok := o.flags[flag]; ok {
-			m := literalPrint.FindStringSubmatch(code)
+			m := literalPrint().FindStringSubmatch(code)
 			if m == nil {
 				return "", false
 			}
