@@ -288,7 +288,8 @@ func (b *inputBuilder) env(es []facts.Env) grouped {
 		if class == "" {
 			class = "plain"
 		}
-		g.add(e.Op, class, ast.ObjectTerm(place, line, field("op", str(e.Op)), field("name", str(e.Name)), field("value", str(e.Value)), field("class", str(class)), field("idle", boolean(e.Idle))))
+		g.add(e.Op, class, ast.ObjectTerm(place, line, field("op", str(e.Op)), field("name", str(e.Name)), field("value", str(e.Value)), field("class", str(class)), field("idle", boolean(e.Idle)),
+			field("from", strs(e.From))))
 	}
 	return &g
 }

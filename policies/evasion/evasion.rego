@@ -158,6 +158,9 @@ findings contains {"id": "SBX-EV-0007", "at": f.at, "msg": sprintf("encoded text
 #     - {"language": "bash", "code": "LD_PRELOAD=/tmp/e.so ls"}
 #     - {"language": "bash", "code": "export BASH_ENV=/tmp/x"}
 #     - {"language": "bash", "code": "PATH=/tmp:$PATH ls"}
+#     - {"language": "bash", "code": "PATH=/tmp/x:$PATH; ls"}
+#     - {"language": "bash", "code": "PATH=$(mktemp -d):/tmp/x:$PATH"}
+#     - {"language": "bash", "code": "d=$(mktemp -d); PATH=/tmp/x/$d:$PATH"}
 #     - {"language": "bash", "code": "LD_LIBRARY_PATH=/tmp/lib ls"}
 #     - {"language": "bash", "code": "NODE_OPTIONS='--require ./x.js' npm test"}
 #     - {"language": "bash", "code": "export PROMPT_COMMAND=./x"}
@@ -166,6 +169,8 @@ findings contains {"id": "SBX-EV-0007", "at": f.at, "msg": sprintf("encoded text
 #     - {"language": "bash", "code": "PROMPT_COMMAND=\"${PROMPT_COMMAND:+$PROMPT_COMMAND; }note\""}
 #     - {"language": "bash", "code": "export LESSOPEN='|gzip -cdfq -- %s'; exec less \"$@\""}
 #     - {"language": "bash", "code": "FOO=1 ls"}
+#     - {"language": "bash", "code": "d=$(mktemp -d); export PATH=$d/bin:$PATH"}
+#     - {"language": "bash", "code": "LD_FLAGS=\"-s -w\"; go build -ldflags \"$LD_FLAGS\""}
 #     - {"language": "bash", "code": "export PATH=$HOME/.local/bin:$PATH"}
 #     - {"language": "bash", "code": "export PYTHONPATH=src"}
 #     - {"language": "bash", "code": "LD_LIBRARY_PATH=$PWD/lib ./app"}
@@ -212,7 +217,12 @@ plain(e) if {
 findings contains {"id": "SBX-EV-0008", "at": e.at, "msg": sprintf("programs are looked for in %s", [e.value])} if {
 	some e in input.env.write.search
 	regex.match(`(^|:)(/tmp|/var/tmp|/dev/shm)(/|:|$)`, e.value)
+	not own_temp(e)
 }
+
+# own_temp: the program itself made the folders there, and what it puts into
+# them is judged where it is run.
+own_temp(e) if "own_temp" in e.from
 
 # METADATA
 # title: Covers its tracks

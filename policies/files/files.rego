@@ -236,12 +236,21 @@ findings contains {"id": "SBX-FS-0005", "at": f.at, "msg": sprintf("%s is opened
 #     - {"language": "javascript", "code": "require('fs').readdirSync('/etc')"}
 #     - {"language": "python", "code": "import glob\nglob.glob('/etc/*')"}
 #     - {"language": "bash", "code": "ls /etc/ssh"}
+#     - {"language": "bash", "code": "ls -d /etc/*"}
+#     - {"language": "bash", "code": "ls -d /; ls /etc"}
+#     - {"language": "bash", "code": "ls ../.."}
+#     - {"language": "bash", "code": "find /usr -perm -4000"}
+#     - {"language": "bash", "code": "find / -name id_rsa"}
+#     - {"language": "bash", "code": "find /usr -name '*'"}
 #     - {"language": "python", "code": "import os\nos.listdir('/etc/apt')"}
 #   not_match:
 #     - {"language": "bash", "code": "ls -la"}
 #     - {"language": "python", "code": "import os\nos.listdir('.')"}
 #     - {"language": "bash", "code": "find . -name x"}
 #     - {"language": "bash", "code": "ls /usr/lib/jvm"}
+#     - {"language": "bash", "code": "set x `ls -l -d /`"}
+#     - {"language": "bash", "code": "ls -l ../../version.txt"}
+#     - {"language": "bash", "code": "find /usr -type f -name libssl.so -print -quit"}
 #     - {"language": "python", "code": "import os\nos.listdir('/data/images')"}
 #     - {"language": "python", "code": "import os\nos.listdir('/Library/Fonts')"}
 findings contains {"id": "SBX-FS-0006", "at": f.at, "msg": sprintf("%s is listed by %s", [f.path, f.by])} if {
@@ -252,6 +261,40 @@ findings contains {"id": "SBX-FS-0006", "at": f.at, "msg": sprintf("%s is listed
 	not data_place(f.path)
 	not guessed(f)
 	not part(f)
+	not beside(f)
+	not itself(f)
+	not sought(f)
+}
+
+# itself: a folder is shown as one entry, and not what is in it.
+itself(f) if {
+	f.by in {"ls", "dir", "vdir"}
+	not regex.match(`[*?\[]`, f.path)
+	not listing(f)
+}
+
+listing(f) if {
+	some c in input.commands[f.by]
+	c.line == f.line
+	not "d" in c.flags
+}
+
+# sought: a file of an installed program is looked for by its name.
+sought(f) if {
+	f.by == "find"
+	f.class == "system_binary"
+	not searching(f)
+}
+
+searching(f) if {
+	some c in input.commands.find
+	c.line == f.line
+	not named(c)
+}
+
+named(c) if {
+	some flag in {"-name", "-iname"}
+	regex.match(`^[A-Za-z0-9_.+-]*[A-Za-z0-9_]{3}`, c.values[flag])
 }
 
 # part: a folder of one library or program.

@@ -66,7 +66,7 @@ findings contains {"id": "SBX-PER-0003", "at": a.at, "msg": sprintf("%s", [conca
 # shows: a state is asked for.
 shows(a) if {
 	a.by == "systemctl"
-	a.args[1] in {"status", "is-active", "is-enabled", "is-failed", "list-units", "list-unit-files", "show", "cat"}
+	a.args[1] in {"status", "is-active", "is-enabled", "is-failed", "list-units", "list-unit-files", "list-jobs", "list-timers", "list-sockets", "list-dependencies", "is-system-running", "get-default", "show-environment", "show", "cat", "help"}
 }
 
 shows(a) if {

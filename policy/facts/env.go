@@ -43,6 +43,9 @@ func (b *Builder) Env(op string, name, value Value, pos Pos) {
 			return
 		}
 		e := Env{At: b.at(pos), Op: op, Name: n, Value: short(text), Class: b.s.tables.EnvClass(n)}
+		if e.Class == "search" {
+			e.From = clip(value.From)
+		}
 		b.s.doc.Env = append(b.s.doc.Env, e)
 		if op == "write" {
 			b.commandIn(n, value, pos)

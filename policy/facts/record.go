@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -116,7 +117,11 @@ func (b *Builder) harmless(v Value, kind string) bool {
 	}
 	words := v.Alts
 	if !v.Known() && v.Prefix != "" {
-		words = append(slices.Clone(words), v.Prefix)
+		head := v.Prefix
+		if len(head) > 1 && strings.HasSuffix(head, "/") {
+			head += "0" // something in a folder
+		}
+		words = append(slices.Clone(words), head)
 	}
 	return !slices.ContainsFunc(words, func(w string) bool { return !b.harmlessText(w, kind) })
 }
@@ -150,12 +155,16 @@ func fromCaller(from []string) bool {
 // codeWords are options that programs take code, or no questions, by.
 var codeWords = []string{"-rf", "-fr", "-Rf", "-fR", "--recursive", "--eval", "-exec", "-delete", "--no-preserve-root", "/c"}
 
+// codeSigns are what a long text for people does not have, and code or a list
+// of places does.
+var codeSigns = regexp.MustCompile("[;|&`$<>{}=]|\\w\\(|(?:^|\\s)[/~]")
+
 // harmlessClasses are of paths that any program may be given.
 var harmlessClasses = []string{"workspace", "tmp", "public", "device_safe", "relative", "shm", "outside"}
 
 func (b *Builder) harmlessText(w, kind string) bool {
 	switch {
-	case slices.Contains(codeWords, w), strings.Contains(w, "://"), strings.HasPrefix(w, "~"), len(w) > keptText:
+	case slices.Contains(codeWords, w), strings.Contains(w, "://"), strings.HasPrefix(w, "~"), len(w) > keptText && codeSigns.MatchString(w):
 		return false
 	case kind == DynCall && strings.ContainsAny(w, " /\\;|&$`(){}"):
 		return false

@@ -207,6 +207,9 @@ type Env struct {
 	// Value is what is written, where known.
 	Value string `json:"value,omitempty"`
 	Class string `json:"class,omitempty"` // secret, startup, loader, …; see Tables.EnvNames
+	// From is where what is written comes from, as far as that says more than
+	// the value.
+	From []string `json:"from,omitempty"`
 }
 
 // Action is a capability that is neither a file, a host, nor a command. The

@@ -68,7 +68,7 @@ func (w *walker) put(name string, v *variable) { w.st.vars.set(name, v) }
 // as code.
 func (w *walker) written(name string, v *variable) {
 	class := w.tables.EnvClass(name)
-	if v.exported || class == "loader" || class == "startup" || class == "history" || class == "python" {
+	if v.exported || class == "loader" || class == "search" || class == "startup" || class == "history" || class == "python" {
 		key := "set " + name + "\x00" + strings.Join(v.val.alts, "\x00")
 		if !w.reported[key] {
 			w.reported[key] = true
@@ -76,7 +76,7 @@ func (w *walker) written(name string, v *variable) {
 			if name == "PROMPT_COMMAND" && !v.exported || name == "LESSOPEN" || name == "LESSCLOSE" {
 				op = "set" // no more than the code that it holds, see below
 			}
-			w.b.Env(op, facts.Text(name), v.scalar().value(), facts.Pos{})
+			w.b.Env(op, facts.Text(name), w.searched(name, v.scalar()).value(), facts.Pos{})
 		}
 	}
 	switch name {

@@ -183,23 +183,10 @@ func (w *walker) which(args fields) text {
 // setArgs is set: positional parameters, and options.
 func (w *walker) setArgs(c *invocation) text {
 	w.report(c)
-	args := c.args()
-	for i, f := range args {
-		s, ok := f.t.guess()
-		if ok && (s == "--" || s == "-") {
-			args = args[i+1:]
-			break
-		}
-		if !ok || len(s) < 2 || s[0] != '-' && s[0] != '+' {
-			args = args[i:]
-			break
-		}
-		if s == "+o" && i+1 < len(args) && args[i+1].t.is("history") {
-			w.b.Env("write", facts.Text("HISTFILE"), facts.Text(""), c.pos)
-		}
-		if i == len(args)-1 {
-			return text{}
-		}
+	args, given := afterOptions(c.args())
+	if len(c.args()) > 0 && args == nil && !given {
+		w.settings(c)
+		return text{}
 	}
 	if len(c.args()) == 0 {
 		return text{}
@@ -209,6 +196,34 @@ func (w *walker) setArgs(c *invocation) text {
 		w.st.args = append(w.st.args, f.t)
 	}
 	return text{}
+}
+
+// afterOptions are the words of set that become positional parameters, and
+// whether "--" says that there are none but these. An "o" in an option takes
+// the next word, the option's name: set -euo pipefail.
+func afterOptions(args fields) (fields, bool) {
+	for i := 0; i < len(args); i++ {
+		s, ok := args[i].t.guess()
+		switch {
+		case ok && (s == "--" || s == "-"):
+			return args[i+1:], s == "--"
+		case !ok || len(s) < 2 || s[0] != '-' && s[0] != '+':
+			return args[i:], false
+		case strings.Contains(s[1:], "o"):
+			i++
+		}
+	}
+	return nil, false
+}
+
+// settings looks at options that matter to others.
+func (w *walker) settings(c *invocation) {
+	args := c.args()
+	for i, f := range args[:len(args)-1] {
+		if f.t.is("+o") && args[i+1].t.is("history") {
+			w.b.Env("write", facts.Text("HISTFILE"), facts.Text(""), c.pos)
+		}
+	}
 }
 
 func (w *walker) shift(c *invocation) text {

@@ -34,10 +34,40 @@ func (w *walker) declClause(c *syntax.DeclClause, rd *redirection) text {
 	if w.substs != before {
 		w.status = unsure
 	}
+	if functions && variant != "local" && variant != "export" {
+		return w.definitions(c)
+	}
 	if variant != "local" && !slices.ContainsFunc(c.Args, func(a *syntax.Assign) bool { return !a.Naked || a.Value == nil || !printing[a.Value.Lit()] }) {
 		w.b.Env("dump", facts.Value{}, facts.Value{}, w.pos(c))
 	}
 	return text{}
+}
+
+// definitions is declare -f NAME: the function as source.
+func (w *walker) definitions(c *syntax.DeclClause) text {
+	out := text{}
+	for _, a := range c.Args {
+		if a.Naked && a.Name == nil {
+			if s := a.Value.Lit(); s != "-f" {
+				return opaque() // -F, a name that is put together
+			}
+			continue
+		}
+		fs := w.st.funcs.get(a.Name.Value)
+		if len(fs) != 1 {
+			w.status = unsure
+			return opaque()
+		}
+		var b strings.Builder
+		if err := syntax.NewPrinter().Print(&b, fs[0].body); err != nil {
+			return opaque()
+		}
+		out = concat(out, lit(clean(fs[0].name+" () "+b.String()+"\n")))
+	}
+	if out.empty() {
+		return opaque() // all of them
+	}
+	return out
 }
 
 // printing are options of declare and export by which they print variables.

@@ -79,16 +79,47 @@ func (w *walker) shellOnItself(c *invocation) {
 	}
 }
 
-// original puts the program in place of a copy of it that the script made.
+// original puts the program in place of a copy of it that the script made, and
+// a file that the script wrote into a folder of its PATH in place of its name.
 func (w *walker) original(c *invocation) {
 	name, ok := c.argv[0].t.guess()
-	if !ok || !strings.Contains(name, "/") {
+	if !ok || name == "" {
 		return
+	}
+	if !strings.Contains(name, "/") {
+		if name, ok = w.inPath(name); !ok {
+			return
+		}
+		c.argv = slices.Clone(c.argv)
+		c.argv[0].t = lit(name)
 	}
 	if src, ok := w.renamed[w.absolute(name)]; ok {
 		c.argv = slices.Clone(c.argv)
 		c.argv[0].t = lit(src)
 	}
+}
+
+// inPath finds a program that the script put where it looks for programs.
+func (w *walker) inPath(name string) (string, bool) {
+	v := w.st.vars.get("PATH")
+	if v == nil {
+		return "", false
+	}
+	for _, folders := range v.scalar().all() {
+		for _, dir := range strings.Split(folders, ":") {
+			file := dir + "/" + name
+			if dir == "" || !known(dir) {
+				continue
+			}
+			if _, copied := w.renamed[w.absolute(file)]; copied {
+				return file, true
+			}
+			if _, ok := w.load(lit(file)); ok {
+				return file, true
+			}
+		}
+	}
+	return "", false
 }
 
 // ownScript reports that a file which the script wrote is run.
@@ -135,7 +166,7 @@ func (w *walker) report(c *invocation) facts.Value {
 	if len(c.env) > 0 {
 		o.Env = map[string]facts.Value{}
 		for name, t := range c.env {
-			o.Env[name] = t.value()
+			o.Env[name] = w.searched(name, t).value()
 		}
 	}
 	key := ""

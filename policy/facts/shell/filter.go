@@ -119,8 +119,12 @@ func (w *walker) filter(c *invocation) (text, bool) {
 	var from []string
 	dims := make([][]string, 0, len(c.argv))
 	for _, arg := range c.args() {
-		dims = append(dims, arg.t.all())
-		from = origins(from, arg.t.from)
+		t := arg.t
+		if name == "realpath" || name == "readlink" {
+			t = w.sheltered(t)
+		}
+		dims = append(dims, t.all())
+		from = origins(from, t.from)
 	}
 	out := text{}
 	for i, args := range combinations(dims) {

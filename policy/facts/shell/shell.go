@@ -66,6 +66,7 @@ type walker struct {
 	files            int        // temporary files made
 	arithDepth       int
 	substs           int
+	temps            []string // folders that mktemp -d made
 	strange          bool   // code that is not known may have changed anything
 	guessed          bool   // what was evaluated rests on more than constants of the text
 	stages           []bool // for each pipeline around: a stage called a running function

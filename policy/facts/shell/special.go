@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -96,7 +97,31 @@ func (w *walker) mktemp(c *invocation) (text, bool) {
 	if dir != "" {
 		name = strings.TrimSuffix(dir, "/") + "/" + name
 	}
+	if slices.ContainsFunc(args, func(f field) bool { return f.t.is("-d") || f.t.is("--directory") }) {
+		w.temps = append(w.temps, name)
+	}
 	return lit(name + "\n"), true
+}
+
+// ownTemp is the origin of a PATH of which all folders that everybody writes to
+// are such that the script itself made, under names that nobody knows.
+const ownTemp = "own_temp"
+
+// searched says so of the value of a variable, where it is one.
+func (w *walker) searched(name string, t text) text {
+	if len(w.temps) == 0 || w.tables.EnvClass(name) != "search" {
+		return t
+	}
+	for _, s := range t.all() {
+		for _, dir := range strings.Split(s, ":") {
+			class := w.tables.PathClass(w.tables.CleanPath(dir, ""))
+			own := slices.ContainsFunc(w.temps, func(d string) bool { return dir == d || strings.HasPrefix(dir, d+"/") && !strings.Contains(dir, "..") })
+			if (class == "tmp" || class == "shm") && !own {
+				return t
+			}
+		}
+	}
+	return t.tainted(ownTemp)
 }
 
 // whichProgram prints the path of a program: its name is near enough.

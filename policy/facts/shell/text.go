@@ -275,10 +275,12 @@ func letter(c byte) bool {
 const mayBeRoot = "/" + hole
 
 // erased takes unset variables as empty, as a shell would. A path that begins
-// with one is more likely given from outside.
+// with one is more likely given from outside, and a "~" behind one is no home.
 func erased(s string) string {
 	r := strings.ReplaceAll(s, unset, "")
 	switch {
+	case strings.HasPrefix(s, unset) && strings.HasPrefix(r, "~"):
+		return hole
 	case !strings.HasPrefix(s, unset) || !strings.HasPrefix(r, "/"):
 		return r
 	case strings.Trim(r, "/.*") == "":

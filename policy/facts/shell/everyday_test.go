@@ -1,0 +1,24 @@
+package shell_test
+
+import "testing"
+
+// What build and test scripts do every day is told from what it looks like.
+func TestEveryday(t *testing.T) {
+	t.Parallel()
+	runCases(t, []testCase{
+		{name: "options of set by name", src: `set -euo pipefail; rm -r "$1/x"`, want: []string{"cmd rm -r …"}, not: []string{"file delete /workspace/pipefail", "file delete /x"}},
+		{name: "options of set, and words", src: `set -eo pipefail -- /etc; rm -r "$1/x"`, want: []string{"cmd rm -r /etc/x"}},
+		{name: "words behind options of set", src: `set -e -o errexit /etc; rm -r "$1/x"`, want: []string{"cmd rm -r /etc/x"}},
+		{name: "a backup of what is named", src: `rm "$po"~; rm $po~`, not: []string{"file delete /home"}},
+		{name: "the home and more", src: `rm -r ~$x`, want: []string{"file delete /home/user home"}},
+		{name: "the folder above its own", src: `r="$(readlink -f "$(dirname "$0")/..")"; echo x > "$r/a"`, want: []string{"file write /workspace/a workspace"}},
+		{name: "a folder of the system above its own", src: `r="$(realpath "$(dirname "$0")/../../../etc")"; echo x > "$r/a"`, want: []string{"file write /etc/a system_config"}},
+		{name: "a function as text", src: `f() { rm -rf /; }; sudo bash -c "$(declare -f f); f"`, want: []string{wipe, "cmd bash -c f () { rm -rf /; }; f"}, not: []string{"dyn unparsable"}},
+		{name: "a function as a file", src: `f() { echo 'rm -rf /' | sh; }; { declare -f f; echo f; } > a; rm() { :; }; sh a`, want: []string{wipe}},
+		{name: "a loop that a function ends", src: `stop() { exit; }; next() { n=$((n+1)); [ $n -lt 9 ] || stop; }; while :; do next; done`, not: []string{"struct infinite_loop"}},
+		{name: "a loop whose function only returns", src: `next() { return 1; }; while :; do next; done`, want: []string{"struct infinite_loop"}},
+		{name: "a loop of functions in a circle", src: `a() { b; }; b() { a; }; while :; do a; done`, want: []string{"struct infinite_loop"}},
+		{name: "programs in a folder of its own", src: `mkdir bin; echo 'rm -rf /' > bin/ls; chmod +x bin/ls; PATH=$PWD/bin:$PATH; ls`, want: []string{wipe}},
+		{name: "a copy in a folder of its own", src: `d=$(mktemp -d); cp /bin/rm $d/x; PATH=$d:$PATH; x -rf /`, want: []string{"cmd /bin/rm -rf /"}},
+	})
+}
