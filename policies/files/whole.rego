@@ -196,9 +196,13 @@ findings contains {"id": "SBX-FS-0020", "at": f.at, "msg": sprintf("what is list
 #     - {"language": "bash", "code": "psql -c 'drop table users'"}
 #     - {"language": "bash", "code": "redis-cli flushall"}
 #     - {"language": "bash", "code": "dropdb shop"}
+#     - {"language": "python", "code": "import sqlite3\nc = sqlite3.connect('/var/lib/app.db')\nc.cursor().execute('DELETE FROM users')"}
+#     - {"language": "javascript", "code": "const db = require('better-sqlite3')('/srv/app.db')\ndb.exec('DROP TABLE users')"}
 #   not_match:
 #     - {"language": "bash", "code": "psql -c 'select 1'"}
 #     - {"language": "bash", "code": "sqlite3 app.db 'drop table t'"}
+#     - {"language": "python", "code": "import sqlite3\nc = sqlite3.connect('app.db')\nc.execute('DROP TABLE t')"}
+#     - {"language": "python", "code": "import sqlite3\nc = sqlite3.connect('/srv/app.db')\nc.execute('DELETE FROM t WHERE id = 1')"}
 findings contains {"id": "SBX-FS-0021", "at": a.at, "msg": sprintf("data of a server is dropped by %s", [a.by])} if {
 	some a in input.actions.drop_data
 }
@@ -208,6 +212,15 @@ findings contains {"id": "SBX-FS-0021", "at": c.at, "msg": sprintf("data of a se
 	some c in input.commands[name]
 	some flag, text in c.values
 	regex.match(`(?i)\b(drop\s+(database|schema|table)|truncate\s+table|delete\s+from\s+\w+\s*;?\s*$)`, text)
+}
+
+findings contains {"id": "SBX-FS-0021", "at": a.at, "msg": sprintf("data of %s is dropped by %s", [f.path, a.by])} if {
+	some class in array.concat(data.settings.system_classes, data.settings.outside_classes)
+	some f in input.files.read[class]
+	f.by in {"sqlite3.connect", "better-sqlite3", "sqlite3.Database", "node:sqlite.DatabaseSync"}
+	some a in input.actions.sql
+	some text in a.args
+	regex.match(`(?i)\b(drop\s+(database|schema|table)|truncate\s+table|delete\s+from\s+\w+\s*(;|$))`, text)
 }
 
 # METADATA
@@ -266,4 +279,65 @@ findings contains {"id": "SBX-FS-0031", "at": f.at, "msg": sprintf("what %s name
 	some c in input.commands.rm
 	c.line == f.line
 	"xargs" in c.wrappers
+}
+
+# METADATA
+# title: Copies itself into other programs
+# custom:
+#   id: SBX-FS-0032
+#   severity: high
+#   category: destructive
+#   cwe: ["CWE-506"]
+#   attack: ["T1080", "T1554"]
+#   remediation: "Leave files that are found as they are."
+#   match:
+#     - {"language": "python", "code": "import glob\nme = open(__file__).read()\nfor f in glob.glob('*.py'):\n    old = open(f).read()\n    open(f, 'w').write(me + old)"}
+#     - {"language": "javascript", "code": "const fs = require('fs')\nconst me = fs.readFileSync(__filename, 'utf8')\nfor (const f of fs.readdirSync('.')) fs.writeFileSync(f, me + fs.readFileSync(f, 'utf8'))"}
+#     - {"language": "bash", "code": "for f in $(find . -name '*.sh'); do cat \"$0\" >> \"$f\"; done"}
+#     - {"language": "bash", "code": "for f in *.sh; do cat \"$0\" \"$f\" > t; mv t \"$f\"; done"}
+#   not_match:
+#     - {"language": "python", "code": "import os, sys, shutil\nout = sys.argv[1]\nprint(os.listdir(out))\nshutil.copy(__file__, os.path.join(out, 'train.py'))"}
+#     - {"language": "python", "code": "import glob\nhead = open('LICENSE').read()\nfor f in glob.glob('*.py'):\n    old = open(f).read()\n    open(f, 'w').write(head + old)"}
+#     - {"language": "bash", "code": "ls; sed '1,/^__END__$/d' \"$0\" > \"$(mktemp)\""}
+#     - {"language": "bash", "code": "for f in *.sh; do cat header \"$f\" > t; mv t \"$f\"; done"}
+findings contains {"id": "SBX-FS-0032", "at": f.at, "msg": sprintf("the program's own text is put into files that it finds, by %s", [f.by])} if {
+	some op in {"write", "append"}
+	some class
+	some f in input.files[op][class]
+	"own_text" in f.from
+	come_upon(f)
+	joined_to(op, f)
+}
+
+findings contains {"id": "SBX-FS-0032", "at": f.at, "msg": sprintf("the program's own text is put into files that it finds, by %s", [f.by])} if {
+	some class, between
+	some w in input.files.write[between]
+	"own_text" in w.from
+	joined_to("write", w)
+	w.folded
+	some source in input.files.move_src[between]
+	source.path == w.path
+	some f in input.files.move_dst[class]
+	f.line == source.line
+	come_upon(f)
+}
+
+# come_upon: which file it is, a listing or a pattern says.
+come_upon(f) if contains(f.path, "*")
+
+come_upon(f) if {
+	not f.folded
+	f.path == ""
+	object.get(f, "where", "") in {"", "command"}
+	some class
+	count(input.files.list[class]) > 0
+}
+
+# joined_to: to what is there already.
+joined_to("append", _)
+
+joined_to("write", f) if {
+	some source in f.from
+	source != "own_text"
+	regex.match("^(file|command)", source)
 }

@@ -190,6 +190,9 @@ func (a callArgs) not(cond string) bool {
 }
 
 func (a callArgs) find(ref string) (Value, bool) {
+	if lit, ok := strings.CutPrefix(ref, "lit:"); ok {
+		return Text(lit), true
+	}
 	head, rest, deeper := strings.Cut(ref, ".")
 	v, ok := a.first(head)
 	if head == "recv" {

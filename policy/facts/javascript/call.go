@@ -18,6 +18,8 @@ type site struct {
 	open bool // there are more arguments than args, not known
 	new  bool
 	tag  bool // a template was given
+	// parts are what a function of the program is given of the template.
+	parts []*val
 }
 
 func (s *site) arg(i int) *val {
@@ -121,7 +123,7 @@ func (w *walk) arguments(n id, s *site) {
 		for _, p := range parts {
 			v = plus(v, p)
 		}
-		s.args, s.tag = append(s.args, v), true
+		s.args, s.tag, s.parts = append(s.args, v), true, w.tagged(n, parts)
 		return
 	}
 	w.t.each(n, func(c id) {
@@ -213,6 +215,9 @@ func (w *walk) applyRef(callee *val, s *site) *val {
 	case closure:
 		if s.new {
 			return w.constructOld(callee, s)
+		}
+		if s.tag {
+			s.args, s.tag = s.parts, false
 		}
 		return w.invoke(o.fn, s.this, s.args, s.n)
 	case bound:

@@ -121,6 +121,7 @@ const (
 	kEnumBody
 	kEnumAssign
 	kNamespace
+	kAmbient
 )
 
 var kindNames = map[string]kind{
@@ -162,6 +163,7 @@ var kindNames = map[string]kind{
 	"throw_statement": kThrow, "break_statement": kBreak, "continue_statement": kContinue,
 	"labeled_statement": kLabeled, "with_statement": kWith, "empty_statement": kEmpty, "enum_declaration": kEnum,
 	"enum_body": kEnumBody, "enum_assignment": kEnumAssign, "internal_module": kNamespace, "module": kNamespace,
+	"ambient_declaration": kAmbient,
 
 	"comment": kSkip, "html_comment": kSkip, "hash_bang_line": kSkip, "type_annotation": kSkip, "type_arguments": kSkip,
 	"type_parameters": kSkip, "interface_declaration": kSkip, "type_alias_declaration": kSkip,

@@ -244,6 +244,9 @@ func (w *walk) memberRef(v *val, key, how string, n id, depth int) *val {
 	case "constructor":
 		return named("Object", "constructor")
 	case "__proto__":
+		if o.role == plain && !o.open {
+			return named("Object.prototype", how)
+		}
 		return v
 	}
 	return nil

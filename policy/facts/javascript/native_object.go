@@ -2,6 +2,7 @@ package javascript
 
 import (
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -149,6 +150,13 @@ func nativeFromEntries(_ *walk, s *site) (*val, bool) {
 func nativeAssign(w *walk, s *site) (*val, bool) {
 	target := s.arg(0)
 	if target.ref == nil {
+		for _, a := range from(s.args, 1) {
+			if a.ref != nil {
+				for _, k := range a.ref.keys {
+					w.inherited(target, k, s.n)
+				}
+			}
+		}
 		if target.name == envName {
 			for _, a := range from(s.args, 1) {
 				if a.ref != nil {
@@ -189,6 +197,7 @@ func nativeDescriptor(w *walk, s *site) (*val, bool) {
 func nativeDefine(w *walk, s *site) (*val, bool) {
 	target, d := s.arg(0), s.arg(2)
 	key, ok := s.arg(1).keyText()
+	w.inherited(target, key, s.n)
 	if target.ref != nil && ok && d.ref != nil {
 		if v := d.ref.props["value"]; v != nil {
 			target.ref.set(key, v)
@@ -328,7 +337,10 @@ func nativePathResolve(w *walk, s *site) (*val, bool) {
 	return of(cleaned(facts.Concat(parts...))), true
 }
 
-func nativePathDir(_ *walk, s *site) (*val, bool) {
+func nativePathDir(w *walk, s *site) (*val, bool) {
+	if v := s.arg(0); v.simple() && v.Prefix == w.b.Cwd()+"/" && v.Suffix == "" && slices.Contains(v.From, "self") {
+		return w.here(""), true // of the program's own file
+	}
 	if v := s.arg(0); v.simple() && !v.Known() && strings.HasPrefix(v.Prefix, "/") {
 		return of(facts.Partial(v.Prefix, "").WithFrom(v.From...)), true
 	}

@@ -338,12 +338,13 @@ func nativeStringify(w *walk, s *site) (*val, bool) {
 	return opaque(s.origins()), true
 }
 
-func nativeParse(_ *walk, s *site) (*val, bool) {
+func nativeParse(w *walk, s *site) (*val, bool) {
 	t, ok := s.arg(0).one()
 	var x any
 	if !ok || json.Unmarshal([]byte(t), &x) != nil {
 		return opaque(s.origins()), true
 	}
+	w.carries(x, s.n, 4)
 	return jsonValue(x, 16).with(s.arg(0).From), true
 }
 

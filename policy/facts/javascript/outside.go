@@ -44,6 +44,9 @@ func (w *walk) global(name string) *val {
 // it told them; nil where they are not known.
 func (w *walk) argv(name string) *val {
 	start := w.b.Start()
+	if name == "process.execArgv" { // Node is started without options of its own
+		return list(nil)
+	}
 	if name != "process.argv" && name != "Bun.argv" && name != "Deno.args" || !start.Known || len(start.Args) == 0 {
 		return nil
 	}
@@ -101,6 +104,7 @@ func (w *walk) setForeign(o *val, key string, known bool, v *val, n id) {
 		strings.HasPrefix(o.name, "module._extensions") && (!known || slices.Contains(ordinary, key)), o.name == "module.prototype":
 		w.dynamic(facts.DynReflection, "the module loader is replaced: "+o.name+"."+key, n)
 	}
+	w.inherited(o, key, n)
 	w.giveFunction(v, o.From, 1)
 	w.keepExtra(o, key, known, v)
 	if o.name == "" && callsBackLater(key) && v.name != "" && !pureName(v.name) {

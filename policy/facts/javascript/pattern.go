@@ -193,6 +193,11 @@ func (w *walk) assignMember(target id, v *val) {
 	objNode := w.t.child(target, fObject)
 	obj := w.expr(objNode)
 	key, ok := w.memberKey(target)
+	w.put(obj, key, ok, v, target)
+}
+
+// put gives obj a member; ok says that key is its name.
+func (w *walk) put(obj *val, key string, ok bool, v *val, target id) {
 	obj.all(func(o *val) {
 		switch {
 		case o.ref != nil && ok:

@@ -18,6 +18,10 @@ func (w *walk) stmt(n id) flow {
 	switch w.t.kind(n) {
 	case kExpression:
 		w.t.each(n, func(c id) {
+			if w.t.kind(c) == kNamespace {
+				w.namespace(c)
+				return
+			}
 			v := w.expr(c)
 			if w.act != nil {
 				w.act.last = v
@@ -68,7 +72,9 @@ func (w *walk) stmt(n id) flow {
 	case kEnum:
 		w.enum(n)
 	case kNamespace:
-		w.stmt(w.t.child(n, fBody))
+		w.namespace(n)
+	case kAmbient:
+		w.ambient(n)
 	case kEmpty, kToken:
 	case kOther, kError, kSubstitution:
 		w.other(n)
@@ -183,6 +189,7 @@ func (w *walk) collectVars(n id, depth int, names *[]string) {
 				isVar = 1
 			}
 			w.collectVars(c, isVar, names)
+		case kAmbient: // no variable of this program
 		default:
 			if k >= kProgram || k == kClassBody || k == kError {
 				w.collectVars(c, 0, names)

@@ -13,8 +13,24 @@ func (it *interp) callExpr(n *node, s *scope) *val {
 		fn = fn.nth(0)
 	}
 	f := it.evalOr(fn, s)
+	if f.kind == kRef && f.text == "len" && it.countsObjects(n.child("arguments"), s) {
+		return unknown
+	}
 	a := it.arguments(n.child("arguments"), s)
 	return it.call(f, a, n, s)
+}
+
+// countsObjects: of all objects that there are, no more is taken than their number.
+func (it *interp) countsObjects(args *node, s *scope) bool {
+	if args == nil || args.nth(1) != nil {
+		return false
+	}
+	c := args.nth(0)
+	if c == nil || c.kind != "call" || c.child("arguments").nth(0) != nil {
+		return false
+	}
+	f := it.evalOr(c.child("function"), s)
+	return f.kind == kRef && f.text == "gc.get_objects"
 }
 
 // splatted: the grammar takes the star of *f(x) for a part of f.
@@ -83,6 +99,9 @@ func (a *arguments) spread(d *val) {
 	a.open, a.rest = true, mix(a.rest, d.origins(0))
 }
 
+// maxObjects bounds objects that are called by way of others.
+const maxObjects = 16
+
 // call is f(a).
 func (it *interp) call(f *val, a *arguments, n *node, s *scope) *val {
 	if it.over {
@@ -104,8 +123,16 @@ func (it *interp) call(f *val, a *arguments, n *node, s *scope) *val {
 	case kClass:
 		return it.instantiate(f.x.cls, a, n, s)
 	case kInst:
-		if m := f.x.cls.member("__call__", 0); m != nil && m.kind == kFunc {
+		switch m := f.x.cls.member("__call__", 0); {
+		case m == nil:
+		case m.kind == kFunc:
 			return it.follow(m.x.fn, a, f, n)
+		default: // staticmethod(os.system), a partial, an object that is called itself
+			it.objects++
+			defer func() { it.objects-- }()
+			if it.objects < maxObjects {
+				return it.call(m, a, n, s)
+			}
 		}
 	case kWrap:
 		return it.callWrap(f, a, n, s)
@@ -225,6 +252,8 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 	c.allocates()
 	c.consumes()
 	c.unpickles()
+	c.builds()
+	c.fills()
 	if h, ok := it.x.handlers[name]; ok {
 		if v := h(c); v != nil {
 			if !harmless[lastPart(name)] {
@@ -253,7 +282,7 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 	it.applyOwn(name, a, n, s)
 	v := it.report(name, it.eachCommand(name, a, self, n), self, n)
 	it.handOver(name, a, n)
-	return v
+	return c.sized(v)
 }
 
 // calledUnknown: what a namespace or a module holds under a name that is not

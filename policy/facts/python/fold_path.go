@@ -324,20 +324,41 @@ func envHandlers() map[string]handler {
 		"os.environ.copy": func(*invocation) *val {
 			return &val{kind: kObj, text: "os.environ.copy", from: []string{"env_copy"}, x: &extra{}}
 		},
-		"os.environ.update": func(c *invocation) *val {
-			for _, v := range c.pos {
-				if v.kind == kDict {
-					for _, k := range v.x.order {
-						c.it.env("write", keyValue(k), v.x.dict[k], c.n)
-					}
-				} else {
-					c.it.env("write", unknown, nil, c.n)
-				}
-			}
-			for _, k := range c.keys {
-				c.it.env("write", str(k), c.kw[k], c.n)
-			}
-			return none
-		},
+		"os.environ.update":        func(c *invocation) *val { return c.setEnv(c.pos) },
+		"unittest.mock.patch.dict": (*invocation).patchDict,
+		"mock.patch.dict":          (*invocation).patchDict,
 	}
+}
+
+// setEnv writes variables from mappings and from keywords.
+func (c *invocation) setEnv(from []*val) *val {
+	for _, v := range from {
+		if v.kind == kDict {
+			for _, k := range v.x.order {
+				c.it.env("write", keyValue(k), v.x.dict[k], c.n)
+			}
+		} else {
+			c.it.env("write", unknown, nil, c.n)
+		}
+	}
+	for _, k := range c.keys {
+		if k != "clear" && k != "values" && k != "in_dict" || c.name == "os.environ.update" {
+			c.it.env("write", str(k), c.kw[k], c.n)
+		}
+	}
+	return none
+}
+
+// patchDict is a test's own environment: variables are set for a while, and
+// none is given out.
+func (c *invocation) patchDict() *val {
+	if d := c.get(0, "in_dict"); d == nil || d.kind != kRef && d.kind != kStr || d.text != "os.environ" {
+		return nil
+	}
+	if v := c.get(1, "values"); v != nil {
+		c.setEnv([]*val{v})
+	} else {
+		c.setEnv(nil)
+	}
+	return c.object("unittest.mock.patch.dict")
 }

@@ -26,46 +26,53 @@ func newHandlers() map[string]handler {
 // namespaceHandlers reach names and modules.
 func namespaceHandlers() map[string]handler {
 	return map[string]handler{
-		"getattr":                         (*invocation).getattr,
-		"inspect.getattr_static":          (*invocation).getattr,
-		"object.__getattribute__":         (*invocation).getattr,
-		"type.__getattribute__":           (*invocation).getattr,
-		"setattr":                         (*invocation).setattr,
-		"object.__setattr__":              (*invocation).setattr,
-		"hasattr":                         func(c *invocation) *val { return unknown },
-		"__import__":                      (*invocation).importCall,
-		"importlib.import_module":         (*invocation).importCall,
-		"importlib.reload":                func(c *invocation) *val { return c.get0() },
-		"importlib.util.find_spec":        (*invocation).findSpec,
-		"importlib.util.module_from_spec": (*invocation).moduleFromSpec,
-		"pkgutil.resolve_name":            (*invocation).resolveName,
-		"pydoc.locate":                    (*invocation).resolveName,
-		"globals":                         func(c *invocation) *val { return &val{kind: kSpace} },
-		"locals":                          func(c *invocation) *val { return &val{kind: kSpace} },
-		"vars":                            (*invocation).vars,
-		"sys.modules.get":                 func(c *invocation) *val { return c.it.itemOfRef(ref("sys.modules", ""), c.get0(), c.n) },
-		"sys.modules.__getitem__":         func(c *invocation) *val { return c.it.itemOfRef(ref("sys.modules", ""), c.get0(), c.n) },
-		"sys.modules.values":              func(*invocation) *val { return fromSomewhere },
-		"sys.modules.items":               func(*invocation) *val { return fromSomewhere },
-		"sys.modules.copy":                func(*invocation) *val { return fromSomewhere },
-		"dict.get":                        (*invocation).dictGet,
-		"dict.__getitem__":                (*invocation).dictGet,
-		"dict.pop":                        (*invocation).dictGet,
-		"dict.setdefault":                 (*invocation).dictSetDefault,
-		"dict.update":                     (*invocation).dictUpdate,
-		"dict.items":                      (*invocation).dictItems,
-		"dict.values":                     (*invocation).dictItems,
-		"dict.keys":                       (*invocation).dictItems,
-		"dict.copy":                       func(c *invocation) *val { return c.self },
-		"type":                            (*invocation).typeCall,
-		"shutil.which":                    (*invocation).whichCall,
-		"types.FunctionType":              (*invocation).functionOf,
-		"super":                           (*invocation).super,
-		"eval":                            (*invocation).evalCall,
-		"exec":                            (*invocation).execCall,
-		"isinstance":                      func(c *invocation) *val { return unknown },
-		"sys._getframe":                   func(c *invocation) *val { return &val{kind: kObj, text: "frame"} },
-		"inspect.currentframe":            func(c *invocation) *val { return &val{kind: kObj, text: "frame"} },
+		"getattr":                            (*invocation).getattr,
+		"inspect.getattr_static":             (*invocation).getattr,
+		"object.__getattribute__":            (*invocation).getattr,
+		"type.__getattribute__":              (*invocation).getattr,
+		"setattr":                            (*invocation).setattr,
+		"object.__setattr__":                 (*invocation).setattr,
+		"hasattr":                            func(c *invocation) *val { return unknown },
+		"__import__":                         (*invocation).importCall,
+		"importlib.import_module":            (*invocation).importCall,
+		"importlib.reload":                   func(c *invocation) *val { return c.get0() },
+		"importlib.util.find_spec":           (*invocation).findSpec,
+		"importlib.util.module_from_spec":    (*invocation).moduleFromSpec,
+		"pkgutil.resolve_name":               (*invocation).resolveName,
+		"pydoc.locate":                       (*invocation).resolveName,
+		"globals":                            func(c *invocation) *val { return &val{kind: kSpace} },
+		"locals":                             func(c *invocation) *val { return &val{kind: kSpace} },
+		"vars":                               (*invocation).vars,
+		"sys.modules.get":                    func(c *invocation) *val { return c.it.itemOfRef(ref("sys.modules", ""), c.get0(), c.n) },
+		"sys.modules.__getitem__":            func(c *invocation) *val { return c.it.itemOfRef(ref("sys.modules", ""), c.get0(), c.n) },
+		"sys.modules.values":                 func(*invocation) *val { return fromSomewhere },
+		"sys.modules.items":                  func(*invocation) *val { return fromSomewhere },
+		"sys.modules.copy":                   func(*invocation) *val { return fromSomewhere },
+		"dict.get":                           (*invocation).dictGet,
+		"dict.__getitem__":                   (*invocation).dictGet,
+		"dict.pop":                           (*invocation).dictGet,
+		"dict.setdefault":                    (*invocation).dictSetDefault,
+		"dict.update":                        (*invocation).dictUpdate,
+		"dict.items":                         (*invocation).dictItems,
+		"dict.values":                        (*invocation).dictItems,
+		"dict.keys":                          (*invocation).dictItems,
+		"dict.copy":                          func(c *invocation) *val { return c.self },
+		"inspect.getmembers":                 (*invocation).getmembers,
+		"inspect.getmembers_static":          (*invocation).getmembers,
+		"doctest.testmod":                    (*invocation).doctests,
+		"doctest.run_docstring_examples":     (*invocation).doctests,
+		"doctest.DocTestSuite":               (*invocation).doctests,
+		"doctest.DocTestParser.get_doctest":  (*invocation).doctests,
+		"doctest.DocTestParser.get_examples": (*invocation).doctests,
+		"type":                               (*invocation).typeCall,
+		"shutil.which":                       (*invocation).whichCall,
+		"types.FunctionType":                 (*invocation).functionOf,
+		"super":                              (*invocation).super,
+		"eval":                               (*invocation).evalCall,
+		"exec":                               (*invocation).execCall,
+		"isinstance":                         func(c *invocation) *val { return unknown },
+		"sys._getframe":                      func(c *invocation) *val { return &val{kind: kObj, text: "frame"} },
+		"inspect.currentframe":               func(c *invocation) *val { return &val{kind: kObj, text: "frame"} },
 		"importlib.machinery.BuiltinImporter.load_module": (*invocation).importCall,
 		"__loader__.load_module":                          (*invocation).importCall,
 	}
@@ -240,6 +247,9 @@ func (c *invocation) dictUpdate() *val {
 }
 
 func (c *invocation) dictItems() *val {
+	if c.self != nil && c.self.kind == kSpace && c.self.x != nil && c.name != "dict.keys" && c.it.looksInto(c.self.x.self) {
+		return fromSomewhere
+	}
 	if c.self == nil || c.self.kind != kDict {
 		return nil
 	}
@@ -255,6 +265,17 @@ func (c *invocation) dictItems() *val {
 		out.x.items = append(out.x.items, v)
 	}
 	return out
+}
+
+// looksInto reports that v is a module of which any function may come up.
+func (it *interp) looksInto(v *val) bool { return v != nil && v.kind == kRef && it.dangerous(v.text) }
+
+// getmembers lists names of an object with what they stand for.
+func (c *invocation) getmembers() *val {
+	if c.it.looksInto(c.get0()) {
+		return fromSomewhere
+	}
+	return nil
 }
 
 func (c *invocation) typeCall() *val {

@@ -224,6 +224,9 @@ var idlers = map[string]bool{
 	"range": true, "bytearray": true, "bytes": true, "list": true, "dict": true, "random": true, "randint": true, "choice": true, "urandom": true,
 	"open": true, "write": true, "close": true, "flush": true, "mkdir": true, "makedirs": true, "touch": true, "write_text": true, "write_bytes": true,
 	"copy": true, "copy2": true, "copyfile": true, "hex": true, "token_hex": true, "id": true,
+	"debug": true, "info": true, "warning": true, "error": true, "critical": true, "exception": true, "log": true, "getLogger": true,
+	"encode": true, "decode": true, "md5": true, "sha1": true, "sha256": true, "sha512": true, "digest": true, "hexdigest": true, "dumps": true,
+	"int": true, "float": true, "abs": true, "min": true, "max": true, "sorted": true, "set": true, "tuple": true, "time": true, "now": true,
 	"join": true, "format": true, "Path": true, "sqrt": true, "pow": true, "sum": true, "uuid4": true,
 }
 
