@@ -31,7 +31,7 @@ const maxFrom = 8
 
 // callers are the origins of what whoever starts a program hands to it, of what
 // stands around it, and of what programs of the system print.
-var callers = []string{"param", "argv0", "argv", "env", "command", "file", "own_process", "own_folder", facts.FromAbove, "cwd", "elsewhere"}
+var callers = []string{"param", "argv0", "argv", "env", "command", "file", "own_process", "own_folder", facts.FromAbove, "cwd", "elsewhere", facts.FromFunction}
 
 // given reports that d is of the first sort. A function that nothing calls is
 // given what its caller has. Elsewhere it depends on what d can do: a module is

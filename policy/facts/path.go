@@ -201,6 +201,10 @@ const FromOwnText = "own_text"
 // FromOwnFile is the origin of the name of the program's own source.
 const FromOwnFile = "own_file"
 
+// FromFunction is the origin of the name of a function of the program, of which
+// only the beginning is known.
+const FromFunction = "function"
+
 // OwnSource is the name of a program's own source, of which no more is known
 // than how it ends; a name that is made of it ends in another way.
 func OwnSource(suffix string, from ...string) Value {

@@ -189,6 +189,11 @@ func (w *walker) run(c *invocation) text {
 	if b, ok := w.x.builtins[name]; ok {
 		return w.withEnv(c, b)
 	}
+	if name != names[0] {
+		if fs := w.dispatched(text{names[:1:1], c.argv[0].t.from}); len(fs) > 0 {
+			return w.callFunctions(fs, c)
+		}
+	}
 	return w.external(c)
 }
 
@@ -239,6 +244,14 @@ func (w *walker) unknownCommand(c *invocation) text {
 	case w.isSelf(c.argv[0].t):
 		return w.runsItself(c)
 	}
+	if fs := w.dispatched(c.argv[0].t); len(fs) > 0 {
+		rest := make([]facts.Value, 0, len(c.argv)-1)
+		for _, f := range c.args() {
+			rest = append(rest, f.t.value())
+		}
+		w.b.Unknown(facts.DynCommand, c.word(c.argv), c.pos, []string{facts.FromFunction}, rest)
+		return w.callFunctions(fs, c)
+	}
 	return w.external(c)
 }
 
@@ -249,56 +262,6 @@ func (w *walker) runsItself(c *invocation) text {
 		w.shape(facts.StructForkBomb, "$0", c.pos)
 	}
 	return opaque()
-}
-
-// globCommand is a command named by a pattern: each program that it could
-// mean.
-func (w *walker) globCommand(c *invocation, pattern string) text {
-	var out text
-	like := programsLike(w.tables, pattern)
-	if len(like) == 0 && w.ownFiles(pattern) {
-		return w.external(c)
-	}
-	w.dynamic(facts.DynGlob, pattern, c.pos)
-	for _, name := range like {
-		each := *c
-		each.argv = slices.Clone(c.argv)
-		each.argv[0] = field{t: lit(name)}
-		out = union(out, w.external(&each))
-	}
-	return concat(out, opaque())
-}
-
-// ownFiles reports that a pattern with a folder in it means files of the
-// workspace, or of a temporary folder.
-func (w *walker) ownFiles(pattern string) bool {
-	if !strings.Contains(pattern, "/") || !strings.HasPrefix(pattern, "/") && w.st.cwd == "" {
-		return false
-	}
-	p := w.tables.CleanPath(pattern, w.st.cwd)
-	dir := p[:strings.LastIndexByte(p[:strings.IndexAny(p+"*", "*?[")], '/')+1]
-	class := w.tables.PathClass(strings.TrimSuffix(dir, "/"))
-	return (class == "workspace" || class == "tmp") && len(programsLike(w.tables, p)) == 0
-}
-
-var binaries = []string{"/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/"}
-
-// programsLike lists the programs of the tables that a pattern could mean.
-func programsLike(t *facts.Tables, pattern string) []string {
-	var out []string
-	for name := range t.Programs.Names() {
-		for _, dir := range binaries {
-			if match(pattern, dir+name, true) {
-				out = append(out, dir+name)
-				break
-			}
-		}
-		if match(pattern, name, true) {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out[:min(len(out), facts.MaxAlts)]
 }
 
 // callFunctions calls a function, or each that the name may stand for.

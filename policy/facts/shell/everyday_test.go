@@ -20,5 +20,17 @@ func TestEveryday(t *testing.T) {
 		{name: "a loop of functions in a circle", src: `a() { b; }; b() { a; }; while :; do a; done`, want: []string{"struct infinite_loop"}},
 		{name: "programs in a folder of its own", src: `mkdir bin; echo 'rm -rf /' > bin/ls; chmod +x bin/ls; PATH=$PWD/bin:$PATH; ls`, want: []string{wipe}},
 		{name: "a copy in a folder of its own", src: `d=$(mktemp -d); cp /bin/rm $d/x; PATH=$d:$PATH; x -rf /`, want: []string{"cmd /bin/rm -rf /"}},
+		{name: "functions by a part of their names", src: `do_a() { rm -rf "$1"; }; do_b() { :; }; c=$(ls d); do_$c /`, want: []string{wipe, "dyn opaque_command from function"}},
+		{name: "functions by what an argument says", src: `do_a() { rm -rf "$1"; }; do_b() { :; }; do_$1 /`, want: []string{wipe}, not: []string{"dyn opaque_command"}},
+		{name: "no function begins so", src: `to_a() { :; }; c=$(ls d); do_$c x`, want: []string{"dyn opaque_command from file:/workspace/d command"}},
+		{name: "too little of a name", src: `rename() { :; }; c=$(ls d); r$c x`, want: []string{"dyn opaque_command from file:/workspace/d command"}},
+		{name: "a path that begins like a function", src: `do_a() { :; }; c=$(ls d); do_/$c x`, want: []string{"dyn opaque_command from file:/workspace/d command"}},
+		{name: "a function that is read", src: `do_a() { :; }; read c; do_$c x`, want: []string{"dyn opaque_command from stdin"}},
+		{name: "a default by if", src: `if [ -z "$PY" ]; then PY=rm; fi; $PY -rf /`, want: []string{wipe}, not: []string{"dyn opaque_command"}},
+		{name: "a default by or", src: `[ -n "$PY" ] || PY=rm; $PY -rf /`, want: []string{wipe}, not: []string{"dyn opaque_command"}},
+		{name: "a default of what is read", src: `read PY; [ -z "$PY" ] && PY=ls; $PY -rf /`, want: []string{"dyn opaque_command from stdin"}},
+		{name: "a default that is not known", src: `[ -z "$PY" ] && PY=$(cat a); $PY -rf /`, want: []string{"dyn opaque_command"}},
+		{name: "no default", src: `if [ -n "$PY" ]; then PY=ls; fi; $PY -c 'a b'`, want: []string{"dyn opaque_command from env:PY"}},
+		{name: "a default after all", src: `if [ -z "$PY" ]; then PY=ls; fi; PY=$2; $PY -c 'a b'`, want: []string{"dyn opaque_command from argv"}},
 	})
 }

@@ -194,6 +194,9 @@ func (w *walker) binary(c *syntax.BinaryCmd) text {
 	if st.dead { // what follows is only there where it was not taken
 		w.where(says, c.Op != syntax.AndStmt)
 	}
+	if says.empty == (c.Op == syntax.AndStmt) { // [ -z "$x" ] && x=y, [ -n "$x" ] || x=y
+		w.byDefault(says.name, st, w.st)
+	}
 	w.st.join(w.st, st)
 	w.enter(w.st)
 	w.status = unsure
@@ -269,6 +272,11 @@ func (w *walker) ifClause(c *syntax.IfClause) text {
 		other, b = then, a
 	case holds == fails && !other.dead:
 		then, a = other, b
+	}
+	if says.empty {
+		w.byDefault(says.name, then, other)
+	} else {
+		w.byDefault(says.name, other, then)
 	}
 	w.st.join(then, other)
 	w.enter(w.st)

@@ -36,7 +36,10 @@ func (l *layer[V]) drop(name string) {
 }
 
 // all gives each name with what is on top.
-func (l *layer[V]) all() iter.Seq2[string, V] {
+func (l *layer[V]) all() iter.Seq2[string, V] { return maps.All(l.flat()) }
+
+// flat is all of it as one map.
+func (l *layer[V]) flat() map[string]V {
 	flat := map[string]V{}
 	var lower []*layer[V]
 	for ; l != nil; l = l.up {
@@ -45,5 +48,5 @@ func (l *layer[V]) all() iter.Seq2[string, V] {
 	for i := len(lower) - 1; i >= 0; i-- {
 		maps.Copy(flat, lower[i].own)
 	}
-	return maps.All(flat)
+	return flat
 }

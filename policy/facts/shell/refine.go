@@ -93,3 +93,36 @@ func (w *walker) where(e emptiness, holds bool) {
 	n.val = text{out, t.from}
 	w.put(e.name, &n)
 }
+
+// byDefault takes what a script gives a variable that is empty for its value,
+// where else it has what whoever starts the script gave it: as ${x:-value}
+// does, of which the value is judged.
+func (w *walker) byDefault(name string, empty, filled *state) {
+	if name == "" || empty == filled || empty.dead || filled.dead {
+		return
+	}
+	v, given := empty.vars.get(name), filled.vars.get(name)
+	if v == nil || v.isArray || v.isTable || v.ref || !v.val.known() || v.val.has(func(s string) bool { return s == "" }) {
+		return
+	}
+	t := filled.inherited(name)
+	if given != nil {
+		t = given.val
+	}
+	if given != nil && (given.isArray || given.isTable || given.ref) || !t.is(unset) && !t.is(hole) || !handed(t.from) {
+		return
+	}
+	n := *v
+	n.exported = n.exported || given != nil && given.exported
+	filled.vars.set(name, &n)
+}
+
+// handed reports that a text is what whoever starts the script hands to it.
+func handed(from []string) bool {
+	for _, f := range from {
+		if f != "argv" && !strings.HasPrefix(f, "env:") {
+			return false
+		}
+	}
+	return len(from) > 0
+}

@@ -67,9 +67,9 @@ type walker struct {
 	arithDepth       int
 	substs           int
 	temps            []string // folders that mktemp -d made
-	strange          bool   // code that is not known may have changed anything
-	guessed          bool   // what was evaluated rests on more than constants of the text
-	stages           []bool // for each pipeline around: a stage called a running function
+	strange          bool     // code that is not known may have changed anything
+	guessed          bool     // what was evaluated rests on more than constants of the text
+	stages           []bool   // for each pipeline around: a stage called a running function
 }
 
 // pending is code that runs later.
