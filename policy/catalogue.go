@@ -112,7 +112,13 @@ func (s *snapshot) wholeCatalogue() (map[string]Rule, error) {
 }
 
 func (s *snapshot) parseCatalogue() (map[string]Rule, error) {
-	modules, err := parse(s.shipped, s.caps, true)
+	shipped, err := s.shipped, error(nil)
+	if shipped == nil {
+		if shipped, err = sources(s.from, "", nil); err != nil {
+			return nil, err
+		}
+	}
+	modules, err := parse(shipped, s.caps, true)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,9 @@ import (
 
 // use takes rules in pieces in place of compiling all of them.
 func (s *snapshot) use(p *prepared, modules []*ast.Module) {
+	if modules == nil { // it was kept
+		s.parts, s.kept = p.Parts, p.Catalogue
+	}
 	s.needs = p.needs()
 	for _, c := range p.Pieces {
 		if c.Says && !c.Gathers {

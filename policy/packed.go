@@ -77,3 +77,16 @@ func (c *Config) recallPrepared(revision string) *prepared {
 	}
 	return p
 }
+
+// recallLasting gives the rules that were kept, and their revision, where that
+// can be told without reading them all.
+func (c *Config) recallLasting() (string, *prepared) {
+	if c.Keeper == nil || !c.Lazy || !c.lasts() {
+		return "", nil
+	}
+	revision, err := revisionOf(*c)
+	if err != nil {
+		return "", nil // which reading them tells
+	}
+	return revision, c.recallPrepared(revision)
+}

@@ -1,23 +1,21 @@
 package policy
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
 	"github.com/open-policy-agent/opa/v1/storage/inmem"
-	"gopkg.in/yaml.v3"
 
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -35,7 +33,9 @@ type snapshot struct {
 	selected *selected // in place of query, where rules were kept
 	settings settings
 	waivers  []Waiver
-	// What the catalogue is read from, and that itself once it was.
+	// What the catalogue is read from (shipped, or where that was not needed from),
+	// and that itself once it was.
+	from     fs.FS
 	shipped  []source
 	caps     *ast.Capabilities
 	data     map[string]any
@@ -108,21 +108,33 @@ func capabilities() *ast.Capabilities {
 // loadSnapshot reads, compiles and prepares all of a configuration.
 func loadSnapshot(ctx context.Context, c Config) (*snapshot, error) {
 	defer relaxed()()
+	s := &snapshot{caps: capabilities(), from: c.Rules, data: map[string]any{}}
+	revision, p := c.recallLasting()
+	if p != nil {
+		s.revision = revision
+		if err := readData(c, s.data, nil); err != nil {
+			return nil, err
+		}
+		if err := s.readSettings(s.data); err != nil {
+			return nil, err
+		}
+		s.use(p, nil)
+		return s, nil
+	}
 	sum := sha256.New()
-	data, err := loadData(c, sum.Write)
-	if err != nil {
+	if err := readData(c, s.data, sum); err != nil {
 		return nil, err
 	}
-	s := &snapshot{caps: capabilities(), data: data}
-	if err := s.readSettings(data); err != nil {
+	if err := s.readSettings(s.data); err != nil {
 		return nil, err
 	}
-	if s.shipped, err = sources(c.Rules, "", sum.Write); err != nil {
+	var err error
+	if s.shipped, err = sources(c.Rules, "", sum); err != nil {
 		return nil, err
 	}
 	all := slices.Clone(s.shipped)
 	for _, name := range sortedKeys(c.User) {
-		user, err := sources(c.User[name], name, sum.Write)
+		user, err := sources(c.User[name], name, sum)
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +145,6 @@ func loadSnapshot(ctx context.Context, c Config) (*snapshot, error) {
 	}
 	s.revision = hex.EncodeToString(sum.Sum(nil))[:16]
 	if p := c.recallPrepared(s.revision); p != nil {
-		s.parts, s.kept = p.Parts, p.Catalogue
 		s.use(p, nil)
 		return s, nil
 	}
@@ -199,144 +210,12 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// loadData reads the YAML that rules see as data, and that Go sees as settings
-// and waivers. The scanner's tables are no part of it but count towards the
-// revision.
-func loadData(c Config, digest func([]byte) (int, error)) (map[string]any, error) {
-	data := map[string]any{}
-	return data, readData(c, data, digest)
-}
-
-// dataKeys are what the files of data that rules see consist of. Anything else
-// is refused: a threshold under a misspelt name would not hold, and nobody
-// would know.
-var dataKeys = map[string][]string{
-	"settings.yaml":  {"thresholds", "severity", "settings"},
-	"blacklist.yaml": {"blacklist"},
-	"waivers.yaml":   {"waivers"},
-}
-
-// readData is loadData; without into it reads for the digest alone.
-func readData(c Config, into map[string]any, digest func([]byte) (int, error)) error {
-	err := fs.WalkDir(c.Rules, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || path.Ext(name) != ".yaml" {
-			return err
-		}
-		from := c.Rules
-		if c.Data != nil {
-			if _, err := fs.Stat(c.Data, path.Base(name)); err == nil && !strings.HasPrefix(name, "data/apis/") {
-				from, name = c.Data, path.Base(name)
-			}
-		}
-		text, err := fs.ReadFile(from, name)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(hashWriter(digest), "%s %d\n", path.Base(name), len(text))
-		digest(text) //nolint:errcheck // a hash never fails
-		if into == nil {
-			return nil
-		}
-		keys, ok := dataKeys[path.Base(name)]
-		if !ok {
-			return nil
-		}
-		var doc map[string]any
-		if err := yaml.Unmarshal(text, &doc); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		for k, v := range doc {
-			if !slices.Contains(keys, k) {
-				return fmt.Errorf("%s: there is no %q in it, but %s", name, k, strings.Join(keys, ", "))
-			}
-			into[k] = v
-		}
-		return nil
-	})
-	if err != nil {
-		return sandbox.Errorf(sandbox.Invalid, "read policy data: %w", err)
-	}
-	return nil
-}
-
-// revisionOf is the revision that a configuration has once it is loaded.
-func revisionOf(c Config) (string, error) {
-	sum := sha256.New()
-	if err := readData(c, nil, sum.Write); err != nil {
-		return "", err
-	}
-	if _, err := sources(c.Rules, "", sum.Write); err != nil {
-		return "", err
-	}
-	for _, name := range sortedKeys(c.User) {
-		if _, err := sources(c.User[name], name, sum.Write); err != nil {
-			return "", err
-		}
-	}
-	return hex.EncodeToString(sum.Sum(nil))[:16], nil
-}
-
-type hashWriter func([]byte) (int, error)
-
-func (w hashWriter) Write(b []byte) (int, error) { return w(b) }
-
-func (s *snapshot) readSettings(data map[string]any) error {
-	if err := decodeData(data, &s.settings, "thresholds", "severity"); err != nil {
-		return err
-	}
-	var err error
-	if s.settings.Ask, err = sandbox.ParseLevel(s.settings.Thresholds.Ask); err != nil {
-		return sandbox.Errorf(sandbox.Invalid, "settings: thresholds.ask: %w", err)
-	}
-	if t := s.settings.Thresholds.Deny; t != "" {
-		if s.settings.Deny, err = sandbox.ParseLevel(t); err != nil {
-			return sandbox.Errorf(sandbox.Invalid, "settings: thresholds.deny: %w", err)
-		}
-	}
-	var w struct {
-		Waivers []Waiver `yaml:"waivers"`
-	}
-	if err := decodeData(data, &w, "waivers"); err != nil {
-		return err
-	}
-	s.waivers = w.Waivers
-	for i, v := range s.waivers {
-		if v.Rule == "" || v.Expires.IsZero() {
-			return sandbox.Errorf(sandbox.Invalid, "waiver %d: rule, digest and expires are required", i+1)
-		}
-		if sum, err := hex.DecodeString(v.Digest); err != nil || len(sum) != sha256.Size || v.Digest != strings.ToLower(v.Digest) {
-			return sandbox.Errorf(sandbox.Invalid, "waiver %d: digest is what sha256sum prints of the source, 64 hexadecimal digits, not %q", i+1, v.Digest)
-		}
-	}
-	return nil
-}
-
-// decodeData reads some keys of the data into a struct that has all of what may
-// stand there.
-func decodeData(data map[string]any, into any, keys ...string) error {
-	for _, key := range keys {
-		v, ok := data[key]
-		if !ok {
-			continue
-		}
-		text, err := yaml.Marshal(map[string]any{key: v})
-		if err != nil {
-			return sandbox.Errorf(sandbox.Internal, "%s: %w", key, err)
-		}
-		d := yaml.NewDecoder(bytes.NewReader(text))
-		d.KnownFields(true)
-		if err := d.Decode(into); err != nil {
-			return sandbox.Errorf(sandbox.Invalid, "%s: %w", key, err)
-		}
-	}
-	return nil
-}
-
 // source is one file of rules.
 type source struct{ bundle, name, text string }
 
-// sources reads all .rego files of a folder but the tests.
-func sources(fsys fs.FS, bundle string, digest func([]byte) (int, error)) ([]source, error) {
+// sources reads all .rego files of a folder but the tests, and adds them to a
+// digest that is not nil.
+func sources(fsys fs.FS, bundle string, digest hash.Hash) ([]source, error) {
 	var list []source
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || path.Ext(name) != ".rego" || strings.HasSuffix(name, "_test.rego") {
@@ -349,8 +228,7 @@ func sources(fsys fs.FS, bundle string, digest func([]byte) (int, error)) ([]sou
 		if len(text) > maxModule {
 			return fmt.Errorf("%s: more than %d bytes", name, maxModule)
 		}
-		fmt.Fprintf(hashWriter(digest), "%s/%s %d\n", bundle, name, len(text))
-		digest(text) //nolint:errcheck // a hash never fails
+		add(digest, bundle+"/"+name, text)
 		list = append(list, source{bundle, name, string(text)})
 		return nil
 	})
@@ -397,22 +275,4 @@ func (f source) parse(caps *ast.Capabilities, annotations bool) (*ast.Module, er
 		return nil, fmt.Errorf("%s: package is %s, must be %s", f.name, m.Package.Path, want)
 	}
 	return m, nil
-}
-
-// Waiver lets one rule pass for one source until it expires.
-type Waiver struct {
-	Rule    string    `yaml:"rule" json:"rule"`
-	Digest  string    `yaml:"digest" json:"digest"` // sha256 of the source, in hex
-	Expires time.Time `yaml:"expires" json:"expires"`
-	Reason  string    `yaml:"reason" json:"reason,omitempty"`
-	By      string    `yaml:"by" json:"by,omitempty"`
-}
-
-func (s *snapshot) waived(rule, digest string, now time.Time) bool {
-	for _, w := range s.waivers {
-		if w.Rule == rule && w.Digest == digest && now.Before(w.Expires) {
-			return true
-		}
-	}
-	return false
 }

@@ -30,12 +30,11 @@ func (p *Policy) Test(ctx context.Context, dir string) (passed int, failures []s
 // RunTests runs the Rego tests of a folder of rules beside the shipped ones.
 func RunTests(ctx context.Context, shipped, folder fs.FS) (passed int, failures []string, err error) {
 	caps := capabilities()
-	uncounted := func(b []byte) (int, error) { return len(b), nil }
-	data, err := loadData(Config{Rules: shipped}, uncounted)
-	if err != nil {
+	data := map[string]any{}
+	if err := readData(Config{Rules: shipped}, data, nil); err != nil {
 		return 0, nil, err
 	}
-	files, err := sources(shipped, "", uncounted)
+	files, err := sources(shipped, "", nil)
 	if err != nil {
 		return 0, nil, err
 	}
