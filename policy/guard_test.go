@@ -195,9 +195,9 @@ func TestGuardsWithAnotherInput(t *testing.T) {
 	}
 }
 
-// TestShippedRulesAreGuarded: nearly every rule looks at some sort of fact. One
-// that guard does not understand is evaluated for every program.
-func TestShippedRulesAreGuarded(t *testing.T) {
+// shipped gives the shipped rules, read and parsed.
+func shipped(t *testing.T) ([]source, map[string]*ast.Module) {
+	t.Helper()
 	list, err := sources(policies.FS, "", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -206,6 +206,13 @@ func TestShippedRulesAreGuarded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return list, modules
+}
+
+// TestShippedRulesAreGuarded: nearly every rule looks at some sort of fact. One
+// that guard does not understand is evaluated for every program.
+func TestShippedRulesAreGuarded(t *testing.T) {
+	_, modules := shipped(t)
 	packages := packagesOf(modules)
 	rules, open := 0, 0
 	for _, key := range sortedKeys(modules) {

@@ -186,14 +186,7 @@ func TestLazyDecidesTheSame(t *testing.T) {
 // finds that it refers to.
 func TestUsesOfShippedRules(t *testing.T) {
 	t.Parallel()
-	list, err := sources(policies.FS, "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	modules, err := parse(list, capabilities(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list, modules := shipped(t)
 	where, piece := places{}, 0
 	var plain [][]int
 	for _, src := range list {

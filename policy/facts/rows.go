@@ -14,10 +14,10 @@ import (
 // of thousands and a scanner starts for each owner. The zero value and nil
 // have no rows. It is safe for concurrent use.
 type Rows[T any] struct {
-	encoded map[string]string // as JSON; read only
+	encoded map[string]string // as JSON; read only, nil where rows has all
 
 	mu   sync.RWMutex
-	rows map[string]T // all of them, or those that were asked for
+	rows map[string]T // all of them; read only. Else those that were asked for
 }
 
 // RowsOf gives a table of these rows, which must not be changed afterwards.
@@ -30,15 +30,20 @@ func (r *Rows[T]) Get(name string) (T, bool) {
 		var none T
 		return none, false
 	}
+	if r.encoded == nil {
+		row, ok := r.rows[name]
+		return row, ok
+	}
+	text, ok := r.encoded[name]
+	if !ok { // as for most names of a program
+		var none T
+		return none, false
+	}
 	r.mu.RLock()
 	row, ok := r.rows[name]
 	r.mu.RUnlock()
 	if ok {
 		return row, true
-	}
-	text, ok := r.encoded[name]
-	if !ok {
-		return row, false
 	}
 	if err := json.Unmarshal([]byte(text), &row); err != nil {
 		panic(fmt.Sprintf("tables: row %q: %v", name, err))
