@@ -196,6 +196,7 @@ findings contains {"id": "SBX-FS-0020", "at": f.at, "msg": sprintf("what is list
 #     - {"language": "bash", "code": "psql -c 'drop table users'"}
 #     - {"language": "bash", "code": "redis-cli flushall"}
 #     - {"language": "bash", "code": "dropdb shop"}
+#     - {"language": "bash", "code": "mongosh prod --eval 'db.dropDatabase()'"}
 #     - {"language": "python", "code": "import sqlite3\nc = sqlite3.connect('/var/lib/app.db')\nc.cursor().execute('DELETE FROM users')"}
 #     - {"language": "javascript", "code": "const db = require('better-sqlite3')('/srv/app.db')\ndb.exec('DROP TABLE users')"}
 #   not_match:
@@ -212,6 +213,13 @@ findings contains {"id": "SBX-FS-0021", "at": c.at, "msg": sprintf("data of a se
 	some c in input.commands[name]
 	some flag, text in c.values
 	regex.match(`(?i)\b(drop\s+(database|schema|table)|truncate\s+table|delete\s+from\s+\w+\s*;?\s*$)`, text)
+}
+
+findings contains {"id": "SBX-FS-0021", "at": c.at, "msg": sprintf("data of a server is dropped by %s", [name])} if {
+	some name in {"mongo", "mongosh"}
+	some c in input.commands[name]
+	text := c.values["--eval"]
+	regex.match(`\bdropDatabase\b|\.drop\(|\.(deleteMany|remove)\(\s*(\{\s*\})?\s*\)`, text)
 }
 
 findings contains {"id": "SBX-FS-0021", "at": a.at, "msg": sprintf("data of %s is dropped by %s", [f.path, a.by])} if {

@@ -289,7 +289,7 @@ func (w *walker) callFunction(f *function, args []text, more text, background bo
 	f.called = true
 	for i := range w.calls {
 		if w.calls[i].fn == f {
-			w.recursion(&w.calls[i], background)
+			w.recursion(i, background)
 			return opaque()
 		}
 	}
@@ -323,13 +323,17 @@ func (w *walker) callFunction(f *function, args []text, more text, background bo
 // recursion looks at a function that calls itself. Doing so in the background,
 // in two stages of one pipeline, or in a pipeline without a condition, is a
 // fork bomb.
-func (w *walker) recursion(fr *frame, background bool) {
+func (w *walker) recursion(at int, background bool) {
+	fr := &w.calls[at]
 	twice := false
 	if n := len(w.stages); n > 0 {
 		twice = w.stages[n-1]
 		w.stages[n-1] = true
 	}
 	forked := w.forks > fr.forks
+	if !forked && !background && w.burns(at) {
+		w.shape(facts.StructInfiniteLoop, "recursion", w.pos(fr.fn.body))
+	}
 	if background || forked && (twice || w.maybe == fr.maybe) {
 		key := "bomb " + fr.fn.name
 		if !w.reported[key] {

@@ -48,6 +48,8 @@ func (w *walker) testUnary(x *syntax.UnaryTest) tri {
 	}
 	t := w.single(word)
 	switch x.Op {
+	case syntax.TsVarSet:
+		w.indexes(t)
 	case syntax.TsEmpStr:
 		return sureOf(t, func(s string) bool { return s == "" })
 	case syntax.TsNempStr:
@@ -149,6 +151,8 @@ func (w *walker) testCommand(c *invocation) text {
 			w.status = sureOf(args[1].t, func(s string) bool { return s == "" })
 		} else if args[0].t.is("-n") {
 			w.status = sureOf(args[1].t, func(s string) bool { return s != "" })
+		} else if args[0].t.is("-v") {
+			w.indexes(args[1].t)
 		}
 	case 3:
 		if op, ok := args[1].t.one(); ok {
@@ -159,4 +163,13 @@ func (w *walker) testCommand(c *invocation) text {
 		w.negate()
 	}
 	return text{}
+}
+
+// indexes evaluates the index of a name that is looked up: name[index].
+func (w *walker) indexes(t text) {
+	for _, s := range t.all() {
+		if i := strings.IndexByte(s, '['); i > 0 && strings.HasSuffix(s, "]") {
+			w.number(s, 0)
+		}
+	}
 }

@@ -119,22 +119,10 @@ func (f *costs) see(n syntax.Node) bool {
 			}
 		}
 		for _, a := range n.Assigns {
-			f.grows = f.grows || a.Name != nil && a.Value != nil && doubles(a.Name.Value, a.Value)
+			f.grows = f.grows || doubles(a)
 		}
 	}
 	return true
-}
-
-// doubles: x=$x$x takes twice as much memory each time.
-func doubles(name string, value *syntax.Word) bool {
-	n := 0
-	syntax.Walk(value, func(c syntax.Node) bool {
-		if p, ok := c.(*syntax.ParamExp); ok && p.Param != nil && p.Param.Value == name {
-			n++
-		}
-		return true
-	})
-	return n > 1
 }
 
 // String lists the costs, the worst first.

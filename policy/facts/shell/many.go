@@ -19,6 +19,7 @@ const (
 // running, at every turn.
 func (w *walker) many(c *syntax.ForClause) {
 	n := w.turns(c.Loop)
+	w.grows(c, n)
 	if n < manyStarts {
 		return
 	}

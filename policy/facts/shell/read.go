@@ -190,8 +190,38 @@ func (w *walker) getopts(c *invocation) text {
 		alts = with(alts, string(r))
 	}
 	w.assign(name, text{alts: alts})
-	w.assign("OPTARG", w.st.rest.orOpaque())
+	words, rest := w.st.args, w.st.rest.orOpaque()
+	if len(args) > 2 {
+		words = nil
+		for _, f := range args[2:] {
+			words = append(words, f.t)
+		}
+	}
+	optarg := rest
+	if given := optionValues(letters, words); len(given) > 0 {
+		if optarg = anyOf(given); len(args) == 2 {
+			optarg = union(optarg, rest)
+		}
+	}
+	w.assign("OPTARG", optarg)
 	return text{}
+}
+
+// optionValues are the words that options with a value have.
+func optionValues(letters string, words []text) []text {
+	var out []text
+	for i, t := range words {
+		s, ok := t.one()
+		if !ok || len(s) < 2 || s[0] != '-' || !strings.Contains(letters, s[1:2]+":") {
+			continue
+		}
+		if len(s) > 2 {
+			out = append(out, text{[]string{s[2:]}, t.from})
+		} else if i+1 < len(words) {
+			out = append(out, words[i+1])
+		}
+	}
+	return out
 }
 
 // orOpaque turns the empty text into one that is not known.
