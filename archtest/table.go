@@ -29,13 +29,13 @@ var Table = map[string][]string{
 	"runtimes/kubernetes":  {"sandbox", "runtimes"},
 	"runtimes/runtimetest": {"sandbox", "runtimes", "agent/wire", "agent/client"},
 
-	"manager": {"sandbox", "runtimes", "agent/client", "internal/filelock"},
-	"images":  {"sandbox", "internal/dockerclient", "internal/filelock"},
+	"manager": {"sandbox", "runtimes", "agent/client", "internal/filelock", "internal/lazyregexp"},
+	"images":  {"sandbox", "internal/dockerclient", "internal/filelock", "internal/lazyregexp"},
 
-	"policy":                  {"sandbox", "policy/facts", "internal/packed"},
-	"policy/facts":            {"internal/packed"},
-	"policy/facts/shell":      {"policy/facts"},
-	"policy/facts/python":     {"policy/facts", "internal/syntaxtree"},
+	"policy":                  {"sandbox", "policy/facts", "internal/packed", "internal/lazyregexp"},
+	"policy/facts":            {"internal/packed", "internal/lazyregexp"},
+	"policy/facts/shell":      {"policy/facts", "internal/lazyregexp"},
+	"policy/facts/python":     {"policy/facts", "internal/syntaxtree", "internal/lazyregexp"},
 	"policy/facts/javascript": {"policy/facts", "internal/syntaxtree"},
 	"policy/tables":           {"sandbox", "policy/facts"},
 	"policy/scanner":          {"sandbox", "policy/facts"},
@@ -53,7 +53,7 @@ var Table = map[string][]string{
 	"service": {
 		"sandbox", "api", "manager", "policy", "bridge", "monitor", "images", "testloop", "tools", "store", "runtimes",
 	},
-	"service/gate": {"sandbox", "manager", "policy"},
+	"service/gate": {"sandbox", "manager", "policy", "internal/lazyregexp"},
 	"api":          {"sandbox"},
 	"mcp":          {"sandbox", "api"},
 	"web":          {"sandbox", "api"},
@@ -68,6 +68,7 @@ var Table = map[string][]string{
 	"internal/stopwatch":    {},
 	"internal/syntaxtree":   {},
 	"internal/packed":       {},
+	"internal/lazyregexp":   {},
 
 	"cmd/caisson":       {"..."},
 	"cmd/caisson-agent": {"agent/pid1", "agent/wire"},

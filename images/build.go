@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +20,7 @@ import (
 	"github.com/docker/docker/client"
 
 	"github.com/caisson-dev/caisson/internal/dockerclient"
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -158,7 +158,7 @@ type buildOutput struct {
 	steps []string // images of its steps, in their order
 }
 
-var stepImage = regexp.MustCompile(`(?m)^ ---> ([0-9a-f]{12})$`)
+var stepImage = lazyregexp.New(`(?m)^ ---> ([0-9a-f]{12})$`)
 
 // read reads the engine's answer to its end, or to its error.
 func (o *buildOutput) read(body io.Reader) error {
@@ -173,7 +173,7 @@ func (o *buildOutput) read(body io.Reader) error {
 			return fmt.Errorf("read the engine's answer: %w", err)
 		}
 		_, _ = o.text.Write([]byte(m.Stream)) // it keeps the end of it, and does not fail
-		for _, found := range stepImage.FindAllStringSubmatch(m.Stream, -1) {
+		for _, found := range stepImage().FindAllStringSubmatch(m.Stream, -1) {
 			o.steps = append(o.steps, found[1])
 		}
 		if m.Error != "" {

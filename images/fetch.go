@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"strings"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/docker/docker/client"
 
 	"github.com/caisson-dev/caisson/internal/dockerclient"
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -127,7 +127,7 @@ func (s *Store) pull(ctx context.Context, api *client.Client, full reference.Nam
 		return nil
 	}
 	s.done(as, "")
-	if errors.Is(err, errSilent) || unreachable.MatchString(err.Error()) {
+	if errors.Is(err, errSilent) || unreachable().MatchString(err.Error()) {
 		s.markSilent(domain)
 		return silentError(as, domain, err)
 	}
@@ -178,7 +178,7 @@ func (s *Store) readPull(ctx context.Context, api *client.Client, ref, as, auth 
 }
 
 // unreachable is what the engine says of a registry that it did not reach.
-var unreachable = regexp.MustCompile(`(?i)no such host|connection refused|i/o timeout|timeout exceeded|network is unreachable|no route to host|temporary failure in name resolution|server misbehaving`)
+var unreachable = lazyregexp.New(`(?i)no such host|connection refused|i/o timeout|timeout exceeded|network is unreachable|no route to host|temporary failure in name resolution|server misbehaving`)
 
 // silentError is for a registry that does not answer. Of what the engine says
 // the end alone tells anything.

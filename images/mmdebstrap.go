@@ -9,13 +9,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -164,17 +164,17 @@ func (t *tail) diskFull() bool {
 }
 
 var (
-	noPackage = regexp.MustCompile(`Unable to locate package (\S+)|Package '?([^' ]+)'? has no installation candidate`)
-	noMirror  = regexp.MustCompile(`Could not resolve|Failed to fetch|Could not connect|Connection (refused|failed|timed out)|Unable to connect|Temporary failure`)
+	noPackage = lazyregexp.New(`Unable to locate package (\S+)|Package '?([^' ]+)'? has no installation candidate`)
+	noMirror  = lazyregexp.New(`Could not resolve|Failed to fetch|Could not connect|Connection (refused|failed|timed out)|Unable to connect|Temporary failure`)
 )
 
 // classify gives a failed run its kind, from what it wrote.
 func (t *tail) classify(err error) error {
-	if m := noPackage.FindSubmatch(t.buf); m != nil {
+	if m := noPackage().FindSubmatch(t.buf); m != nil {
 		return sandbox.Errorf(sandbox.Invalid, "assemble: Debian has no package %s%s", m[1], m[2]).
 			WithHint("correct the packages of the language in the catalogue")
 	}
-	if noMirror.Match(t.buf) {
+	if noMirror().Match(t.buf) {
 		return sandbox.Errorf(sandbox.Unavailable, "assemble: the Debian mirror cannot be reached: %w", t.error(err)).
 			WithHint("check the network and apt's proxy settings, or set CAISSON_DEBIAN_MIRROR to a mirror that answers")
 	}

@@ -5,12 +5,12 @@ import (
 	"cmp"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -172,8 +172,8 @@ func (e entry) version(version string) entry {
 }
 
 var (
-	validName    = regexp.MustCompile(`^[a-z][a-z0-9+_-]*(@[a-z0-9][a-z0-9.+_-]*)?$`)
-	validPackage = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]+(=[A-Za-z0-9.+:~-]+)?$`)
+	validName    = lazyregexp.New(`^[a-z][a-z0-9+_-]*(@[a-z0-9][a-z0-9.+_-]*)?$`)
+	validPackage = lazyregexp.New(`^[a-z0-9][a-z0-9+.-]+(=[A-Za-z0-9.+:~-]+)?$`)
 )
 
 func (c *Catalogue) add(name string, e entry) error {
@@ -210,12 +210,12 @@ func (c *Catalogue) add(name string, e entry) error {
 		}
 	}
 	for _, p := range slices.Concat(c.base.Packages, e.Packages) {
-		if !validPackage.MatchString(p) {
+		if !validPackage().MatchString(p) {
 			return bad("%q is not the name of a package", p)
 		}
 	}
 	for _, n := range append([]string{name}, e.Aliases...) {
-		if !validName.MatchString(n) {
+		if !validName().MatchString(n) {
 			return bad("name %q is not lower case letters, digits, + - and _", n)
 		}
 		if other, taken := c.names[n]; taken {

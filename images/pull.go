@@ -11,6 +11,7 @@ import (
 	"github.com/docker/docker/client"
 
 	"github.com/caisson-dev/caisson/internal/dockerclient"
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -121,25 +122,25 @@ type pullMessage struct {
 // What the engine says of a registry, which it hands on as text alone. The
 // first that matches counts.
 var pullErrors = []struct {
-	text *regexp.Regexp
+	text func() *regexp.Regexp
 	kind sandbox.Kind
 	hint string // may name the image by %s
 }{
-	{regexp.MustCompile(`(?i)no space left on device`), sandbox.Exhausted, "`docker system df` shows what uses the engine's disk"},
-	{regexp.MustCompile(`(?i)no matching manifest|does not match the specified platform`), sandbox.Unsupported, "name an image that is built for this machine's architecture"},
+	{lazyregexp.New(`(?i)no space left on device`), sandbox.Exhausted, "`docker system df` shows what uses the engine's disk"},
+	{lazyregexp.New(`(?i)no matching manifest|does not match the specified platform`), sandbox.Unsupported, "name an image that is built for this machine's architecture"},
 	// An engine that takes a registry for insecure tries TLS, is refused, and
 	// tells of its second try alone.
-	{regexp.MustCompile(`(?i)HTTP request to an HTTPS server`), sandbox.Denied, "docker login to the registry of %s, as the same user, and check its certificate"},
-	{regexp.MustCompile(`(?i)verification failed|digest|content size of zero|invalid checksum|manifest verification`), sandbox.Unavailable, "the registry sent other bytes than it announced: pull from another registry or mirror"},
-	{regexp.MustCompile(`(?i)manifest unknown|not found|name unknown|does not exist`), sandbox.NotFound, "check the name and the tag of %s, and docker login where it is private"},
-	{regexp.MustCompile(`(?i)unauthorized|denied|authentication required|no basic auth`), sandbox.Denied, "docker login to the registry of %s, as the same user"},
-	{regexp.MustCompile(`(?i)no such host|connection refused|timeout|deadline|TLS|x509|certificate|EOF|reset by peer|50\d|too ?many requests|network is unreachable|temporary failure|lookup|server misbehaving|malformed HTTP`), sandbox.Unavailable, "check the network, the registry, and the engine's proxy and mirror settings"},
+	{lazyregexp.New(`(?i)HTTP request to an HTTPS server`), sandbox.Denied, "docker login to the registry of %s, as the same user, and check its certificate"},
+	{lazyregexp.New(`(?i)verification failed|digest|content size of zero|invalid checksum|manifest verification`), sandbox.Unavailable, "the registry sent other bytes than it announced: pull from another registry or mirror"},
+	{lazyregexp.New(`(?i)manifest unknown|not found|name unknown|does not exist`), sandbox.NotFound, "check the name and the tag of %s, and docker login where it is private"},
+	{lazyregexp.New(`(?i)unauthorized|denied|authentication required|no basic auth`), sandbox.Denied, "docker login to the registry of %s, as the same user"},
+	{lazyregexp.New(`(?i)no such host|connection refused|timeout|deadline|TLS|x509|certificate|EOF|reset by peer|50\d|too ?many requests|network is unreachable|temporary failure|lookup|server misbehaving|malformed HTTP`), sandbox.Unavailable, "check the network, the registry, and the engine's proxy and mirror settings"},
 }
 
 // pullError classes what a pull ended with.
 func pullError(ref string, err error) error {
 	for _, p := range pullErrors {
-		if p.text.MatchString(err.Error()) {
+		if p.text().MatchString(err.Error()) {
 			hint := p.hint
 			if strings.Contains(hint, "%s") {
 				hint = fmt.Sprintf(hint, ref)
@@ -151,6 +152,6 @@ func pullError(ref string, err error) error {
 }
 
 // brokeOff are errors of the way, which may be gone a moment later.
-var brokeOff = regexp.MustCompile(`(?i)EOF|reset by peer|broken pipe|50[0234]|timeout|too ?many requests|server misbehaving`)
+var brokeOff = lazyregexp.New(`(?i)EOF|reset by peer|broken pipe|50[0234]|timeout|too ?many requests|server misbehaving`)
 
-func worthAnotherTry(err error) bool { return brokeOff.MatchString(err.Error()) }
+func worthAnotherTry(err error) bool { return brokeOff().MatchString(err.Error()) }

@@ -19,7 +19,7 @@ import (
 // workspace that cannot be copied.
 func (m *Manager) Snapshot(ctx context.Context, session, name string) (sandbox.Snapshot, error) {
 	var snap sandbox.Snapshot
-	if name != "" && !sessionName.MatchString(name) {
+	if name != "" && !sessionName().MatchString(name) {
 		return snap, sandbox.Errorf(sandbox.Invalid, "%q is not a snapshot's name", name).
 			WithHint("use lower case letters, digits, and . _ - behind the first, at most 63")
 	}
@@ -101,7 +101,7 @@ func (m *Manager) Fork(ctx context.Context, session string, opts ForkOptions) (f
 	if opts.Name == "" {
 		opts.Name = "s-" + string(id[:8])
 	}
-	if !sessionName.MatchString(opts.Name) {
+	if !sessionName().MatchString(opts.Name) {
 		return fork, "", sandbox.Errorf(sandbox.Invalid, "%q is not a session's name", opts.Name).
 			WithHint("use lower case letters, digits, and . _ - behind the first, at most 63")
 	}

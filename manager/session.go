@@ -3,11 +3,11 @@ package manager
 import (
 	"context"
 	"errors"
-	"regexp"
 	"time"
 
 	"github.com/caisson-dev/caisson/agent/client"
 	"github.com/caisson-dev/caisson/internal/filelock"
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -30,7 +30,7 @@ type SessionOptions struct {
 // DefaultIdle is how long a session's sandbox waits for a use before it ends.
 const DefaultIdle = 30 * time.Minute
 
-var sessionName = regexp.MustCompile(`^[a-z0-9][a-z0-9_.-]{0,62}$`)
+var sessionName = lazyregexp.New(`^[a-z0-9][a-z0-9_.-]{0,62}$`)
 
 // needStore is the error of a session call on a manager that remembers nothing.
 func (m *Manager) needStore() error {
@@ -50,7 +50,7 @@ func (m *Manager) CreateSession(ctx context.Context, opts SessionOptions) (sandb
 	if opts.Name == "" {
 		opts.Name = "s-" + string(id[:8])
 	}
-	if !sessionName.MatchString(opts.Name) {
+	if !sessionName().MatchString(opts.Name) {
 		return sandbox.Session{}, sandbox.Errorf(sandbox.Invalid, "%q is not a session's name", opts.Name).
 			WithHint("use lower case letters, digits, and . _ - behind the first, at most 63")
 	}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/policy/facts"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -111,8 +111,8 @@ type dockerfile struct {
 }
 
 var (
-	directive = regexp.MustCompile(`^#\s*([a-zA-Z]+)\s*=\s*(\S+)\s*$`)
-	heredoc   = regexp.MustCompile(`<<(-?)(["']?)([A-Za-z_][A-Za-z0-9_]*)["']?`)
+	directive = lazyregexp.New(`^#\s*([a-zA-Z]+)\s*=\s*(\S+)\s*$`)
+	heredoc   = lazyregexp.New(`<<(-?)(["']?)([A-Za-z_][A-Za-z0-9_]*)["']?`)
 	knownOps  = "ADD ARG CMD COPY ENTRYPOINT ENV EXPOSE FROM HEALTHCHECK LABEL MAINTAINER ONBUILD RUN SHELL STOPSIGNAL USER VOLUME WORKDIR"
 )
 
@@ -129,7 +129,7 @@ func parseDockerfile(source []byte) *dockerfile {
 	escape, directives, shell := `\`, true, []string{"/bin/sh", "-c"}
 	for n := 0; n < len(lines); n++ {
 		line := strings.TrimSpace(lines[n])
-		if m := directive.FindStringSubmatch(line); m != nil && directives {
+		if m := directive().FindStringSubmatch(line); m != nil && directives {
 			switch strings.ToLower(m[1]) {
 			case "syntax":
 				f.syntax = m[2]
@@ -217,7 +217,7 @@ func parseInstruction(text string, line int) instruction {
 // takeDocs reads the heredocs that an instruction begins, and returns the last
 // line of them.
 func (i *instruction) takeDocs(lines []string, n int) int {
-	for _, m := range heredoc.FindAllStringSubmatch(i.text, -1) {
+	for _, m := range heredoc().FindAllStringSubmatch(i.text, -1) {
 		var doc []string
 		if i.docLine == 0 {
 			i.docLine = n + 2
@@ -268,7 +268,7 @@ func (i *instruction) script() (string, int, bool) {
 	// A continuation stays one, so that lines are what they are.
 	text = strings.ReplaceAll(strings.TrimLeft(text, " \t"), "\n", "\\\n")
 	for n, doc := range i.docs {
-		m := heredoc.FindAllStringSubmatch(i.text, -1)[n]
+		m := heredoc().FindAllStringSubmatch(i.text, -1)[n]
 		text += "\n" + doc + "\n" + m[3]
 	}
 	return text, i.line, true

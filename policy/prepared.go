@@ -3,7 +3,6 @@ package policy
 import (
 	"context"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +10,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
 
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -112,7 +112,7 @@ func prepare(list []source, modules map[string]*ast.Module) *prepared {
 }
 
 // comments are whole lines of them.
-var comments = regexp.MustCompile(`(?m)^[ \t]*#.*\n?`)
+var comments = lazyregexp.New(`(?m)^[ \t]*#.*\n?`)
 
 // textOf is what stands from one rule up to the next.
 func textOf(src string, rules []*ast.Rule, i int) string {
@@ -120,7 +120,7 @@ func textOf(src string, rules []*ast.Rule, i int) string {
 	if i+1 < len(rules) {
 		end = rules[i+1].Location.Offset
 	}
-	return strings.TrimSpace(comments.ReplaceAllString(src[rules[i].Location.Offset:end], ""))
+	return strings.TrimSpace(comments().ReplaceAllString(src[rules[i].Location.Offset:end], ""))
 }
 
 // verify reads all pieces again: they must be the rules that they are of, which

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 )
 
 // plainWords are words that text may hold and still reach nothing of what is
@@ -27,18 +29,18 @@ var keywords = strings.Fields(`and as assert break class continue def del elif e
 var plainModules = []string{"math", "cmath", "statistics", "random", "string", "decimal", "fractions", "datetime", "calendar", "itertools"}
 
 var (
-	wordsOf = Pattern(`[\pL_$][\pL\pN_$]*`)
-	quoted  = Pattern(`"[^"\\\n]*"|'[^'\\\n]*'`)
-	binds   = Pattern(`(?:def|for|lambda|let|const|var|function)\s+([\pL_]\w*)|([\pL_]\w*)\s*=[^=]`)
-	params  = Pattern(`(?:def\s+\w+|function\s*\w*)\s*\(([^()]*)\)|lambda([^:]*):`)
-	called  = Pattern(`(def\s+|function\s+)?([\pL_$][\pL\pN_$]*)\s*\(`)
-	formula = Pattern(`^[\w\s+\-*/%(),.<>=!&|^~]*$`)
+	wordsOf = lazyregexp.New(`[\pL_$][\pL\pN_$]*`)
+	quoted  = lazyregexp.New(`"[^"\\\n]*"|'[^'\\\n]*'`)
+	binds   = lazyregexp.New(`(?:def|for|lambda|let|const|var|function)\s+([\pL_]\w*)|([\pL_]\w*)\s*=[^=]`)
+	params  = lazyregexp.New(`(?:def\s+\w+|function\s*\w*)\s*\(([^()]*)\)|lambda([^:]*):`)
+	called  = lazyregexp.New(`(def\s+|function\s+)?([\pL_$][\pL\pN_$]*)\s*\(`)
+	formula = lazyregexp.New(`^[\w\s+\-*/%(),.<>=!&|^~]*$`)
 	// ofNumbers are calls of functions that compute, with numbers alone.
-	ofNumbers = Pattern(`\b(?:sin|cos|tan|asin|acos|atan|atan2|sinh|cosh|tanh|exp|log|log2|log10|sqrt|pow|abs|min|max|round|int|float|floor|ceil|factorial|gcd|hypot|degrees|radians|sum|len|bool|complex|fabs|comb|perm)?\(\s*[\d.+\-*/%,\s]*\)`)
-	importing = Pattern(`^\s*import\s+([a-z]\w*)(?:\s+as\s+\w+)?\s*$`)
-	numbers   = Pattern(`\b\d\w*`)
-	special   = Pattern(`\bdef __(?:init|repr|str|len|eq|ne|lt|le|gt|ge|hash|bool|iter|next|add|sub|mul|contains|getitem|setitem|enter|exit|post_init)__`)
-	members   = Pattern(`\.\s*([\pL_]\w*)`)
+	ofNumbers = lazyregexp.New(`\b(?:sin|cos|tan|asin|acos|atan|atan2|sinh|cosh|tanh|exp|log|log2|log10|sqrt|pow|abs|min|max|round|int|float|floor|ceil|factorial|gcd|hypot|degrees|radians|sum|len|bool|complex|fabs|comb|perm)?\(\s*[\d.+\-*/%,\s]*\)`)
+	importing = lazyregexp.New(`^\s*import\s+([a-z]\w*)(?:\s+as\s+\w+)?\s*$`)
+	numbers   = lazyregexp.New(`\b\d\w*`)
+	special   = lazyregexp.New(`\bdef __(?:init|repr|str|len|eq|ne|lt|le|gt|ge|hash|bool|iter|next|add|sub|mul|contains|getitem|setitem|enter|exit|post_init)__`)
+	members   = lazyregexp.New(`\.\s*([\pL_]\w*)`)
 )
 
 // maxAround bounds the program around an evaluated text: each name in the text

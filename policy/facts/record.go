@@ -1,9 +1,10 @@
 package facts
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 )
 
 // at completes a position: nested text is mapped to where it stands in the
@@ -157,14 +158,14 @@ var codeWords = []string{"-rf", "-fr", "-Rf", "-fR", "--recursive", "--eval", "-
 
 // codeSigns are what a long text for people does not have, and code or a list
 // of places does.
-var codeSigns = regexp.MustCompile("[;|&`$<>{}=]|\\w\\(|(?:^|\\s)[/~]")
+var codeSigns = lazyregexp.New("[;|&`$<>{}=]|\\w\\(|(?:^|\\s)[/~]")
 
 // harmlessClasses are of paths that any program may be given.
 var harmlessClasses = []string{"workspace", "tmp", "public", "device_safe", "relative", "shm", "outside"}
 
 func (b *Builder) harmlessText(w, kind string) bool {
 	switch {
-	case slices.Contains(codeWords, w), strings.Contains(w, "://"), strings.HasPrefix(w, "~"), len(w) > keptText && codeSigns.MatchString(w):
+	case slices.Contains(codeWords, w), strings.Contains(w, "://"), strings.HasPrefix(w, "~"), len(w) > keptText && codeSigns().MatchString(w):
 		return false
 	case kind == DynCall && strings.ContainsAny(w, " /\\;|&$`(){}"):
 		return false

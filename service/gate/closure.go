@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/policy"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -74,7 +74,7 @@ type walker struct {
 
 // wandering finds texts that change where they, or what they start, look for
 // modules.
-var wandering = regexp.MustCompile(`\b(cd|pushd|chdir|cwd|sys\.path|addsitedir|PYTHONPATH)\b|env (-\S+ )*-C`)
+var wandering = lazyregexp.New(`\b(cd|pushd|chdir|cwd|sys\.path|addsitedir|PYTHONPATH)\b|env (-\S+ )*-C`)
 
 // wanderers are in every text that wandering finds: to look for them takes a
 // hundredth of its time.
@@ -85,11 +85,11 @@ func mentions(code []byte, words [][]byte) bool {
 }
 
 // debuggers finds what makes a Python program take commands from its input.
-var debuggers = regexp.MustCompile(`\b(breakpoint\s*\(|pdb\b|code\.interact|InteractiveConsole)`)
+var debuggers = lazyregexp.New(`\b(breakpoint\s*\(|pdb\b|code\.interact|InteractiveConsole)`)
 
 // pathAssign finds assignments of PATH that are no facts, since they export
 // nothing.
-var pathAssign = regexp.MustCompile(`(?:^|[\s;&|({'\x60])PATH=("[^"\n]*"|'[^'\n]*'|[^\s;&|)'"]*)`)
+var pathAssign = lazyregexp.New(`(?:^|[\s;&|({'\x60])PATH=("[^"\n]*"|'[^'\n]*'|[^\s;&|)'"]*)`)
 
 // searched looks at what a text sets PATH or HOME to. Parts that are not known
 // are empty, or still as they were written.
@@ -143,12 +143,12 @@ func (w *walker) examine(ctx context.Context, u *unit) error {
 		return nil
 	}
 	w.ahead(ctx, u)
-	w.wanders = w.wanders || mentions(u.code, wanderers) && wandering.Match(u.code)
-	if w.input && u.lang == "python" && debuggers.Match(u.code) {
+	w.wanders = w.wanders || mentions(u.code, wanderers) && wandering().Match(u.code)
+	if w.input && u.lang == "python" && debuggers().Match(u.code) {
 		w.cannot("standard input", title(u)+" may take commands from it, in a debugger or console")
 	}
 	if u.lang == "bash" {
-		for _, m := range pathAssign.FindAllSubmatch(u.code, -1) {
+		for _, m := range pathAssign().FindAllSubmatch(u.code, -1) {
 			w.searched("PATH", string(m[1]))
 		}
 	}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"path"
-	"regexp"
 	"strings"
 
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/policy"
 )
 
@@ -163,7 +163,7 @@ func (w *walker) nodeMain(ctx context.Context, dir string) string {
 }
 
 // nodeTarget finds file names in a package's exports and imports.
-var nodeTarget = regexp.MustCompile(`"\./([^"]+\.(?:js|cjs|mjs|node|\*))"|"\./[^"]*\*[^"]*"`)
+var nodeTarget = lazyregexp.New(`"\./([^"]+\.(?:js|cjs|mjs|node|\*))"|"\./[^"]*\*[^"]*"`)
 
 // nodeMapped judges all that a package.json's exports and imports lead to: which
 // of it a name means depends on conditions.
@@ -177,7 +177,7 @@ func (w *walker) nodeMapped(ctx context.Context, from *unit, dir string) error {
 		return nil // Node refuses it too
 	}
 	for _, raw := range []json.RawMessage{p.Exports, p.Imports} {
-		for _, m := range nodeTarget.FindAllSubmatch(raw, -1) {
+		for _, m := range nodeTarget().FindAllSubmatch(raw, -1) {
 			if strings.Contains(string(m[0]), "*") {
 				w.cannot(path.Join(dir, "package.json"), "it maps names by patterns")
 				continue

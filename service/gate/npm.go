@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/policy"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -59,7 +59,7 @@ func (w *walker) packageScripts(ctx context.Context, dir string, r policy.Ref) e
 	for _, key := range sortedKeys(p.Scripts) {
 		u := &unit{name: name + " (" + key + ")", lang: "bash", code: []byte(p.Scripts[key]), shown: true, dir: path.Join(sandbox.WorkspaceDir, dir), by: w.by}
 		u.start = w.passedOn(w.by, &unit{}, policy.Ref{})
-		for _, n := range npmVariable.FindAllString(p.Scripts[key], -1) {
+		for _, n := range npmVariable().FindAllString(p.Scripts[key], -1) {
 			u.start.Env[n] = policy.Passed()
 		}
 		u.start.Env["npm_package_name"], u.start.Env["npm_package_version"] = policy.Told(p.Name), policy.Told(p.Version)
@@ -76,7 +76,7 @@ func (w *walker) packageScripts(ctx context.Context, dir string, r policy.Ref) e
 }
 
 // npmVariable finds the variables that npm makes of settings and packages.
-var npmVariable = regexp.MustCompile(`npm_(?:config|package)_[A-Za-z0-9_]+`)
+var npmVariable = lazyregexp.New(`npm_(?:config|package)_[A-Za-z0-9_]+`)
 
 // settingsOfNPM looks for what has scripts run by another program than a shell.
 func (w *walker) settingsOfNPM(ctx context.Context, dir string, entries map[string]string, r policy.Ref) error {
@@ -86,7 +86,7 @@ func (w *walker) settingsOfNPM(ctx context.Context, dir string, entries map[stri
 		}
 	}
 	for _, u := range w.order {
-		if m := npmShell.Find(u.code); m != nil && u.lang != "settings" {
+		if m := npmShell().Find(u.code); m != nil && u.lang != "settings" {
 			w.cannot(r.Name, string(m)+" names a program that scripts are run by, or code that it loads")
 		}
 	}
@@ -105,7 +105,7 @@ func (w *walker) settingsOfNPM(ctx context.Context, dir string, entries map[stri
 			w.units[name] = u
 			w.order = append(w.order, u)
 		}
-		if m := npmProgram.Find(b); m != nil {
+		if m := npmProgram().Find(b); m != nil {
 			w.cannot(name, "it sets "+strings.TrimSpace(string(m))+", which runs or loads programs")
 		}
 	}
@@ -113,8 +113,8 @@ func (w *walker) settingsOfNPM(ctx context.Context, dir string, entries map[stri
 }
 
 var (
-	npmShell   = regexp.MustCompile(`(?i)npm_config_(script_shell|shell|node_options|onload_script)`)
-	npmProgram = regexp.MustCompile(`(?im)^\s*["']?(script-shell|shell|node-options|onload-script|git|editor|yarn-path|yarnPath|plugins|nodeOptions)["']?\s*[=:\s]`)
+	npmShell   = lazyregexp.New(`(?i)npm_config_(script_shell|shell|node_options|onload_script)`)
+	npmProgram = lazyregexp.New(`(?im)^\s*["']?(script-shell|shell|node-options|onload-script|git|editor|yarn-path|yarnPath|plugins|nodeOptions)["']?\s*[=:\s]`)
 )
 
 // behindScript are the words of a command line that a script gets behind its own,

@@ -3,10 +3,10 @@ package gate
 import (
 	"context"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/policy"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -111,12 +111,12 @@ func (w *walker) settings(ctx context.Context, names ...string) error {
 }
 
 var (
-	makeVariable = regexp.MustCompile(`\$[({]([A-Za-z0-9_.]+)[)}]`)
-	makeShell    = regexp.MustCompile(`\$[({]shell ([^)}]*)[)}]`)
-	makeAssign   = regexp.MustCompile(`^(?:export )?\s*(?:[^\s:=#]+(?: +[^\s:=#]+)*\s*:\s*(?:export\s+)?)?([A-Za-z_][A-Za-z0-9_]*)\s*([:?+]?:?=)\s*(.*)$`)
-	makeOdd      = regexp.MustCompile(`^\s*(define|override\s+define)\b|\.RECIPEPREFIX|\$[({](eval|call|file|guile|foreach)\b|^\s*\.ONESHELL`)
-	makeCode     = regexp.MustCompile(`MAKEFLAGS\b[^\n]*--(eval|file|makefile)`)
-	makeInclude  = regexp.MustCompile(`^\s*(-?include|sinclude|load)\b`)
+	makeVariable = lazyregexp.New(`\$[({]([A-Za-z0-9_.]+)[)}]`)
+	makeShell    = lazyregexp.New(`\$[({]shell ([^)}]*)[)}]`)
+	makeAssign   = lazyregexp.New(`^(?:export )?\s*(?:[^\s:=#]+(?: +[^\s:=#]+)*\s*:\s*(?:export\s+)?)?([A-Za-z_][A-Za-z0-9_]*)\s*([:?+]?:?=)\s*(.*)$`)
+	makeOdd      = lazyregexp.New(`^\s*(define|override\s+define)\b|\.RECIPEPREFIX|\$[({](eval|call|file|guile|foreach)\b|^\s*\.ONESHELL`)
+	makeCode     = lazyregexp.New(`MAKEFLAGS\b[^\n]*--(eval|file|makefile)`)
+	makeInclude  = lazyregexp.New(`^\s*(-?include|sinclude|load)\b`)
 )
 
 // makefiles are the names that make looks for, the first first.
@@ -215,7 +215,7 @@ func (w *walker) judgeMakefile(ctx context.Context, name, dir string, given map[
 			odd = n
 		}
 	}
-	if odd != "" || slices.ContainsFunc(w.order, func(o *unit) bool { return makeCode.Match(o.code) }) {
+	if odd != "" || slices.ContainsFunc(w.order, func(o *unit) bool { return makeCode().Match(o.code) }) {
 		w.cannot("make", firstOf(odd, "MAKEFLAGS")+" may hold code of make's, or other Makefiles")
 	}
 	w.units[name+" (recipes)"] = u
@@ -237,14 +237,14 @@ func recipes(text string, given map[string]string) (script, odd string) {
 		switch {
 		case strings.HasPrefix(line, "\t"):
 			line = strings.TrimLeft(line, "\t @-+")
-		case makeInclude.MatchString(line):
+		case makeInclude().MatchString(line):
 			odd, line = "it includes other files", ""
-		case makeOdd.MatchString(line):
+		case makeOdd().MatchString(line):
 			odd, line = "it makes rules of text, or sets what a recipe begins with", ""
 		case strings.TrimSpace(line) == "" || strings.HasPrefix(strings.TrimSpace(line), "#"):
 			line = ""
 		default:
-			assign := makeAssign.FindStringSubmatch(line)
+			assign := makeAssign().FindStringSubmatch(line)
 			switch {
 			case assign != nil && assign[1] == "SHELL" && !strings.HasSuffix(assign[3], "sh"):
 				odd, line = "it sets SHELL", ""
@@ -252,13 +252,13 @@ func recipes(text string, given map[string]string) (script, odd string) {
 				line = assignment(assign[1], assign[2], assign[3], given)
 			case strings.Contains(line, ";"):
 				_, line, _ = strings.Cut(line, ";")
-			case makeShell.MatchString(line):
+			case makeShell().MatchString(line):
 			default:
 				line = "" // a rule's head, a condition
 			}
 		}
-		line = makeShell.ReplaceAllString(line, "$$($1)")
-		line = makeVariable.ReplaceAllStringFunc(line, func(s string) string {
+		line = makeShell().ReplaceAllString(line, "$$($1)")
+		line = makeVariable().ReplaceAllStringFunc(line, func(s string) string {
 			name := s[2 : len(s)-1]
 			if strings.ContainsAny(name, ".") {
 				return s
@@ -274,7 +274,7 @@ func recipes(text string, given map[string]string) (script, odd string) {
 // goes before it, and the environment's before one that asks for that.
 func assignment(name, op, value string, given map[string]string) string {
 	word := quote(value)
-	if makeShell.MatchString(value) {
+	if makeShell().MatchString(value) {
 		word = value
 	}
 	if own, ok := given[name]; ok && own != "" {
@@ -290,7 +290,7 @@ func assignment(name, op, value string, given map[string]string) string {
 }
 
 // gitRuns are settings of git's that name programs.
-var gitRuns = regexp.MustCompile(`(?im)^\s*(fsmonitor|hookspath|sshcommand|pager|editor|askpass|command|helper|textconv|clean|smudge|process|external|driver|program|proxy|gitproxy|uploadpack|receivepack|path|cmd|packobjectshook|sequence|tool|[a-z0-9-]+\s*=\s*"?!)`)
+var gitRuns = lazyregexp.New(`(?im)^\s*(fsmonitor|hookspath|sshcommand|pager|editor|askpass|command|helper|textconv|clean|smudge|process|external|driver|program|proxy|gitproxy|uploadpack|receivepack|path|cmd|packobjectshook|sequence|tool|[a-z0-9-]+\s*=\s*"?!)`)
 
 // followGit judges a repository's hooks, and what its settings run.
 func (w *walker) followGit(ctx context.Context, r policy.Ref) error {
@@ -367,7 +367,7 @@ func (w *walker) gitConfig(ctx context.Context, name string) error {
 	u := &unit{name: name, lang: "settings", code: b, inPlace: true}
 	w.units[name] = u
 	w.order = append(w.order, u)
-	if m := gitRuns.Find(b); m != nil {
+	if m := gitRuns().Find(b); m != nil {
 		w.cannot(name, "it sets "+strings.TrimSpace(string(m))+", which runs programs")
 	}
 	if strings.Contains(strings.ToLower(string(b)), "[include") {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/policy"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -60,7 +60,7 @@ func (w *walker) startOf(u *unit) policy.Start {
 	s.Files = u.files
 	s.Env = map[string]policy.Given{}
 	size := 0
-	all := u.lang == "bash" && indirectly.Match(u.code)
+	all := u.lang == "bash" && indirectly().Match(u.code)
 	for name, v := range u.start.Env {
 		if all || strings.Contains(string(u.code), name) {
 			s.Env[name] = v
@@ -85,8 +85,8 @@ func (w *walker) startOf(u *unit) policy.Start {
 // indirectly finds texts that may mean a variable whose name does not stand
 // there, and meant the names that do.
 var (
-	indirectly = regexp.MustCompile(`\$\{!|\b(eval|declare|local|typeset|printenv|env|export|set|compgen)\b`)
-	meant      = regexp.MustCompile(`\$\{?[!#]?([A-Za-z_][A-Za-z0-9_]*)`)
+	indirectly = lazyregexp.New(`\$\{!|\b(eval|declare|local|typeset|printenv|env|export|set|compgen)\b`)
+	meant      = lazyregexp.New(`\$\{?[!#]?([A-Za-z_][A-Za-z0-9_]*)`)
 )
 
 // doubt adds to the variables that a text is judged with those that whatever
@@ -96,7 +96,7 @@ func (w *walker) doubt(u *unit, env map[string]policy.Given) {
 		return
 	}
 	names := map[string]bool{}
-	for _, m := range meant.FindAllSubmatch(u.code, -1) {
+	for _, m := range meant().FindAllSubmatch(u.code, -1) {
 		names[string(m[1])] = true
 	}
 	for by, depth := u.by, 0; by != nil && depth < mostStarts && len(names) > 0; by, depth = by.by, depth+1 {
@@ -116,10 +116,10 @@ var plainNames = map[string]bool{"HOME": true, "PATH": true, "PWD": true, "OLDPW
 // How programs set variables of what they start: by names that are not known
 // before, or that stand somewhere in their text.
 var (
-	pythonSetsAny = regexp.MustCompile(`environb?\s*\[\s*(?:[^'"\s]|['"][^'"]*['"]\s*\+)|environb?\s*\.\s*(update|setdefault|__setitem__)\(\s*[^{'")\s=]+\s*[),(.\[]|environb?\s*\|=\s*[^{\s]|putenv\(\s*[^'"\s]|load_dotenv`)
-	pythonSets    = regexp.MustCompile(`\benv\b\s*[=:,)]|environb?\s*(\||=|\.\s*(update|setdefault|copy|__setitem__))|\*\*\s*(os\.)?environ|dict\(\s*(os\.)?environ|putenv|(exec|spawn)[lv]p?e\b|posix_spawn`)
-	nodeSetsAny   = regexp.MustCompile(`\benv\s*\[\s*(?:[^'"\s\]]|['"][^'"]*['"]\s*\+)|dotenv`)
-	nodeSets      = regexp.MustCompile(`\benv\b`)
+	pythonSetsAny = lazyregexp.New(`environb?\s*\[\s*(?:[^'"\s]|['"][^'"]*['"]\s*\+)|environb?\s*\.\s*(update|setdefault|__setitem__)\(\s*[^{'")\s=]+\s*[),(.\[]|environb?\s*\|=\s*[^{\s]|putenv\(\s*[^'"\s]|load_dotenv`)
+	pythonSets    = lazyregexp.New(`\benv\b\s*[=:,)]|environb?\s*(\||=|\.\s*(update|setdefault|copy|__setitem__))|\*\*\s*(os\.)?environ|dict\(\s*(os\.)?environ|putenv|(exec|spawn)[lv]p?e\b|posix_spawn`)
+	nodeSetsAny   = lazyregexp.New(`\benv\s*\[\s*(?:[^'"\s\]]|['"][^'"]*['"]\s*\+)|dotenv`)
+	nodeSets      = lazyregexp.New(`\benv\b`)
 )
 
 // setsOthers reports whether a text sets variables of any name, and whether it
@@ -127,9 +127,9 @@ var (
 func setsOthers(by *unit) (anyName, mentioned bool) {
 	switch by.lang {
 	case "python":
-		return pythonSetsAny.Match(by.code), pythonSets.Match(by.code)
+		return pythonSetsAny().Match(by.code), pythonSets().Match(by.code)
 	case "javascript", "typescript":
-		return nodeSetsAny.Match(by.code), nodeSets.Match(by.code)
+		return nodeSetsAny().Match(by.code), nodeSets().Match(by.code)
 	case "bash":
 		return exportsAny(by.code), false
 	}
@@ -137,12 +137,12 @@ func setsOthers(by *unit) (anyName, mentioned bool) {
 }
 
 // exporters finds what a shell exports, and what env and its like are given.
-var exporters = regexp.MustCompile(`\b(?:export|declare|typeset|readonly|env|eval|read|printf\s+-v)\b([^;|&\n]*)`)
+var exporters = lazyregexp.New(`\b(?:export|declare|typeset|readonly|env|eval|read|printf\s+-v)\b([^;|&\n]*)`)
 
 // exportsAny reports whether a shell's text sets variables whose names it does
 // not say: export "$x", env $(cat file).
 func exportsAny(code []byte) bool {
-	for _, m := range exporters.FindAllSubmatch(code, -1) {
+	for _, m := range exporters().FindAllSubmatch(code, -1) {
 		for _, word := range strings.Fields(string(m[1])) {
 			if word = strings.TrimLeft(word, `"'`); strings.HasPrefix(word, "$") || strings.HasPrefix(word, "`") {
 				return true
@@ -163,7 +163,7 @@ func mentionsName(code []byte, name string) bool {
 			return false
 		}
 		before, after := rest[:i], rest[i+len(name):]
-		if !nameEnds.MatchString(before) && !nameBegins.MatchString(after) {
+		if !nameEnds().MatchString(before) && !nameBegins().MatchString(after) {
 			return true
 		}
 		rest = after
@@ -171,8 +171,8 @@ func mentionsName(code []byte, name string) bool {
 }
 
 var (
-	nameEnds   = regexp.MustCompile(`[A-Za-z0-9_]$`)
-	nameBegins = regexp.MustCompile(`^[A-Za-z0-9_]`)
+	nameEnds   = lazyregexp.New(`[A-Za-z0-9_]$`)
+	nameBegins = lazyregexp.New(`^[A-Za-z0-9_]`)
 )
 
 func length(v policy.Given) int {
@@ -184,7 +184,7 @@ func length(v policy.Given) int {
 }
 
 // asksFor finds programs that look at their arguments.
-var asksFor = regexp.MustCompile(`\b(argv|argparse|optparse|getopt|click)\b|Deno\.args`)
+var asksFor = lazyregexp.New(`\b(argv|argparse|optparse|getopt|click)\b|Deno\.args`)
 
 // tells reports whether there is more to know about a program than its text: it
 // looks at arguments that are known, or at variables of the run.
@@ -192,7 +192,7 @@ func (w *walker) tells(u *unit) bool {
 	switch {
 	case u.lang == "bash" || !judgeable(u.lang) || !u.start.Known:
 		return false
-	case len(u.start.Args) > 0 && len(u.start.Args[0].Alts) > 0 && asksFor.Match(u.code):
+	case len(u.start.Args) > 0 && len(u.start.Args[0].Alts) > 0 && asksFor().Match(u.code):
 		return true
 	}
 	for name := range u.start.Env {
@@ -216,7 +216,7 @@ func (w *walker) lying(u *unit, refs []policy.Ref) map[string]string {
 		name, in := inWorkspace(r.Path)
 		other := w.units[name]
 		sourced := r.By == "." || r.By == "source"
-		if r.Kind != policy.RefFile || !in || other == nil || other == u || !judgeable(other.lang) || !sourced && !wandering.Match(u.code) {
+		if r.Kind != policy.RefFile || !in || other == nil || other == u || !judgeable(other.lang) || !sourced && !wandering().Match(u.code) {
 			continue
 		}
 		files[path.Join(sandbox.WorkspaceDir, name)] = string(other.code)
@@ -302,10 +302,10 @@ func (w *walker) passedOn(from, u *unit, r policy.Ref) policy.Start {
 // sets finds what sets variables in a shell's text, reads what does so by name;
 // plainly finds those that are set to a text that stands there.
 var (
-	sets    = regexp.MustCompile(`([A-Za-z_][A-Za-z0-9_]*)(?:\[[^]\n]*\])?:?\+?=`)
-	reads   = regexp.MustCompile(`\b(?:read|mapfile|readarray|getopts|printf|for|select|nameref)\b([^;|&\n]*)`)
-	plainly = regexp.MustCompile(`(?m)(?:^|[\s;&|({])([A-Za-z_][A-Za-z0-9_]*)=("[^"$\x60\\\n]*"|'[^'\n]*'|[A-Za-z0-9_./:@%,+-]*)(?:[\s;&|)}]|$)`)
-	aWord   = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
+	sets    = lazyregexp.New(`([A-Za-z_][A-Za-z0-9_]*)(?:\[[^]\n]*\])?:?\+?=`)
+	reads   = lazyregexp.New(`\b(?:read|mapfile|readarray|getopts|printf|for|select|nameref)\b([^;|&\n]*)`)
+	plainly = lazyregexp.New(`(?m)(?:^|[\s;&|({])([A-Za-z_][A-Za-z0-9_]*)=("[^"$\x60\\\n]*"|'[^'\n]*'|[A-Za-z0-9_./:@%,+-]*)(?:[\s;&|)}]|$)`)
+	aWord   = lazyregexp.New(`[A-Za-z_][A-Za-z0-9_]*`)
 )
 
 // took adds the variables of a sourced text to those of the one that sources it.
@@ -325,16 +325,16 @@ func (u *unit) took(sourced *unit) {
 func assigned(code []byte) map[string]policy.Given {
 	const unknown = 1000
 	ways := map[string]int{}
-	for _, m := range sets.FindAllSubmatch(code, -1) {
+	for _, m := range sets().FindAllSubmatch(code, -1) {
 		ways[string(m[1])]++
 	}
-	for _, m := range reads.FindAllSubmatch(code, -1) {
-		for _, name := range aWord.FindAll(m[1], -1) {
+	for _, m := range reads().FindAllSubmatch(code, -1) {
+		for _, name := range aWord().FindAll(m[1], -1) {
 			ways[string(name)] += unknown
 		}
 	}
 	values := map[string][]string{}
-	for _, m := range plainly.FindAllSubmatch(code, -1) {
+	for _, m := range plainly().FindAllSubmatch(code, -1) {
 		values[string(m[1])] = append(values[string(m[1])], strings.Trim(string(m[2]), `"'`))
 	}
 	env := map[string]policy.Given{}

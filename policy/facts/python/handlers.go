@@ -4,6 +4,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/policy/facts"
 )
 
@@ -359,7 +360,7 @@ func (c *invocation) execCall() *val {
 
 // statement is Python 2's "exec code in globals, locals", as text for those
 // that cannot write it down.
-var statement = facts.Pattern(`^\s*exec\s+([A-Za-z_]\w*)\s+in\s+[\w\s,]+$`)
+var statement = lazyregexp.New(`^\s*exec\s+([A-Za-z_]\w*)\s+in\s+[\w\s,]+$`)
 
 // execStatement is what such a text runs: a variable around it.
 func (c *invocation) execStatement() *val {

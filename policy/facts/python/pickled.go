@@ -3,7 +3,7 @@ package python
 import (
 	"slices"
 
-	"github.com/caisson-dev/caisson/policy/facts"
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 )
 
 // pickles rebuild objects from bytes.
@@ -11,9 +11,9 @@ var pickles = map[string]bool{"pickle.loads": true, "_pickle.loads": true, "cPic
 
 var (
 	// pickledGlobal is the opcode that fetches a function by its name.
-	pickledGlobal = facts.Pattern(`c([A-Za-z_][\w.]*)\n([A-Za-z_][\w.]*)\n`)
+	pickledGlobal = lazyregexp.New(`c([A-Za-z_][\w.]*)\n([A-Za-z_][\w.]*)\n`)
 	// pickledText is a text among the opcodes of the first protocol.
-	pickledText = facts.Pattern(`[SV]['"]?([^'"\n]*)['"]?\n`)
+	pickledText = lazyregexp.New(`[SV]['"]?([^'"\n]*)['"]?\n`)
 )
 
 // unpickles calls what a pickle that is known calls: a function that it names,

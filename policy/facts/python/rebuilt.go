@@ -1,9 +1,9 @@
 package python
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/policy/facts"
 )
 
@@ -12,10 +12,10 @@ var yamlLoaders = map[string]bool{"yaml.load": true, "yaml.load_all": true, "yam
 
 var (
 	// yamlTag names a function that is called, or fetched.
-	yamlTag = regexp.MustCompile(`!!python/(?:object/apply|object/new|object|name|module):([A-Za-z_][\w.]*)`)
+	yamlTag = lazyregexp.New(`!!python/(?:object/apply|object/new|object|name|module):([A-Za-z_][\w.]*)`)
 	// yamlQuoted is a text in quotes, yamlItem a line of a list.
-	yamlQuoted = regexp.MustCompile(`'([^']*)'|"([^"]*)"`)
-	yamlItem   = regexp.MustCompile(`(?m)^[ \t]*-[ \t]+([^\s'"!].*)$`)
+	yamlQuoted = lazyregexp.New(`'([^']*)'|"([^"]*)"`)
+	yamlItem   = lazyregexp.New(`(?m)^[ \t]*-[ \t]+([^\s'"!].*)$`)
 )
 
 // builds calls what a YAML text that is known has called.
@@ -30,13 +30,13 @@ func (c *invocation) builds() {
 	if !ok || len(text) > maxJSON {
 		return
 	}
-	for _, m := range yamlTag.FindAllStringSubmatchIndex(text, 8) {
+	for _, m := range yamlTag().FindAllStringSubmatchIndex(text, 8) {
 		rest := text[m[1]:]
 		var given []*val
-		for _, q := range yamlQuoted.FindAllStringSubmatch(rest, 8) {
+		for _, q := range yamlQuoted().FindAllStringSubmatch(rest, 8) {
 			given = append(given, str(q[1]+q[2]))
 		}
-		for _, q := range yamlItem.FindAllStringSubmatch(rest, 8) {
+		for _, q := range yamlItem().FindAllStringSubmatch(rest, 8) {
 			given = append(given, str(strings.TrimSpace(q[1])))
 		}
 		f := ref(canonical(text[m[2]:m[3]]), "value")
@@ -56,7 +56,7 @@ var templates = map[string]bool{
 }
 
 // inner are attributes that no template needs of what it is given.
-var inner = regexp.MustCompile(`__(?:globals|builtins|subclasses|mro|bases?|import|getattribute)__|<%!?\s*\n?[^=]*\bimport\b|\{%\s*import\s+(?:os|subprocess|sys|shutil|socket)\b`)
+var inner = lazyregexp.New(`__(?:globals|builtins|subclasses|mro|bases?|import|getattribute)__|<%!?\s*\n?[^=]*\bimport\b|\{%\s*import\s+(?:os|subprocess|sys|shutil|socket)\b`)
 
 // fills notices a template that reaches for what lies behind its objects.
 func (c *invocation) fills() {
@@ -64,7 +64,7 @@ func (c *invocation) fills() {
 		return
 	}
 	for _, text := range c.nth(0).all() {
-		if m := inner.FindString(text); m != "" {
+		if m := inner().FindString(text); m != "" {
 			c.it.dynamic(facts.DynReflection, strings.TrimSpace(m)+" in a template", c.n)
 		}
 	}

@@ -4,15 +4,15 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/caisson-dev/caisson/policy/facts"
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 )
 
 // awkProgram is the little of awk that scripts cut words with: an optional
 // condition on NR, and one print of fields and literals.
-var awkProgram = facts.Pattern(`^\s*(?:(BEGIN|END|NR\s*==\s*(\d+)|1)\s*)?\{\s*(printf|print)\s*\(?([^{}]*?)\)?\s*;?\s*\}\s*$`)
+var awkProgram = lazyregexp.New(`^\s*(?:(BEGIN|END|NR\s*==\s*(\d+)|1)\s*)?\{\s*(printf|print)\s*\(?([^{}]*?)\)?\s*;?\s*\}\s*$`)
 
 // awkTerm is one term of a print.
-var awkTerm = facts.Pattern(`^\s*(?:"((?:[^"\\]|\\.)*)"|\$(NF|\d+)|(NR|NF)|(,))`)
+var awkTerm = lazyregexp.New(`^\s*(?:"((?:[^"\\]|\\.)*)"|\$(NF|\d+)|(NR|NF)|(,))`)
 
 func awkFilter(o options, in string) (string, bool) {
 	if len(o.operands) == 0 || o.has("f") || o.has("v") {

@@ -6,6 +6,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/policy/facts"
 )
 
@@ -27,7 +28,7 @@ func (w *walker) eval(c *invocation) text {
 }
 
 // named is a parameter whose name is not known: ${x…}.
-var named = facts.Pattern(`\$\{\w*` + hole + `[\w` + hole + `]*`)
+var named = lazyregexp.New(`\$\{\w*` + hole + `[\w` + hole + `]*`)
 
 // dynShellEval is the fact that the tables give to eval.
 const dynShellEval = "shell_eval"

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/policy/facts"
 )
 
@@ -52,4 +53,4 @@ func picks(args fields) bool {
 	return false
 }
 
-var wordOf = facts.Pattern(`[A-Za-z_]{3}`)
+var wordOf = lazyregexp.New(`[A-Za-z_]{3}`)

@@ -5,6 +5,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/policy/facts"
 )
 
@@ -17,9 +18,9 @@ type emptiness struct {
 // tests are the ways in which scripts ask that: [ -z "$x" ], test "x$x" != x,
 // [[ -n $x ]], [ "$x" = "" ].
 var (
-	testsSign = facts.Pattern(`^(?:\[\[?|test) (-[zn]) "?\$\{?([A-Za-z_][A-Za-z0-9_]*)(?::?-)?\}?"?(?: \]\]?)?$`)
-	testsWord = facts.Pattern(`^(?:\[\[?|test) (?:"?([xX_.])"?)?"?\$\{?([A-Za-z_][A-Za-z0-9_]*)(?::?-)?\}?"? (=|==|!=) "?([xX_.]?)"?(?: \]\]?)?$`)
-	testsSelf = facts.Pattern(`^(?:\[\[?|test) "\$\{?([A-Za-z_][A-Za-z0-9_]*)(?::?-)?\}?"(?: \]\]?)?$`)
+	testsSign = lazyregexp.New(`^(?:\[\[?|test) (-[zn]) "?\$\{?([A-Za-z_][A-Za-z0-9_]*)(?::?-)?\}?"?(?: \]\]?)?$`)
+	testsWord = lazyregexp.New(`^(?:\[\[?|test) (?:"?([xX_.])"?)?"?\$\{?([A-Za-z_][A-Za-z0-9_]*)(?::?-)?\}?"? (=|==|!=) "?([xX_.]?)"?(?: \]\]?)?$`)
+	testsSelf = lazyregexp.New(`^(?:\[\[?|test) "\$\{?([A-Za-z_][A-Za-z0-9_]*)(?::?-)?\}?"(?: \]\]?)?$`)
 )
 
 // asks reads a condition.

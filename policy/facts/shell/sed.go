@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/policy/facts"
 )
 
@@ -20,7 +21,7 @@ type sedCommand struct {
 	runes    map[rune]rune
 }
 
-var sedAddress = facts.Pattern(`^(\d+|\$)(?:,(\d+|\$))?`)
+var sedAddress = lazyregexp.New(`^(\d+|\$)(?:,(\d+|\$))?`)
 
 // parseSed reads a sed script; false where it uses more than is understood.
 func parseSed(script string, extended bool) ([]sedCommand, bool) {
@@ -119,7 +120,7 @@ func (c *sedCommand) selects() bool {
 
 // sedBack is a part of the match in a replacement, or one character that is no
 // letter.
-var sedBack = facts.Pattern(`&|\\\d`)
+var sedBack = lazyregexp.New(`&|\\\d`)
 
 const sedLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -262,7 +263,7 @@ func runSed(cmds []sedCommand, in string, silent bool) (out string, code []strin
 }
 
 // sedExecutes finds the command e of GNU sed, which runs its argument.
-var sedExecutes = facts.Pattern(`(?m)(?:^|[;{\n])\s*(?:\d+|\$|/[^/]*/)?\s*e\s+([^;\n]+)$`)
+var sedExecutes = lazyregexp.New(`(?m)(?:^|[;{\n])\s*(?:\d+|\$|/[^/]*/)?\s*e\s+([^;\n]+)$`)
 
 // sed is computed on constants; what its e commands run is walked.
 func (w *walker) sed(c *invocation) (text, bool) {

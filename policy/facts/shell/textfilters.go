@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/caisson-dev/caisson/policy/facts"
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 )
 
 // translateSet expands a set of tr: ranges, classes, escapes.
@@ -211,7 +211,7 @@ func grepFilter(o options, in string) (string, bool) {
 }
 
 // literalPrint is code that does nothing but print one literal.
-var literalPrint = facts.Pattern(`^\s*(?:print|puts|echo|console\.log|process\.stdout\.write)\s*\(?\s*(?:"([^"\\$#{}]*)"|'([^'\\]*)')\s*\)?\s*;?\s*$`)
+var literalPrint = lazyregexp.New(`^\s*(?:print|puts|echo|console\.log|process\.stdout\.write)\s*\(?\s*(?:"([^"\\$#{}]*)"|'([^'\\]*)')\s*\)?\s*;?\s*$`)
 
 // printed is what an interpreter prints, where its code is a single print.
 func printed(o options, _ string) (string, bool) {
