@@ -152,10 +152,25 @@ findings contains {"id": "SBX-EXEC-0005", "at": a.at, "msg": sprintf("%s", [conc
 #   attack: ["T1574", "T1129"]
 #   remediation: "Use the standard library."
 #   match:
-#     - {"language": "python", "code": "import ctypes\nctypes.CDLL(None)"}
+#     - {"language": "python", "code": "import ctypes\nctypes.CDLL(None).setuid(0)"}
 #     - {"language": "python", "code": "import ctypes\nctypes.CDLL('./x.dll')"}
+#     - {"language": "python", "code": "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 'x.so'))"}
+#     - {"language": "python", "code": "import ctypes\nctypes.CDLL('/usr/lib/../../tmp/x.so')"}
+#     - {"language": "python", "code": "import ctypes\nlib = ctypes.CDLL('libz.so.1')\nrun = getattr(lib, 'sys' + 'tem')"}
+#     - {"language": "python", "code": "import ctypes, json\nlibs = json.loads('{}')\nlibs.setdefault(input(), ctypes.CDLL(None))\nfor lib in libs.values():\n    lib.system(b'x')"}
+#     - {"language": "python", "code": "import ctypes, sys\ngetattr(ctypes.CDLL(None), sys.stdin.read())(b'x')"}
+#     - {"language": "python", "code": "import ctypes\nctypes.pythonapi.PyRun_SimpleString(b'x')"}
+#     - {"language": "python", "code": "import ctypes\nctypes.CFUNCTYPE(None)(0x1000)()"}
+#     - {"language": "python", "code": "import ctypes\nctypes.CFUNCTYPE(None)(('system', ctypes.CDLL(None)))"}
+#     - {"language": "python", "code": "import ctypes, mmap\nm = mmap.mmap(-1, 99, prot=mmap.PROT_WRITE | mmap.PROT_EXEC)\nctypes.CFUNCTYPE(None)(ctypes.addressof(ctypes.c_char.from_buffer(m)))()"}
+#     - {"language": "python", "code": "import mmap\nmmap.mmap(-1, 99, prot=mmap.PROT_WRITE | mmap.PROT_EXEC)"}
+#     - {"language": "python", "code": "from cffi import FFI\nlib = FFI().dlopen(None)\nlib.execv(b'/bin/x', [])"}
 #     - {"language": "bash", "code": "enable -f /tmp/x.so x"}
 #   not_match:
+#     - {"language": "python", "code": "import ctypes\nctypes.CDLL(None).fflush(None)"}
+#     - {"language": "python", "code": "import ctypes, ctypes.util\nlib = ctypes.CDLL(ctypes.util.find_library('usb-1.0') or 'libusb-1.0.so.0')\nlib.libusb_init.restype = ctypes.c_int\nprint(lib.libusb_init(None))"}
+#     - {"language": "python", "code": "import ctypes, os\nctypes.CDLL(os.environ.get('FOO_LIBRARY', 'libfoo.so.1'))"}
+#     - {"language": "python", "code": "import ctypes\nlib = ctypes.CDLL('libpulse.so.0')\n@ctypes.CFUNCTYPE(None, ctypes.c_int)\ndef called(n):\n    print(n)\nlib.pa_set(called)"}
 #     - {"language": "python", "code": "import cffi\nffi = cffi.FFI()\nffi.dlopen('kernel32.dll')"}
 #     - {"language": "python", "code": "import math"}
 findings contains {"id": "SBX-EXEC-0006", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
@@ -163,6 +178,27 @@ findings contains {"id": "SBX-EXEC-0006", "at": a.at, "msg": sprintf("%s", [conc
 	not a.idle
 	not of_workspace(a)
 	not foreign(a)
+	not told_by_name(a)
+}
+
+findings contains {"id": "SBX-EXEC-0006", "at": a.at, "msg": sprintf("a library's %s is taken", [a.detail])} if {
+	some a in input.actions.native_symbol
+	not a.idle
+	of_library(a)
+}
+
+# told_by_name: a library of the system or one that the caller chose. What it
+# does is its own affair, as that of a program; what of C's own is taken from it
+# is told by itself.
+told_by_name(a) if "library" in a.from
+
+of_library(a) if a.by != ""
+
+# of_library: something that is not known, where a library may be it.
+of_library(a) if {
+	a.by == ""
+	some loaded in input.actions.native_code
+	told_by_name(loaded)
 }
 
 # foreign: a library of Windows by its name alone, which is looked for where the
@@ -336,6 +372,13 @@ findings contains {"id": "SBX-EXEC-0014", "at": a.at, "msg": sprintf("native cod
 	some a in input.actions.native_code
 	not a.idle
 	foreign(a)
+}
+
+findings contains {"id": "SBX-EXEC-0014", "at": a.at, "msg": sprintf("a library is loaded by its name: %s", [a.args[0]])} if {
+	some a in input.actions.native_code
+	not a.idle
+	not foreign(a)
+	told_by_name(a)
 }
 
 findings contains {"id": "SBX-EXEC-0014", "at": a.at, "msg": sprintf("%s would be loaded as a builtin", [a.args[0]])} if {

@@ -37,6 +37,10 @@ const FromPassed = "passed"
 // letters than those it read.
 const FromFiltered = "filtered"
 
+// FromLibrary is the origin of a library of machine code that is told by its
+// name: the system has it, or the caller chose it.
+const FromLibrary = "library"
+
 // FromChosen is the origin of lines that a script picked out of a text, by a word
 // or a number that stands in the script, and left as they are.
 const FromChosen = "chosen"

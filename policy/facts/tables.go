@@ -32,10 +32,38 @@ type Tables struct {
 	// names why (an attribute of one that cannot be folded is dyn_attr).
 	Modules map[Lang]map[string]string `json:"modules"`
 
+	// Symbols are functions of C libraries that act on the system; a trailing *
+	// is a prefix. Those under "method" are names that objects of other languages
+	// have as well.
+	Symbols map[string][]string `json:"symbols"`
+
 	patterns sync.Map // of Runs, by their text: *regexp.Regexp
 
 	once    sync.Once
 	runners map[Lang]map[string]bool
+
+	named   sync.Once
+	symbols map[string]bool // of Symbols; true where it may be a method
+	begins  []string        // those that are prefixes
+}
+
+// Acts reports that a function of a C library acts on the system; where it may
+// be a method of something else, only if its name is no usual one of these.
+func (t *Tables) Acts(symbol string, method bool) bool {
+	t.named.Do(func() {
+		t.symbols = map[string]bool{}
+		for class, names := range t.Symbols {
+			for _, n := range names {
+				if p, ok := strings.CutSuffix(n, "*"); ok {
+					t.begins = append(t.begins, p)
+				} else {
+					t.symbols[n] = class == "method"
+				}
+			}
+		}
+	})
+	common, ok := t.symbols[symbol]
+	return ok && !(common && method) || slices.ContainsFunc(t.begins, func(p string) bool { return strings.HasPrefix(symbol, p) })
 }
 
 // submatches gives the first group of all matches of a Run's pattern. One that

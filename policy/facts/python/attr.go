@@ -25,6 +25,7 @@ func (it *interp) attribute(v *val, name string, n *node, s *scope) *val {
 	if members[name] {
 		it.ownModule(v)
 	}
+	it.symbol(v, name, n)
 	if got := it.gadget(v, name, n); got != nil {
 		return got
 	}
@@ -64,13 +65,7 @@ func (it *interp) attribute(v *val, name string, n *node, s *scope) *val {
 		}
 		return unknown
 	case kWrap:
-		if v.text == "program" {
-			return v // .run(), .popen(), & FG
-		}
-		if name == "func" && v.x.self != nil {
-			return v.x.self
-		}
-		return unknown
+		return attributeOfWrap(v, name)
 	case kSpace:
 		if own := it.module.vars[name]; own != nil && v.x == nil && v.text == "" {
 			return own // of the module itself as an object
@@ -93,6 +88,16 @@ func (it *interp) attribute(v *val, name string, n *node, s *scope) *val {
 	}
 	// Something unknown: a method of it, so that what folds still folds.
 	return &val{kind: kRef, text: "?." + name, from: v.from, x: &extra{self: v}}
+}
+
+func attributeOfWrap(v *val, name string) *val {
+	switch {
+	case v.text == "program":
+		return v // .run(), .popen(), & FG
+	case name == "func" && v.x.self != nil:
+		return v.x.self
+	}
+	return unknown
 }
 
 // keyed are methods of a namespace that give nothing of it, or by a key.
@@ -133,6 +138,7 @@ func (it *interp) member(typ, name string, self *val) *val {
 
 func (it *interp) attributeOfRef(v *val, name string, n *node) *val {
 	if v.x != nil && v.x.self != nil && strings.HasPrefix(v.text, "?.") {
+		it.symbol(unknown, name, n)
 		return &val{kind: kRef, text: "?." + name, from: v.from, x: &extra{self: v.x.self}}
 	}
 	switch name {
@@ -171,6 +177,9 @@ func (it *interp) attributeOfRef(v *val, name string, n *node) *val {
 	}
 	if c, ok := constants[full]; ok {
 		return c
+	}
+	if full == "ctypes.pythonapi" || v.text == "ctypes.cdll" && name != "LoadLibrary" {
+		return &val{kind: kObj, text: cLibrary, x: &extra{}}
 	}
 	if flag, ok := strings.CutPrefix(full, "os.O_"); ok && self == nil {
 		return str("O_" + flag)

@@ -139,6 +139,9 @@ func (it *interp) call(f *val, a *arguments, n *node, s *scope) *val {
 	case kRef:
 		return it.callRef(f, a, n, s)
 	case kObj:
+		if f.text == "ctypes.CFUNCTYPE" {
+			return it.callback(a, n, s)
+		}
 		if _, ok := it.b.API(f.text + ".__call__"); ok {
 			return it.report(f.text+".__call__", a, f, n)
 		}
@@ -191,6 +194,7 @@ func (it *interp) getter(f *val, a *arguments, n *node, s *scope) *val {
 
 // attributeNamed is getattr(v, name), where name may hold dots.
 func (it *interp) attributeNamed(v, name *val, n *node, s *scope) *val {
+	it.symbolNamed(v, name, n)
 	if name.kind != kStr {
 		it.began(true)
 		it.ownModule(v)

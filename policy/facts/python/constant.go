@@ -13,6 +13,7 @@ var constants = map[string]*val{
 	"stat.S_IROTH": integer(4), "stat.S_IWOTH": integer(2), "stat.S_IRWXG": integer(0o70), "stat.S_IRWXO": integer(7),
 	"stat.S_ISUID": integer(0o4000), "stat.S_ISGID": integer(0o2000), "stat.S_IEXEC": integer(0o100),
 	"signal.SIGKILL": integer(9), "signal.SIGTERM": integer(15), "signal.SIGSTOP": integer(19), "signal.SIGINT": integer(2),
+	"mmap.PROT_READ": integer(1), "mmap.PROT_WRITE": integer(2), "mmap.PROT_EXEC": integer(4),
 	"os.sep": str("/"), "os.path.sep": str("/"), "os.linesep": str("\n"), "os.curdir": str("."), "os.pardir": str(".."),
 	"os.extsep": str("."), "os.pathsep": str(":"), "os.devnull": str("/dev/null"), "os.name": str("posix"),
 	"sys.executable": str("python3"), "sys.platform": str("linux"), "sys.byteorder": str("little"),

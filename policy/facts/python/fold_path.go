@@ -31,6 +31,24 @@ func pathText(v *val) *val {
 	return v
 }
 
+// inFolder is a path that a name in the folder stands for: no more the name
+// alone, by which other things are looked for elsewhere.
+func inFolder(v *val) *val {
+	if !v.isText() {
+		return v
+	}
+	out := v.mapText(kStr, func(s string) (string, bool) {
+		if s == "" || s == "." || strings.ContainsAny(s, "/~") {
+			return s, true
+		}
+		return "./" + s, true
+	})
+	if v.open && out.x == nil {
+		out.x = v.x
+	}
+	return out
+}
+
 // joinPath is a / b, and os.path.join(a, b).
 func joinPath(a, b *val) *val { return newPath(joinTexts(pathText(a), pathText(b))) }
 
@@ -120,6 +138,7 @@ func pathAttribute(v *val, name string) *val {
 // pathHandlers fold paths. "~" stays: the builder knows whose home that is.
 func pathHandlers() map[string]handler {
 	same := func(c *invocation) *val { return pathText(c.get0()) }
+	whole := func(c *invocation) *val { return inFolder(pathText(c.get0())) }
 	ofPath := func(f func(c *invocation, s *val) *val) handler {
 		return func(c *invocation) *val {
 			if c.self == nil || !isPath(c.self) {
@@ -135,6 +154,7 @@ func pathHandlers() map[string]handler {
 		return toStr(c.self)
 	}
 	keep := ofPath(func(_ *invocation, s *val) *val { return s })
+	full := ofPath(func(_ *invocation, s *val) *val { return inFolder(s) })
 	part := func(f func(string) string) handler {
 		return func(c *invocation) *val {
 			return pathText(c.get0()).mapText(kStr, func(p string) (string, bool) { return f(p), true })
@@ -150,7 +170,7 @@ func pathHandlers() map[string]handler {
 			}
 			return s
 		}),
-		"pathlib.Path.resolve": keep, "pathlib.Path.absolute": keep, "pathlib.Path.expanduser": keep,
+		"pathlib.Path.resolve": full, "pathlib.Path.absolute": full, "pathlib.Path.expanduser": keep,
 		"pathlib.Path.with_name": ofPath(func(c *invocation, s *val) *val {
 			return joinTexts(pathAttribute(c.self, "parent").x.str, c.get0())
 		}),
@@ -169,7 +189,7 @@ func pathHandlers() map[string]handler {
 			return derived(c.self)
 		},
 		"os.path.join":       joinPaths,
-		"os.path.expanduser": same, "os.path.abspath": same, "os.path.realpath": same, "os.path.normpath": part(path.Clean),
+		"os.path.expanduser": same, "os.path.abspath": whole, "os.path.realpath": whole, "os.path.normpath": part(path.Clean),
 		"os.path.expandvars": (*invocation).expandvars,
 		"os.fspath":          same, "os.fsdecode": same, "os.fsencode": same,
 		"os.path.dirname": part(func(p string) string {

@@ -17,7 +17,7 @@ func newHandlers() map[string]handler {
 	out := map[string]handler{}
 	for _, m := range []map[string]handler{
 		namespaceHandlers(), textHandlers(), sequenceHandlers(), functionHandlers(), codecHandlers(), pathHandlers(), tempHandlers(), envHandlers(),
-		libraryHandlers(), optionHandlers(),
+		libraryHandlers(), optionHandlers(), nativeHandlers(),
 	} {
 		maps.Copy(out, m)
 	}

@@ -67,6 +67,9 @@ func (it *interp) item(v, key *val, n *node, s *scope) *val {
 			return it.follow(m.x.fn, &arguments{pos: []*val{key}}, v, n)
 		}
 	case kObj:
+		if v.text == cLibrary {
+			return it.attributeNamed(v, key, n, s)
+		}
 		out := derived(v, key)
 		if _, ok := it.b.API(v.text + ".__getitem__"); ok {
 			return it.report(v.text+".__getitem__", &arguments{pos: []*val{key}}, v, n)
@@ -120,7 +123,7 @@ func (it *interp) itemOfRef(v, key *val, n *node) *val {
 	case "object":
 		return v // a class among __mro__ or __bases__
 	case "ctypes.cdll", "ctypes.windll", "ctypes.pydll", "ctypes.oledll":
-		return it.report("ctypes.CDLL", &arguments{pos: []*val{key}}, nil, n)
+		return it.report(cLibrary, &arguments{pos: []*val{namedLibrary(key)}}, nil, n)
 	}
 	if i, ok := key.int(); ok && i == 0 && v.text == "sys.argv" {
 		return fromFact(facts.OwnSource(".py", "argv"))
