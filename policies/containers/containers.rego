@@ -42,11 +42,23 @@ findings contains {"id": "SBX-CTR-0001", "at": a.at, "msg": sprintf("%s", [conca
 #     - {"language": "bash", "code": "docker pull x.test/a"}
 #     - {"language": "bash", "code": "docker run --net=host alpine"}
 #     - {"language": "bash", "code": "docker run --network container:x alpine"}
+#     - {"language": "bash", "code": "docker run --name a alpine; docker rm -f a b"}
+#     - {"language": "bash", "code": "docker run --name a alpine; docker exec --user a b sh"}
+#     - {"language": "bash", "code": "docker run --name a alpine; docker exec --privileged a sh"}
+#     - {"language": "bash", "code": "docker run --name \"$1\" alpine; docker stop $(docker ps -q)"}
+#     - {"language": "bash", "code": "docker buildx build --allow security.insecure ."}
+#     - {"language": "bash", "code": "docker run --rm quay.io.x.test/a/b"}
+#     - {"language": "bash", "code": "docker run -v \"$(git rev-parse --show-toplevel)/../..:/src\" alpine"}
 #   not_match:
 #     - {"language": "bash", "code": "docker run --rm -it golang:1.22 go list std"}
 #     - {"language": "bash", "code": "docker run --rm -v /workspace:/src alpine make"}
 #     - {"language": "bash", "code": "docker run --rm --network none alpine true"}
 #     - {"language": "bash", "code": "docker build -t app ."}
+#     - {"language": "bash", "code": "docker buildx build --platform linux/arm64 ."}
+#     - {"language": "bash", "code": "docker run --rm quay.io/a/b:1 true"}
+#     - {"language": "bash", "code": "docker run -d --name a alpine; docker exec a true; docker rm -f a"}
+#     - {"language": "bash", "code": "r=$(git rev-parse --show-toplevel); docker run --rm -v \"$r:/src\" alpine make"}
+#     - {"language": "bash", "code": "kubectl drain --help"}
 #     - {"language": "bash", "code": "ls"}
 findings contains {"id": "SBX-CTR-0002", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
 	some a in input.actions.container
@@ -120,11 +132,70 @@ of_workspace(flag, value) if {
 	not contains(value, "..")
 }
 
-# registry: an image of a registry that is named.
+# registry: an image of a registry that is named, and not one of those that
+# anybody's images come from, as they do where none is named.
 registry(a) if {
 	some i, word in a.args
 	i > 1
 	regex.match(`^[^/:]+(\.[^/:]+)+(:[0-9]+)?/`, word)
+	not split(word, "/")[0] in data.settings.public_registries
+}
+
+# looks: an image is made by the other builder, without more than it has.
+looks(a) if {
+	a.by in {"docker", "podman", "nerdctl"}
+	a.args[1] == "buildx"
+	a.args[2] in {"build", "bake", "ls", "inspect", "version", "du"}
+	not elsewhere(a)
+	not allows(a)
+}
+
+allows(a) if {
+	some c in input.commands[a.by]
+	c.line == a.line
+	c.col == a.col
+	some word in c.argv
+	regex.match(`^--(allow|builder)(=|$)`, word)
+}
+
+# looks: a container that the program itself gave its name, and runs.
+looks(a) if {
+	a.by in {"docker", "podman", "nerdctl"}
+	a.args[1] in {"exec", "stop", "kill", "rm", "restart", "pause", "unpause"}
+	not elsewhere(a)
+	not gets(a)
+	some c in input.commands[a.by]
+	c.line == a.line
+	c.col == a.col
+	not stranger(a)
+}
+
+# stranger: one of these containers is not the program's own.
+stranger(a) if {
+	some c in input.commands[a.by]
+	c.line == a.line
+	c.col == a.col
+	not of_own(a.by, c)
+}
+
+of_own(by, c) if {
+	c.operands[0] == "exec"
+	own_name(by, c.operands[1])
+}
+
+of_own(by, c) if {
+	c.operands[0] != "exec"
+	count(c.operands) > 1
+	every name in array.slice(c.operands, 1, count(c.operands)) {
+		own_name(by, name)
+	}
+}
+
+own_name(by, name) if {
+	name != ""
+	some c in input.commands[by]
+	c.operands[0] in {"run", "create"}
+	c.values["--name"] == name
 }
 
 looks(a) if {
@@ -137,6 +208,30 @@ looks(a) if {
 looks(a) if {
 	a.by == "kubectl"
 	a.args[1] in {"version", "help", "completion", "kustomize"}
+}
+
+# looks: no more than what there is to say of a command.
+looks(a) if {
+	some c in input.commands[a.by]
+	c.line == a.line
+	c.col == a.col
+	c.argv[count(c.argv) - 1] == "--help"
+	not does(a)
+}
+
+does(a) if {
+	some c in input.commands[a.by]
+	c.line == a.line
+	c.col == a.col
+	c.argv[count(c.argv) - 1] != "--help"
+}
+
+does(a) if {
+	some c in input.commands[a.by]
+	c.line == a.line
+	c.col == a.col
+	some word in c.argv
+	word in {"--", "exec", "run"}
 }
 
 # elsewhere: the engine of another host is asked.

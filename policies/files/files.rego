@@ -270,12 +270,16 @@ findings contains {"id": "SBX-FS-0006", "at": f.at, "msg": sprintf("%s is listed
 itself(f) if {
 	f.by in {"ls", "dir", "vdir"}
 	not regex.match(`[*?\[]`, f.path)
+	some c in input.commands[f.by]
+	c.line == f.line
+	c.col == f.col
 	not listing(f)
 }
 
 listing(f) if {
 	some c in input.commands[f.by]
 	c.line == f.line
+	c.col == f.col
 	not "d" in c.flags
 }
 
@@ -283,12 +287,16 @@ listing(f) if {
 sought(f) if {
 	f.by == "find"
 	f.class == "system_binary"
+	some c in input.commands.find
+	c.line == f.line
+	c.col == f.col
 	not searching(f)
 }
 
 searching(f) if {
 	some c in input.commands.find
 	c.line == f.line
+	c.col == f.col
 	not named(c)
 }
 

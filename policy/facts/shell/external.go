@@ -41,7 +41,7 @@ func (w *walker) printedBy(c *invocation) []string {
 	if len(p.From) > 0 {
 		return nil
 	}
-	if _, special := w.x.specials[short]; special || p.Interpreter != "" || w.startsOthers(&p, c) || p.Wrapper {
+	if _, special := w.x.specials[short]; special && !p.Own || p.Interpreter != "" || w.startsOthers(&p, c) || p.Wrapper {
 		return []string{"computed"}
 	}
 	if _, is := filters[short]; is {

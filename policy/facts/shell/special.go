@@ -16,6 +16,7 @@ func specials() map[string]func(*walker, *invocation) (text, bool) {
 		"wget": (*walker).download, "pwd": (*walker).pwd, "which": (*walker).whichProgram,
 		"type": (*walker).whichProgram, "mktemp": (*walker).mktemp, "printenv": (*walker).printenv,
 		"busybox": (*walker).applet, "toybox": (*walker).applet, "xargs": (*walker).xargs,
+		"git": (*walker).git,
 	}
 	for _, name := range []string{"env", "sudo", "nohup", "nice", "time", "stdbuf", "setsid", "command", "builtin", "doas"} {
 		t[name] = (*walker).wrapped
@@ -63,6 +64,16 @@ func (w *walker) echo(c *invocation) (text, bool) {
 }
 
 func (w *walker) pwd(*invocation) (text, bool) { return concat(w.cwd(), lit("\n")), true }
+
+// git prints where the project is that the script belongs to: the workspace, or
+// one of its folders.
+func (w *walker) git(c *invocation) (text, bool) {
+	args := c.args()
+	if len(args) != 2 || !args[0].t.is("rev-parse") || !args[1].t.is("--show-toplevel") || w.placed || len(c.env) > 0 || w.tables.PathClass(w.st.cwd) != "workspace" {
+		return text{}, false
+	}
+	return lit(w.tables.Workspace + "\n").tainted(ownFolder), true
+}
 
 // mktemp prints a name that is as good as any other, so that what is written
 // there is found again.
