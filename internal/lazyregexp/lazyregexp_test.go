@@ -8,8 +8,12 @@ import (
 
 func TestNew(t *testing.T) {
 	digits := lazyregexp.New(`\d+`)
-	if got := digits().FindString("a 12"); got != "12" || digits() != digits() {
+	first := digits()
+	if got := first.FindString("a 12"); got != "12" {
 		t.Errorf("got %q", got)
+	}
+	if digits() != first {
+		t.Error("it was compiled twice")
 	}
 }
 
