@@ -63,7 +63,7 @@ func (t *Tables) Acts(symbol string, method bool) bool {
 		}
 	})
 	common, ok := t.symbols[symbol]
-	return ok && !(common && method) || slices.ContainsFunc(t.begins, func(p string) bool { return strings.HasPrefix(symbol, p) })
+	return ok && (!common || !method) || slices.ContainsFunc(t.begins, func(p string) bool { return strings.HasPrefix(symbol, p) })
 }
 
 // submatches gives the first group of all matches of a Run's pattern. One that

@@ -99,9 +99,8 @@ func (c *invocation) castFunction() *val {
 
 // mapMemory: memory that can be run.
 func (c *invocation) mapMemory() *val {
-	if prot, ok := c.get(3, "prot"), true; prot != nil {
-		var n int64
-		if n, ok = prot.int(); ok && n&4 != 0 {
+	if prot := c.get(3, "prot"); prot != nil {
+		if n, ok := prot.int(); ok && n&4 != 0 {
 			c.it.nativeCode("memory that can be run", c.n)
 		}
 	}

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"mvdan.cc/sh/v3/syntax"
+	"slices"
 
 	"github.com/caisson-dev/caisson/policy/facts"
 )
@@ -40,11 +41,8 @@ func whole(p *syntax.ParamExp) bool {
 	if p.Exp == nil {
 		return true
 	}
-	switch p.Exp.Op {
-	case syntax.RemSmallPrefix, syntax.RemLargePrefix, syntax.RemSmallSuffix, syntax.RemLargeSuffix:
-		return false
-	}
-	return true
+	cuts := []syntax.ParExpOperator{syntax.RemSmallPrefix, syntax.RemLargePrefix, syntax.RemSmallSuffix, syntax.RemLargeSuffix}
+	return !slices.Contains(cuts, p.Exp.Op)
 }
 
 // doubled counts what loops double, round by round. A text that is no longer
