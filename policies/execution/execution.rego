@@ -20,6 +20,9 @@ package caisson.rules.execution
 #     - {"language": "python", "code": "def f(x):\n    eval(x)\nlist(map(f, ['os']))"}
 #     - {"language": "python", "code": "import base64\nexec(base64.b64decode('aW1wb3J0IG9z'))"}
 #     - {"language": "javascript", "code": "eval('require(\"fs\")')"}
+#     - {"language": "javascript", "code": "new Function('return (a = process) => a')()"}
+#     - {"language": "javascript", "code": "const run = parseInt.call.bind(eval)\nrun(null, 'process')"}
+#     - {"language": "python", "code": "import os\neval('lambda a=[1, os]: a')()"}
 #     - {"language": "python", "code": "import os\neval('f(x)', {'f': os.system, 'x': 'ls'})"}
 #     - {"language": "python", "code": "def f(n):\n    return n\nexec('f(\"rm -rf /\")')"}
 #     - {"language": "python", "code": "import os\nexec('def go(o, x):\\n    o.system(x)')"}
@@ -37,6 +40,8 @@ package caisson.rules.execution
 #     - {"language": "python", "code": "import ast\nast.literal_eval('1')"}
 #     - {"language": "python", "code": "import re\nre.compile('a')"}
 #     - {"language": "javascript", "code": "/a/.exec('a')"}
+#     - {"language": "javascript", "code": "new Function('return (a, b = 2) => a * b')()(1)"}
+#     - {"language": "javascript", "code": "const has = Function.call.bind(Object.hasOwnProperty)\nhas({a: 1}, 'a')"}
 findings contains {"id": "SBX-EXEC-0001", "at": d.at, "msg": sprintf("text is run as code: %s", [d.detail])} if {
 	some kind in ["eval"]
 	some d in input.dynamic[kind]

@@ -32,7 +32,7 @@ var (
 	wordsOf = lazyregexp.New(`[\pL_$][\pL\pN_$]*`)
 	quoted  = lazyregexp.New(`"[^"\\\n]*"|'[^'\\\n]*'`)
 	binds   = lazyregexp.New(`(?:def|for|lambda|let|const|var|function)\s+([\pL_]\w*)|([\pL_]\w*)\s*=[^=]`)
-	params  = lazyregexp.New(`(?:def\s+\w+|function\s*\w*)\s*\(([^()]*)\)|lambda([^:]*):`)
+	params  = lazyregexp.New(`(?:def\s+\w+|function\s*\w*)\s*\(([^()]*)\)|lambda([^:]*):|\(([^()]*)\)\s*=>|([\pL_$][\pL\pN_$]*)\s*=>`)
 	called  = lazyregexp.New(`(def\s+|function\s+)?([\pL_$][\pL\pN_$]*)\s*\(`)
 	formula = lazyregexp.New(`^[\w\s+\-*/%(),.<>=!&|^~]*$`)
 	// ofNumbers are calls of functions that compute, with numbers alone.
@@ -72,7 +72,9 @@ func (b *Builder) plain(lang Lang, text string, given []string, variables bool) 
 		own = append(own, m[1], m[2])
 	}
 	for _, m := range params().FindAllStringSubmatch(bare, -1) {
-		own = append(own, wordsOf().FindAllString(m[1]+" "+m[2], -1)...)
+		for _, list := range m[1:] {
+			own = append(own, parameters(list)...)
+		}
 	}
 	for _, m := range called().FindAllStringSubmatch(bare, -1) {
 		if m[1] == "" && slices.Contains(own, m[2]) {
@@ -100,6 +102,21 @@ func (b *Builder) plain(lang Lang, text string, given []string, variables bool) 
 		}
 	}
 	return true
+}
+
+// parameters gives the names in a list of parameters, without what they are
+// otherwise: a list there may hold commas too, so that nothing behind it counts.
+func parameters(list string) []string {
+	var names []string
+	for p := range strings.SplitSeq(list, ",") {
+		if w := wordsOf().FindString(p); w != "" {
+			names = append(names, w)
+		}
+		if _, otherwise, ok := strings.Cut(p, "="); ok && strings.ContainsAny(otherwise, "[{") {
+			break
+		}
+	}
+	return names
 }
 
 // memberOfModule: math.sqrt, where nothing but modules that compute have

@@ -224,7 +224,7 @@ func (w *walk) applyRef(callee *val, s *site) *val {
 		c := *s
 		c.args = append(o.items[:len(o.items):len(o.items)], s.args...)
 		c.this = o.made
-		if o.base.name != "" {
+		if name := o.base.name; name != "" && !calling[last(name)] { // its own object is known
 			c.this = nil
 		}
 		return w.apply(o.base, &c)

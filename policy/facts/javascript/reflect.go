@@ -4,6 +4,10 @@ import (
 	"strings"
 )
 
+// calling are the functions that call the one that they are a member of, or are
+// bound to.
+var calling = map[string]bool{"call": true, "apply": true, "bind": true}
+
 // reflected calls a function through another: call, apply, bind and Reflect.
 func (w *walk) reflected(callee *val, s *site) (*val, bool) {
 	var f *val
@@ -16,6 +20,9 @@ func (w *walk) reflected(callee *val, s *site) (*val, bool) {
 		f, how = s.this, last(s.name)
 	case callee.this != nil && callee.this.name != "" && strings.HasPrefix(s.name, callee.this.name+"."):
 		f, how = callee.this, s.name[len(callee.this.name)+1:]
+		if s.this != nil && s.this != f {
+			f = s.this // f.call, bound to another function: Function.call.bind(g)
+		}
 	}
 	if f == nil {
 		return nil, false
