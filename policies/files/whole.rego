@@ -250,6 +250,7 @@ findings contains {"id": "SBX-FS-0021", "at": a.at, "msg": sprintf("data of %s i
 findings contains {"id": "SBX-FS-0030", "at": f.at, "msg": sprintf("%s is deleted as a whole by %s", [f.path, f.by])} if {
 	some f in input.files.delete.workspace
 	f.recursive
+	f.folded
 	f.path in {"/workspace", "/workspace/*"}
 	by_its_path(f)
 }
@@ -339,6 +340,13 @@ come_upon(f) if {
 	object.get(f, "where", "") in {"", "command"}
 	some class
 	count(input.files.list[class]) > 0
+}
+
+come_upon(f) if {
+	not f.folded
+	some class
+	some l in input.files.list[class]
+	l.path == f.path
 }
 
 # joined_to: to what is there already.

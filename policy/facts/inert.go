@@ -33,10 +33,13 @@ var (
 	quoted  = lazyregexp.New(`"[^"\\\n]*"|'[^'\\\n]*'`)
 	binds   = lazyregexp.New(`(?:def|for|lambda|let|const|var|function)\s+([\pL_]\w*)|([\pL_]\w*)\s*=[^=]`)
 	params  = lazyregexp.New(`(?:def\s+\w+|function\s*\w*)\s*\(([^()]*)\)|lambda([^:]*):|\(([^()]*)\)\s*=>|([\pL_$][\pL\pN_$]*)\s*=>`)
+	defines = lazyregexp.New(`\b(?:def|function)\s+([\pL_]\w*)\s*\(`)
+	changes = lazyregexp.New(`\b(?:for|lambda|let|const|var|as|global|nonlocal)\s+([\pL_]\w*)|([\pL_]\w*)\s*(?:,[\w\s,]*)?[-+*/%|&^:]?=[^=]`)
 	called  = lazyregexp.New(`(def\s+|function\s+)?([\pL_$][\pL\pN_$]*)\s*\(`)
 	formula = lazyregexp.New(`^[\w\s+\-*/%(),.<>=!&|^~]*$`)
 	// ofNumbers are calls of functions that compute, with numbers alone.
 	ofNumbers = lazyregexp.New(`\b(?:sin|cos|tan|asin|acos|atan|atan2|sinh|cosh|tanh|exp|log|log2|log10|sqrt|pow|abs|min|max|round|int|float|floor|ceil|factorial|gcd|hypot|degrees|radians|sum|len|bool|complex|fabs|comb|perm)?\(\s*[\d.+\-*/%,\s]*\)`)
+	circle    = lazyregexp.New(`\b(?:pi|tau)\b`)
 	importing = lazyregexp.New(`^\s*import\s+([a-z]\w*)(?:\s+as\s+\w+)?\s*$`)
 	numbers   = lazyregexp.New(`\b\d\w*`)
 	special   = lazyregexp.New(`\bdef __(?:init|repr|str|len|eq|ne|lt|le|gt|ge|hash|bool|iter|next|add|sub|mul|contains|getitem|setitem|enter|exit|post_init)__`)
@@ -77,7 +80,7 @@ func (b *Builder) plain(lang Lang, text string, given []string, variables bool) 
 		}
 	}
 	for _, m := range called().FindAllStringSubmatch(bare, -1) {
-		if m[1] == "" && slices.Contains(own, m[2]) {
+		if m[1] == "" && slices.Contains(own, m[2]) && (slices.Contains(given, m[2]) || !defined(bare, m[2])) {
 			return false // what it is given is called
 		}
 	}
@@ -119,6 +122,22 @@ func parameters(list string) []string {
 	return names
 }
 
+// defined reports that a name is that of a function which the text itself
+// defines, and nothing else in it.
+func defined(bare, name string) bool {
+	is := false
+	for _, m := range defines().FindAllStringSubmatch(bare, -1) {
+		is = is || m[1] == name
+	}
+	for _, m := range changes().FindAllStringSubmatch(bare, -1) {
+		is = is && m[1] != name && m[2] != name
+	}
+	for _, m := range params().FindAllStringSubmatch(bare, -1) {
+		is = is && !slices.ContainsFunc(m[1:], func(list string) bool { return slices.Contains(wordsOf().FindAllString(list, -1), name) })
+	}
+	return is
+}
+
 // memberOfModule: math.sqrt, where nothing but modules that compute have
 // members in the text.
 func (b *Builder) memberOfModule(bare, w string) bool {
@@ -156,6 +175,9 @@ var busyModules = strings.Fields("code pdb bdb runpy pickle marshal multiprocess
 func (b *Builder) arithmetic(text string) bool {
 	if !formula().MatchString(text) || !strings.ContainsAny(text, "+-*/%(<>=&|^") {
 		return false
+	}
+	if circle().MatchString(text) && !b.bound("pi") && !b.bound("tau") {
+		text = circle().ReplaceAllString(text, "3")
 	}
 	for range 8 { // from the inside out
 		inner := ofNumbers().ReplaceAllString(text, "1")
@@ -235,6 +257,11 @@ func (b *Builder) rebound(w string) bool {
 	if strings.Contains(b.src, "builtins") || strings.Contains(b.src, "setattr") || strings.Contains(b.src, "globals(") {
 		return true
 	}
+	return b.bound(w)
+}
+
+// bound reports that the program around writes a name where it may be bound.
+func (b *Builder) bound(w string) bool {
 	q := regexp.QuoteMeta(w)
 	return regexp.MustCompile(`(?:\b` + q + `\s*(?:=[^=]|:=|\+=)|(?:def|as|class|function|for|var|let|const)\s+` + q + `\b|from\s+\S+\s+import\s[^\n]*\b` + q + `\b|import\s+\*|["']` + q + `["'])`).MatchString(b.src)
 }

@@ -38,6 +38,9 @@ func (it *interp) repeated(n float64) func() {
 
 // collected notices a comprehension that keeps more than there is room for.
 func (it *interp) collected(out *val, n float64, at *node) {
+	if items := out.x.items; len(items) > 0 && (items[0].kind == kList || items[0].kind == kTuple) {
+		n *= float64(max(1, lengthOf(items[0])))
+	}
 	if n >= hugeItems && out.kind != kTuple {
 		it.structure(facts.StructHugeAlloc, "a list of "+strconv.FormatFloat(n, 'g', 4, 64)+" items", at)
 	}

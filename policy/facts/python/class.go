@@ -228,6 +228,11 @@ func (it *interp) attributeOf(v *val, name string, n *node, s *scope) *val {
 		return str(c.name)
 	}
 	m := c.member(name, 0)
+	if m == nil && (name == "value" || name == "_value_") {
+		if all, ok := c.members(); ok && len(all) > 0 {
+			return widest(all, v)
+		}
+	}
 	if m == nil {
 		if o := c.outside(0); o != nil {
 			return &val{kind: kRef, text: canonical(o.text + "." + name), x: &extra{self: &val{kind: kObj, text: o.text}}}

@@ -330,6 +330,11 @@ func (it *interp) assignAttribute(n *node, v *val, s *scope) {
 		case kRef, kObj:
 			it.patch(o, name, v, n)
 			it.kept(v, name)
+		case kFunc:
+			if name == "__code__" && (v.kind != kObj || v.text != "function.__code__") {
+				it.call(ref("exec", ""), &arguments{pos: []*val{v}}, n, s)
+			}
+			it.kept(v, name)
 		default: // nothing that is followed into its members
 			it.kept(v, name)
 		}

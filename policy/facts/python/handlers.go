@@ -59,6 +59,7 @@ func namespaceHandlers() map[string]handler {
 		"dict.keys":                          (*invocation).dictItems,
 		"dict.copy":                          func(c *invocation) *val { return c.self },
 		"inspect.getmembers":                 (*invocation).getmembers,
+		"collections.defaultdict":            (*invocation).defaultDict,
 		"inspect.getmembers_static":          (*invocation).getmembers,
 		"doctest.testmod":                    (*invocation).doctests,
 		"doctest.run_docstring_examples":     (*invocation).doctests,
@@ -234,6 +235,13 @@ func (c *invocation) dictSetDefault() *val {
 }
 
 func (c *invocation) dictUpdate() *val {
+	if c.self != nil && c.self.kind == kSpace && c.self.x == nil && c.self.text == "" {
+		for _, v := range c.pos { // the names of a module become those of this one
+			if v.kind == kSpace && v.x != nil && v.x.self != nil && v.x.self.kind == kRef {
+				c.it.star = append(c.it.star, v.x.self.text)
+			}
+		}
+	}
 	if c.self == nil || c.self.kind != kDict {
 		return nil
 	}
@@ -266,6 +274,19 @@ func (c *invocation) dictItems() *val {
 		out.x.items = append(out.x.items, v)
 	}
 	return out
+}
+
+// defaultDict makes what it does not hold, where that is a function.
+func (c *invocation) defaultDict() *val {
+	factory := c.get0()
+	if factory.kind != kFunc {
+		return nil
+	}
+	made := c.it.call(factory, &arguments{}, c.n, c.s)
+	if made.kind < kRef || made.kind > kWrap {
+		return nil
+	}
+	return &val{kind: kDict, open: true, x: &extra{dict: map[string]*val{"?:": made}}}
 }
 
 // looksInto reports that v is a module of which any function may come up.

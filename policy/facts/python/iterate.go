@@ -49,6 +49,10 @@ func (it *interp) iterate(v *val, n *node) ([]*val, bool) {
 		if len(v.from) > 0 {
 			return []*val{{from: v.from}}, false
 		}
+	case kObj:
+		if listings[v.text] && v.x != nil && v.x.self != nil && isPath(v.x.self) {
+			return []*val{joinPath(v.x.self, unknown)}, false
+		}
 	case kAlt:
 		var all []*val
 		for _, b := range v.x.alts {
@@ -75,6 +79,9 @@ func (it *interp) iterate(v *val, n *node) ([]*val, bool) {
 	}
 	return nil, false
 }
+
+// listings give the paths below one.
+var listings = map[string]bool{"pathlib.Path.iterdir": true, "pathlib.Path.glob": true, "pathlib.Path.rglob": true}
 
 // items are the fields of a named tuple.
 func (c *class) items() []*val {
@@ -286,7 +293,7 @@ func (it *interp) clause(clauses []*node, out *val, s *scope, add func(), rounds
 	left, right := c.child("left"), c.child("right")
 	over := it.evalOr(right, s)
 	items, known := it.iterate(over, c)
-	it.collected(out, turns(over, items), c)
+	defer it.collected(out, turns(over, items), c)
 	if known && len(items) <= 4096 && (len(items)+*rounds)*cost*it.unroll <= 8*unrollNodes && it.steps < it.limit/2 {
 		for _, item := range items {
 			it.assign(left, item, s)
