@@ -60,6 +60,8 @@ type Builder struct {
 	cwd      string
 	orCwd    string // where cwd is a guess, see SetCwd
 	idle     bool
+	offers   bool // see Offers
+	offered  bool
 	src      string // the text itself
 	shown    string // the same, also where the caller walks it; for people
 	lines    []string
@@ -100,6 +102,7 @@ type nestedKey struct {
 	cwd   string
 	code  string
 	start string
+	own   bool
 }
 
 // Lang is the language of this text.

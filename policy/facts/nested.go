@@ -203,7 +203,7 @@ func (b *Builder) nestedText(lang Lang, text string, from []string, o NestedOpts
 	} else if !start.Known && lang == Shell && len(b.s.set) > 0 {
 		start = Start{Known: true, Env: maps.Clone(b.s.set)}
 	}
-	key := nestedKey{lang, b.cwd, text, start.key()}
+	key := nestedKey{lang, b.cwd, text, start.key(), b.offers}
 	if b.s.seen[key] {
 		return
 	}
@@ -214,6 +214,7 @@ func (b *Builder) nestedText(lang Lang, text string, from []string, o NestedOpts
 		return
 	}
 	child := &Builder{s: b.s, lang: lang, depth: b.depth + 1, via: join(b.via, o.Via), cwd: b.cwd, orCwd: b.orCwd, idle: b.idle, start: start, given: start.texts() + b.given}
+	child.offered = b.offers && lang == b.lang
 	child.origin = b.at(o.Pos).Pos
 	child.verbatim = o.Verbatim && (b.depth == 0 || b.verbatim)
 	child.extract(b.s.ctx, []byte(text))

@@ -277,7 +277,7 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 		it.began(true)
 		given := len(a.pos)+len(a.keys) > 0 || a.open // none of these does anything with nothing
 		if given && (slices.Contains(f.from, "namespace") || slices.Contains(f.from, "module")) && it.b.Tables().Runners(facts.Python)[name[1:]] {
-			it.dynamic(facts.DynCall, "method "+name[2:]+" of something looked up in a namespace", n, f.from...)
+			it.calledMethod(name[2:], f, a, n)
 		}
 		it.handOver("", a, n)
 		return derived(append(a.all(), f)...)
@@ -287,30 +287,6 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 	v := it.report(name, it.eachCommand(name, a, self, n), self, n)
 	it.handOver(name, a, n)
 	return c.sized(v)
-}
-
-// calledUnknown: what a namespace or a module holds under a name that is not
-// known is called.
-func (it *interp) calledUnknown(f *val, a *arguments, n *node) {
-	detail := ""
-	switch {
-	case slices.Contains(f.from, "namespace"):
-		detail = "name looked up in a namespace"
-	case slices.Contains(f.from, "module"):
-		detail = "member of a module that is not known"
-	default:
-		return
-	}
-	it.reported++
-	it.noted(detail, n, a)
-	if it.quiet > 0 {
-		return
-	}
-	given := make([]facts.Value, 0, len(a.pos))
-	for _, v := range a.all() {
-		given = append(given, v.fact())
-	}
-	it.b.Unknown(facts.DynCall, detail, it.pos(n), f.from, given)
 }
 
 // report hands a call to the builder, which knows what it does, and takes up

@@ -363,8 +363,8 @@ func (c *invocation) super() *val {
 // expression here to know its value.
 func (c *invocation) evalCall() *val {
 	code := c.get0()
-	got := c.it.report(c.name, c.arguments, nil, c.n)
-	if v := c.it.inline(code, c); v != nil {
+	got, v := c.evaluate(code)
+	if v != nil {
 		return v
 	}
 	return got.with(code.origins(0))
@@ -374,8 +374,7 @@ func (c *invocation) execCall() *val {
 	if v := c.execStatement(); v != nil {
 		return c.it.call(ref("exec", ""), &arguments{pos: []*val{v}, how: c.how}, c.n, c.s)
 	}
-	c.it.report(c.name, c.arguments, nil, c.n)
-	c.it.inline(c.get0(), c)
+	c.evaluate(c.get0())
 	return none
 }
 
@@ -395,66 +394,4 @@ func (c *invocation) execStatement() *val {
 		}
 	}
 	return nil
-}
-
-// inline follows code that the program made, in the program's own names. What
-// it does is reported only where it uses those names: the scan of the text by
-// itself, which the builder starts, sees the rest.
-func (it *interp) inline(code *val, c *invocation) *val {
-	if code.kind == kObj && code.text == "code" && len(code.x.recv) > 0 {
-		code = fromFact(code.x.recv[0])
-	}
-	text, ok := code.oneText()
-	if !ok || len(text) > 8192 || it.inlined >= 3 || strings.Count(text, "(")+strings.Count(text, "[") > 400 {
-		return nil
-	}
-	t := it.g.parse(strings.TrimSpace(text))
-	if t == nil || t.root == nil || t.errors > 0 {
-		return nil
-	}
-	quiet := !it.usesOwn(t, t.root, c.s)
-	before, at := it.t, it.at
-	if at == nil {
-		it.at = c.n
-	}
-	it.t = t
-	it.inlined++
-	it.limit += 4 * t.nodes
-	if quiet {
-		it.quiet++
-	}
-	defer func() {
-		it.t, it.at = before, at
-		it.inlined--
-		if quiet {
-			it.quiet--
-		}
-	}()
-	if c.name == "eval" {
-		return it.evalOr(t.root.nth(0), c.s)
-	}
-	it.block(t.root, c.s)
-	return none
-}
-
-// usesOwn reports whether code names something of the program that is not a
-// plain constant or module.
-func (it *interp) usesOwn(t *tree, n *node, s *scope) bool {
-	if n.kind == "identifier" {
-		v, ok := it.find(s, identifier(t.text(n)))
-		if !ok || n.field == "attribute" {
-			return false
-		}
-		if v.kind == kRef {
-			name := t.text(n)
-			return v.text != name
-		}
-		return !v.isConst() || v.kind == kStr || v.kind == kBytes
-	}
-	for c := n.first; c != nil; c = c.next {
-		if it.usesOwn(t, c, s) {
-			return true
-		}
-	}
-	return false
 }

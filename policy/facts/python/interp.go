@@ -86,11 +86,11 @@ func (it *interp) run() {
 	// Functions found on the way are appended while this runs.
 	it.resume()
 	it.opening = false
-	if it.starts || it.own || it.over || it.b.Depth() > 0 {
+	if it.starts || it.own || it.over || it.b.Depth() > 0 && !it.b.Offered() {
 		it.rest(false)
 	}
 	it.recursions()
-	if it.b.Depth() == 0 {
+	if it.b.Depth() == 0 || it.b.Offered() {
 		it.b.Idle(true)
 		it.idle = true
 	}

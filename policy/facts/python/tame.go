@@ -1,0 +1,182 @@
+package python
+
+import (
+	"slices"
+	"strings"
+)
+
+// tamer looks at a text that the program runs as code.
+type tamer struct {
+	it    *interp
+	t     *tree
+	s     *scope
+	bound map[string]bool // names that the text binds; true: as functions
+	calls bool            // functions of the program are called
+	words bool            // it has texts that may be more than names
+}
+
+// tame reports that a text names nothing but what it binds itself, values,
+// functions and classes of the program, which are followed, and what every
+// program has and only computes; and that it calls nothing that it is given.
+func (it *interp) tame(t *tree, s *scope) bool {
+	for name := range it.patched {
+		if builtins[name] {
+			return false
+		}
+	}
+	c := &tamer{it: it, t: t, s: s, bound: map[string]bool{}}
+	c.binds(t.root)
+	return c.check(t.root) && (!c.calls || !c.words)
+}
+
+// binds gathers the names that the text binds.
+func (c *tamer) binds(n *node) {
+	switch n.kind {
+	case "function_definition", "class_definition":
+		c.bound[c.t.text(n.child("name"))] = true
+	case "parameters", "lambda_parameters":
+		n.each(func(p *node) {
+			if name := p.child("name"); name != nil {
+				p = name
+			} else if p.kind != "identifier" && p.kind != "tuple_pattern" && p.nth(0) != nil {
+				p = p.nth(0)
+			}
+			c.names(p)
+		})
+	case "assignment", "augmented_assignment", "for_statement", "for_in_clause":
+		c.names(n.child("left"))
+	case "named_expression":
+		c.names(n.child("name"))
+	case "as_pattern_target":
+		c.names(n)
+	}
+	for k := n.first; k != nil; k = k.next {
+		c.binds(k)
+	}
+}
+
+// names binds the names of a target.
+func (c *tamer) names(n *node) {
+	if n == nil || n.kind == "attribute" || n.kind == "subscript" || n.kind == "call" {
+		return
+	}
+	if n.kind == "identifier" {
+		if name := c.t.text(n); !c.bound[name] {
+			c.bound[name] = false
+		}
+		return
+	}
+	n.each(c.names)
+}
+
+// check walks the text.
+func (c *tamer) check(n *node) bool {
+	if n == nil {
+		return true
+	}
+	switch n.kind {
+	case "import_statement", "import_from_statement", "future_import_statement":
+		return false
+	case "identifier":
+		return c.known(identifier(c.t.text(n)), false)
+	case "string_content":
+		c.words = c.words || c.it.ofText(c.t.text(n)) > nothingOfIt
+		return true
+	case "attribute":
+		return c.member(n) && c.check(n.child("object"))
+	case "keyword_argument":
+		return c.check(n.child("value"))
+	case "call":
+		return c.callee(n.child("function")) && c.check(n.child("arguments"))
+	case "decorator":
+		return c.callee(n.nth(0))
+	case "function_definition":
+		return c.each(n, n.child("name"))
+	case "assignment":
+		return c.alias(n) || c.each(n, nil)
+	}
+	return c.each(n, nil)
+}
+
+func (c *tamer) each(n, but *node) bool {
+	for k := n.first; k != nil; k = k.next {
+		if k != but && !c.check(k) {
+			return false
+		}
+	}
+	return true
+}
+
+// member reports that an attribute leads nowhere out of the object.
+func (c *tamer) member(n *node) bool {
+	name := identifier(c.t.text(n.child("attribute")))
+	return !innards[name] && !strings.HasPrefix(name, "__") && !strings.HasSuffix(name, "_frame") && !strings.HasPrefix(name, "f_")
+}
+
+// callee reports that what is called is followed, or only computes.
+func (c *tamer) callee(n *node) bool {
+	switch {
+	case n == nil:
+		return false
+	case n.kind == "identifier":
+		return c.known(identifier(c.t.text(n)), true)
+	case n.kind == "attribute":
+		return calmMethods[c.t.text(n.child("attribute"))] && c.check(n.child("object"))
+	}
+	return false
+}
+
+// known tells a name that the text may use, or call.
+func (c *tamer) known(name string, called bool) bool {
+	if function, ok := c.bound[name]; ok {
+		return function || !called
+	}
+	v, ok := c.it.find(c.s, name)
+	if !ok {
+		return calmBuiltins[name]
+	}
+	return !slices.ContainsFunc(v.branches(), func(b *val) bool {
+		switch b.kind {
+		case kFunc, kClass:
+			c.calls = c.calls || called
+			return false
+		case kRef:
+			return b.text != name || !calmBuiltins[name]
+		case kUnknown:
+			return called || slices.Contains(b.from, "namespace") || slices.Contains(b.from, "module")
+		case kInst, kObj, kNone, kBool, kInt, kFloat, kStr, kBytes, kList, kTuple, kSet, kDict:
+			return called
+		default:
+			return true
+		}
+	})
+}
+
+// alias is another name for a function that every program has, in the module
+// itself: who calls it by that name is followed.
+func (c *tamer) alias(n *node) bool {
+	l, r := n.child("left"), n.child("right")
+	if c.s != c.it.module || l == nil || r == nil || l.kind != "identifier" || r.kind != "identifier" {
+		return false
+	}
+	name := c.t.text(r)
+	_, found := c.it.find(c.s, name)
+	return builtins[name] && !found && !strings.HasPrefix(name, "__")
+}
+
+func set(words string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		out[w] = true
+	}
+	return out
+}
+
+// calmBuiltins only compute, and call nothing that they are given.
+var calmBuiltins = set(`abs all any bool bytes bytearray chr complex dict divmod enumerate float format frozenset hash hex id int isinstance issubclass
+	iter len list next object oct ord pow print property range repr reversed round set slice staticmethod classmethod str sum super tuple zip
+	NotImplemented Ellipsis BaseException Exception KeyError ValueError TypeError RuntimeError AttributeError IndexError AssertionError
+	StopIteration NotImplementedError ZeroDivisionError ArithmeticError LookupError OverflowError NameError`)
+
+// calmMethods are methods that do the same of whatever has them.
+var calmMethods = set(`append extend add get items keys values join split strip upper lower title format startswith endswith replace copy index count`)

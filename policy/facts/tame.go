@@ -1,0 +1,50 @@
+package facts
+
+// Mark is a place in what a scan has found so far.
+type Mark struct{ files, net, commands, env, actions, dynamic, structs, imports int }
+
+// Mark notes what was found up to here, for [Builder.Tame].
+func (b *Builder) Mark() Mark {
+	d := &b.s.doc
+	return Mark{len(d.Files), len(d.Net), len(d.Commands), len(d.Env), len(d.Actions), len(d.Dynamic), len(d.Structs), len(d.Imports)}
+}
+
+// Tame says that text which is run as code since m names nothing but what the
+// program around it has, and that it was followed there. It is inert if nothing
+// came of that but what functions would do that nothing calls.
+func (b *Builder) Tame(m Mark) {
+	d := &b.s.doc
+	if len(d.Net) > m.net || len(d.Commands) > m.commands || len(d.Imports) > m.imports || len(d.Structs) > m.structs {
+		return
+	}
+	own := -1
+	for i := range d.Dynamic[m.dynamic:] {
+		switch f := &d.Dynamic[m.dynamic+i]; {
+		case own < 0 && f.Kind == DynEval && f.Depth == b.depth:
+			own = m.dynamic + i
+		case !f.Idle:
+			return
+		}
+	}
+	idle := true
+	for _, f := range d.Files[m.files:] {
+		idle = idle && f.Idle
+	}
+	for _, f := range d.Env[m.env:] {
+		idle = idle && f.Idle
+	}
+	for _, f := range d.Actions[m.actions:] {
+		idle = idle && f.Idle
+	}
+	if idle && own >= 0 {
+		d.Dynamic[own].Inert = true
+	}
+}
+
+// Offers says, until it is called again, that what a text defines which is run
+// as code is the program's own from then on, and followed where that calls it.
+func (b *Builder) Offers(is bool) { b.offers = is }
+
+// Offered reports that this text is such a one: what nothing in it calls is not
+// run by itself.
+func (b *Builder) Offered() bool { return b.offered }
