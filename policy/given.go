@@ -31,7 +31,10 @@ const maxFrom = 8
 
 // callers are the origins of what whoever starts a program hands to it, of what
 // stands around it, and of what programs of the system print.
-var callers = []string{"param", "argv0", "argv", "env", "command", "file", "own_process", "own_folder", facts.FromAbove, "cwd", "elsewhere", facts.FromFunction}
+var callers = []string{"param", "argv0", "argv", "env", "command", "file", "own_process", "own_folder", facts.FromAbove, "cwd", "elsewhere", facts.FromFunction, facts.FromSourced}
+
+// named are those of the name of a program or a file.
+var named = append(slices.Clip(callers), facts.FromListed)
 
 // given reports that d is of the first sort. A function that nothing calls is
 // given what its caller has. Elsewhere it depends on what d can do: a module is
@@ -97,9 +100,9 @@ func (p *provenance) given(d *facts.Dynamic) bool {
 	case facts.DynCall:
 		return d.Inert
 	case facts.DynCommand:
-		return d.Inert && (d.Lang != facts.Shell || told(callers...))
+		return d.Inert && (d.Lang != facts.Shell || told(named...))
 	case facts.DynFile:
-		return told(callers...)
+		return told(named...)
 	case facts.DynOpaqueCode, facts.DynEval:
 		switch {
 		case d.Lang == facts.Shell: // a line of a file of the workspace that the script picks is as good as a file that is sourced

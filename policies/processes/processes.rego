@@ -24,9 +24,19 @@ package caisson.rules.processes
 #     - {"language": "bash", "code": "pkill -P 1"}
 #     - {"language": "bash", "code": "pkill -P $$ sshd"}
 #     - {"language": "bash", "code": "kill $(cat /run/sshd.pid)"}
+#     - {"language": "bash", "code": "kill 0 1"}
+#     - {"language": "bash", "code": "kill 0 $1"}
+#     - {"language": "bash", "code": "kill -9 -1 0"}
+#     - {"language": "bash", "code": "kill $PID"}
+#     - {"language": "bash", "code": ". /tmp/lib.sh; kill $PID"}
+#     - {"language": "bash", "code": ". ./lib.sh; kill $PID 1"}
+#     - {"language": "bash", "code": "echo $! > $A; kill $(cat $B)"}
 #   not_match:
 #     - {"language": "bash", "code": "kill -l"}
 #     - {"language": "bash", "code": "kill -0 $PID"}
+#     - {"language": "bash", "code": "trap 'kill 0' EXIT"}
+#     - {"language": "bash", "code": ". ./lib.sh; start; kill $SERVER_PID"}
+#     - {"language": "bash", "code": "serve & echo $! > $PIDFILE; kill $(cat $PIDFILE)"}
 #     - {"language": "bash", "code": "serve & PID=$!\ntrap \"kill $PID\" EXIT\nwait"}
 #     - {"language": "bash", "code": "sleep 9 & kill %1"}
 #     - {"language": "bash", "code": "sleep 9 & pid=$!\nkill $pid"}
@@ -67,6 +77,34 @@ own(a) if {
 	a.by in {"kill", "os.kill", "os.killpg", "process.kill", "pkill"}
 	a.detail in {"", "children", "os.killpg"}
 }
+
+# own: a file of the project that it sources started it, as it may end it.
+own(a) if {
+	"sourced" in a.from
+	every from in a.from {
+		of_project(from)
+	}
+	words := [w | some w in a.args; w != ""]
+	count(words) == 0
+	a.by in {"kill", "pkill"}
+	a.detail in {"", "children"}
+}
+
+# own: all of the group that it is in, and nothing else.
+own(a) if {
+	a.by == "kill"
+	a.detail == ""
+	words := [w | some w in a.args; w != ""]
+	count(words) > 0
+	every w in words {
+		w == "0"
+	}
+	count(a.from) == 0
+}
+
+of_project(from) if from in {"sourced", "own_process"}
+
+of_project(from) if startswith(from, "env:")
 
 own_origin("own_process")
 

@@ -201,6 +201,14 @@ const FromOwnText = "own_text"
 // FromOwnFile is the origin of the name of the program's own source.
 const FromOwnFile = "own_file"
 
+// FromSourced is an origin beside that of a variable which nothing in a script
+// gives a value, but a file of the project may that it sources.
+const FromSourced = "sourced"
+
+// FromListed is the origin of the name of a file in a folder of the workspace
+// that a pattern stands for: the folder is known, and a part of the name.
+const FromListed = "listed"
+
 // FromFunction is the origin of the name of a function of the program, of which
 // only the beginning is known.
 const FromFunction = "function"

@@ -88,6 +88,9 @@ func (b *Builder) Unknown(kind, detail string, pos Pos, from []string, given []V
 	if kind == DynCommand && len(given) == 0 && b.lang == Shell && slices.ContainsFunc(from, ofFile) {
 		return // a line of a file is run as a command
 	}
+	if kind == DynCommand && slices.Contains(from, FromSourced) {
+		kind = FromSourced
+	}
 	b.s.doc.Dynamic[n].Inert = !slices.ContainsFunc(given, func(v Value) bool { return !b.harmless(v, kind) }) && !takesCode(given)
 }
 
@@ -146,7 +149,7 @@ func takesCode(words []Value) bool {
 // fromCaller reports that a value is what the program's caller hands to it.
 func fromCaller(from []string) bool {
 	for _, f := range from {
-		if kind, _, _ := strings.Cut(f, ":"); kind != "argv" && kind != "env" && kind != "param" {
+		if kind, _, _ := strings.Cut(f, ":"); kind != "argv" && kind != "env" && kind != "param" && kind != FromSourced {
 			return false
 		}
 	}
@@ -165,6 +168,8 @@ var harmlessClasses = []string{"workspace", "tmp", "public", "device_safe", "rel
 
 func (b *Builder) harmlessText(w, kind string) bool {
 	switch {
+	case kind == FromSourced && !slices.Contains(codeWords, w) && !strings.Contains(w, "://"):
+		return true // the project's own file names the program, and may do as much itself
 	case slices.Contains(codeWords, w), strings.Contains(w, "://"), strings.HasPrefix(w, "~"), len(w) > keptText && codeSigns().MatchString(w):
 		return false
 	case kind == DynCall && strings.ContainsAny(w, " /\\;|&$`(){}"):

@@ -48,6 +48,7 @@ func (w *walker) source(c *invocation) text {
 		out := folded(w.report(c))
 		lying, ok := w.b.Lying(args[0].t.value())
 		if !ok {
+			w.st.sourced = w.st.sourced || w.ofProject(args[0].t)
 			return out
 		}
 		content = folded(lying)
@@ -63,6 +64,22 @@ func (w *walker) source(c *invocation) text {
 		w.st.args, w.st.more = rest, false
 	}
 	return w.evalText("source", content, c.pos, false)
+}
+
+// ofProject reports a file of the workspace.
+func (w *walker) ofProject(path text) bool {
+	path = w.sheltered(path)
+	return !path.has(func(s string) bool {
+		s = strings.ReplaceAll(s, unset, hole)
+		if head, _, open := strings.Cut(s, hole); open {
+			s = head + "x"
+			if head == "" && !slices.Contains(path.from, ownFolder) && !slices.Contains(path.from, fromSelf) {
+				return true
+			}
+		}
+		class := w.tables.PathClass(w.tables.CleanPath(s, w.st.cwd))
+		return class != "workspace" && class != "relative"
+	})
 }
 
 // selfWritten reports that the script runs what it wrote.

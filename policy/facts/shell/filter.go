@@ -124,11 +124,14 @@ func (w *walker) filter(c *invocation) (text, bool) {
 			t = w.sheltered(t)
 		}
 		dims = append(dims, t.all())
+		if _, own := w.load(t); own && f.reads && !t.known() {
+			continue // the name of a file of the script's own says nothing of what is in it
+		}
 		from = origins(from, t.from)
 	}
 	out := text{}
 	for i, args := range combinations(dims) {
-		o := w.filterOnce(&f, parseOptions(args, f.values))
+		o := w.filterOnce(&f, parseOptions(args, f.values), c.args())
 		if i == 0 {
 			out = o
 		} else {
@@ -167,10 +170,10 @@ func (w *walker) idle(c *invocation) bool {
 }
 
 // filterOnce runs a filter on one choice of its arguments.
-func (w *walker) filterOnce(f *filter, o options) text {
+func (w *walker) filterOnce(f *filter, o options, args fields) text {
 	in := text{}
 	if f.reads {
-		in = w.input(o.operands[min(f.skip, len(o.operands)):])
+		in = w.input(o.operands[min(f.skip, len(o.operands)):], args)
 	}
 	if !w.heavy(in) {
 		return opaque(in.from...)
@@ -200,8 +203,8 @@ func (w *walker) filterOnce(f *filter, o options) text {
 }
 
 // input is what a filter reads: files that the script wrote, or its standard
-// input.
-func (w *walker) input(files []string) text {
+// input. The words that it is given say where the files' names come from.
+func (w *walker) input(files []string, args fields) text {
 	if len(files) == 0 {
 		return w.in.rest()
 	}
@@ -211,10 +214,27 @@ func (w *walker) input(files []string) text {
 		case "-", "/dev/stdin":
 			t = concat(t, w.in.rest())
 		default:
-			t = concat(t, w.openFile(text{alts: []string{name}}).t)
+			t = concat(t, w.openFile(text{[]string{name}, namedBy(name, args)}).t)
 		}
 	}
 	return t
+}
+
+// namedBy is where a name comes from that has variables of the environment in
+// it, if one word alone may be that.
+func namedBy(name string, args fields) []string {
+	var from []string
+	n := 0
+	for _, f := range args {
+		if strings.Contains(name, unset) && slices.Contains(f.t.alts, name) {
+			from = f.t.from
+			n++
+		}
+	}
+	if n != 1 {
+		return nil
+	}
+	return from
 }
 
 // combinations gives every choice of one out of each dimension, where they are

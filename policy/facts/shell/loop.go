@@ -117,13 +117,18 @@ func longest(ways []fields) fields {
 // here, with the pattern's own beginning.
 func (w *walker) globbed(t text) text {
 	var out []string
+	own := true
 	for _, s := range t.all() {
 		if i := strings.IndexAny(s, "*?["); i >= 0 {
+			own = own && w.ownFiles(s) && w.ofProject(text{alts: []string{s[:i]}})
 			s = s[:i] + hole
 		}
 		out = with(out, s)
 	}
-	return text{out, t.from}
+	if !own {
+		return text{out, t.from}
+	}
+	return text{out, t.from}.tainted(facts.FromListed)
 }
 
 func numeric(items []text) bool {

@@ -226,6 +226,8 @@ func (w *walker) lookup(name string, pos facts.Pos) (text, bool) {
 		return w.cwd(), true
 	case "BASH_SOURCE":
 		return w.st.arg0, true
+	case "COPROC_PID":
+		return opaque(ownProcess), true
 	case "FUNCNAME":
 		if len(w.calls) > 0 {
 			return lit(w.calls[len(w.calls)-1].fn.name), true

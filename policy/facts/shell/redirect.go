@@ -257,6 +257,7 @@ func (w *walker) store(path, content text, appending bool) {
 			return
 		}
 	}
+	path = placeOf(path)
 	v := content.value()
 	if w.maybe > 0 || len(path.alts) > 1 {
 		if old, ok := w.b.Load(path.value()); ok {
@@ -269,6 +270,25 @@ func (w *walker) store(path, content text, appending bool) {
 	w.b.Store(path.value(), v, appending)
 }
 
+// placeOf gives a file a name that is not known but for the variables of the
+// environment in it, so that what the script writes there is found again.
+func placeOf(path text) text {
+	if len(path.alts) != 1 || !strings.Contains(path.alts[0], unset) || strings.Contains(path.alts[0], hole) {
+		return path
+	}
+	name := "/proc/self/environ"
+	for _, f := range path.from {
+		if !strings.HasPrefix(f, "env:") && f != facts.FromSourced {
+			return path
+		}
+		name += "/" + f
+	}
+	if len(path.from) == 0 {
+		return path
+	}
+	return lit(name + "/" + strings.ReplaceAll(path.alts[0], unset, "$"))
+}
+
 // load gives what the script wrote to a file.
 func (w *walker) load(path text) (text, bool) {
 	w.guessed = true
@@ -277,6 +297,7 @@ func (w *walker) load(path text) (text, bool) {
 			path = file // exec N< FILE; . /dev/fd/N
 		}
 	}
+	path = placeOf(path)
 	v, ok := w.b.Load(path.value())
 	if !ok {
 		return text{}, false

@@ -121,7 +121,7 @@ func (w *walker) byDefault(name string, empty, filled *state) {
 // handed reports that a text is what whoever starts the script hands to it.
 func handed(from []string) bool {
 	for _, f := range from {
-		if f != "argv" && !strings.HasPrefix(f, "env:") {
+		if f != "argv" && f != facts.FromSourced && !strings.HasPrefix(f, "env:") {
 			return false
 		}
 	}

@@ -286,7 +286,7 @@ func (w *walker) sed(c *invocation) (text, bool) {
 	for _, m := range sedExecutes().FindAllStringSubmatch(script, 16) {
 		w.evalText("sed e", lit(m[1]), c.pos, false)
 	}
-	in := w.input(files)
+	in := w.input(files, c.args())
 	cmds, ok := parseSed(script, o.has("E") || o.has("r"))
 	if !ok || slices.ContainsFunc(cmds, func(c sedCommand) bool { return !c.selects() }) {
 		from = origins(from, []string{filtered})

@@ -84,6 +84,7 @@ type state struct {
 	dead    bool            // behind exit or return
 	env     map[string]text // variables that it was started with, as far as known; never changed
 	sealed  bool            // env has all of them
+	sourced bool            // files of the project were sourced that are not known here
 }
 
 // inherited is what a variable is that the script did not set.
@@ -93,6 +94,9 @@ func (s *state) inherited(name string) text {
 	}
 	if s.sealed {
 		return text{}
+	}
+	if s.sourced {
+		return unassigned.tainted("env:"+name, facts.FromSourced)
 	}
 	return unassigned.tainted("env:" + name)
 }
@@ -132,7 +136,9 @@ func (s *state) join(ways ...*state) {
 			first.cwd, first.or, first.own = "", "", false
 		}
 		first.mergeArgs(o)
+		first.sourced = first.sourced || o.sourced
 	}
+	s.sourced = first.sourced
 	s.own, s.or = first.own, first.or
 	s.cwd, s.args, s.more, s.rest, s.arg0 = first.cwd, first.args, first.more, first.rest, first.arg0
 	joinLayer(s.vars, live, func(o *state) *layer[*variable] { return o.vars }, s.mergeVar)
