@@ -9,6 +9,7 @@ import (
 
 // external is a command that is not the shell's own.
 func (w *walker) external(c *invocation) text {
+	w.optional = w.optional || c.argv[0].t.has(func(s string) bool { return base(s) == "shopt" })
 	w.original(c)
 	w.shellOnItself(c)
 	var out text

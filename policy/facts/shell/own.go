@@ -60,7 +60,7 @@ func (w *walker) isSelf(t text) bool {
 // of another language, as a Python program with a shell's first lines does: what
 // follows is not the shell's.
 func (w *walker) handOver(args fields) {
-	if w.maybe > 0 || w.forks > 0 || w.capture > 0 || len(w.calls) > 0 || w.b.Depth() > 0 || len(args) < 2 || w.st.aliases.get("exec") != nil {
+	if w.forks > 0 || w.capture > 0 || len(w.calls) > 0 || w.b.Depth() > 0 || len(args) < 2 || w.st.aliases.get("exec") != nil {
 		return
 	}
 	name, ok := args[0].t.guess()
@@ -68,7 +68,12 @@ func (w *walker) handOver(args fields) {
 	if !ok || !known || !p.Script || p.Interpreter != facts.Python && p.Interpreter != facts.JavaScript {
 		return
 	}
-	if ops := operands(args[1:]); len(ops) > 0 && w.isSelf(ops[0].t) {
+	ops := operands(args[1:])
+	switch {
+	case len(ops) == 0 || !w.isSelf(ops[0].t):
+	case w.maybe == 0:
 		w.heir = p.Interpreter
+	case !slices.Contains(w.heirs, p.Interpreter):
+		w.heirs = append(w.heirs, p.Interpreter)
 	}
 }

@@ -61,10 +61,12 @@ type walker struct {
 	steps            int
 	exhausted        bool
 	told             bool
-	placed           bool       // it is known how the script is called
-	heir             facts.Lang // whose the text is from here on, see handOver
-	capture          int        // whether what commands print is of use
-	files            int        // temporary files made
+	placed           bool         // it is known how the script is called
+	heir             facts.Lang   // whose the text is from here on, see handOver
+	heirs            []facts.Lang // whose the text may be
+	optional         bool         // options of the shell were changed by shopt
+	capture          int          // whether what commands print is of use
+	files            int          // temporary files made
 	arithDepth       int
 	substs           int
 	temps            []string // folders that mktemp -d made
@@ -162,11 +164,29 @@ func (w *walker) script(src []byte) error {
 			w.b.Nested(w.heir, facts.Text(string(src)), facts.NestedOpts{Pos: facts.Pos{Line: 1, Col: 1}, Verbatim: true, Via: []string{"exec"}})
 			return nil
 		}
+		if len(w.heirs) > 0 && w.ends(stmts[i]) {
+			err = nil // what follows is another language's
+			break
+		}
+	}
+	for _, lang := range w.heirs {
+		w.b.Nested(lang, facts.Text(string(src)), facts.NestedOpts{Pos: facts.Pos{Line: 1, Col: 1}, Verbatim: true, Via: []string{"exec"}})
 	}
 	if err != nil {
 		w.b.SyntaxErrors(1)
 	}
 	return err
+}
+
+// ends reports exec of a program that is named, as a statement of its own and
+// with nothing that makes the shell go on where it fails.
+func (w *walker) ends(s *syntax.Stmt) bool {
+	if !w.isExec(s) || w.strange || w.optional || w.b.Depth() > 0 || len(w.st.funcs.get("exec")) > 0 || w.st.aliases.get("exec") != nil {
+		return false
+	}
+	_, changed := w.st.env["BASHOPTS"]
+	name := w.constant(s.Cmd.(*syntax.CallExpr).Args[1])
+	return !changed && name != "" && name[0] != '-'
 }
 
 // isExec reports exec with a program, as a statement of its own.

@@ -118,6 +118,11 @@ func TestKnowsVariables(t *testing.T) {
 		{name: "not its own name", src: `$echo X/"$0" | cat`, not: []string{"struct fork_bomb"}},
 		{name: "several ways", src: `case $1 in a) p="cp -p";; b) p=cp;; c) p=;; d) p="cp -a";; e) p="cp -r";; esac; $X $Y $p "$2" "$3"`, want: []string{"cmd cp -a … …", "cmd cp -r … …"}},
 		{name: "handed over", src: "exec python3 \"$0\" \"$@\"\nimport os\n", not: []string{"cmd import"}},
+		{name: "handed over if it is there", src: "\"\"\":\"\nwhich python3 && exec python3 \"$0\" \"$@\"\nexec echo no python\n\":\"\"\"\nimport os\nos.system('rm -rf /')\ndef f(x):\n  return (x, 1)\n", want: []string{"py \"\"\":\"\nwhich python3 && exec python3 \"$0\" \"$@\"\nexec echo no python\n\":\"\"\"\nimport os\nos.system('rm -rf /')\ndef f(x):\n  return (x, 1)\n"}, not: []string{"cmd import", "dyn unparsable"}},
+		{name: "not handed over for good", src: "which python3 && exec python3 \"$0\"\nrm -rf /\n", want: []string{wipe}},
+		{name: "an end that is none", src: "which python3 && exec python3 \"$0\"\nsh''opt -s execfail\nexec nothing\nrm -rf /\n", want: []string{wipe}},
+		{name: "an end by another exec", src: "which python3 && exec python3 \"$0\"\nexec() { :; }\nexec nothing\nrm -rf /\n", want: []string{wipe}},
+		{name: "no program to end with", src: "which python3 && exec python3 \"$0\"\nexec $nothing\nrm -rf /\n", want: []string{wipe}},
 		{name: "handed over by a part", src: "(exec python3 \"$0\")\nrm -rf /\n", want: []string{wipe}},
 	})
 }
