@@ -22,7 +22,12 @@ package caisson.rules.privilege
 #     - {"language": "python", "code": "import os\nos.setuid(0)"}
 #     - {"language": "bash", "code": "useradd x"}
 #     - {"language": "python", "code": "import os\ndef root():\n    os.setuid(0)"}
+#     - {"language": "python", "code": "import os, pwd\nos.setuid(pwd.getpwnam('root').pw_uid)"}
+#     - {"language": "python", "code": "import os, pwd, sys\nos.setuid(pwd.getpwnam(sys.argv[1]).pw_uid)"}
+#     - {"language": "python", "code": "import os\nos.setreuid(1000, 0)"}
+#     - {"language": "python", "code": "import grp, os\nos.setgid(grp.getgrnam('docker').gr_gid)"}
 #   not_match:
+#     - {"language": "python", "code": "import os, pwd\nu = pwd.getpwnam('nobody')\nos.setgroups([])\nos.setgid(u.pw_gid)\nos.setuid(u.pw_uid)"}
 #     - {"language": "python", "code": "import os\ndef drop(uid):\n    os.setuid(uid)"}
 #     - {"language": "bash", "code": "ls"}
 #     - {"language": "bash", "code": "sudo apt-get install -y make"}
@@ -31,6 +36,13 @@ findings contains {"id": "SBX-PRIV-0001", "at": a.at, "msg": sprintf("%s", [conc
 	some a in input.actions[op]
 	not told(a)
 	not bounded(a)
+	not lesser(a)
+}
+
+# lesser: a user who certainly has no more rights.
+lesser(a) if {
+	a.op == "setuid"
+	"lesser" in a.from
 }
 
 # told: a function that nothing calls does it to whom, or makes what, its caller
@@ -59,6 +71,11 @@ findings contains {"id": "SBX-PRIV-0004", "at": a.at, "msg": sprintf("%s", [conc
 	some op in ["setuid", "device_node"]
 	some a in input.actions[op]
 	told(a)
+}
+
+findings contains {"id": "SBX-PRIV-0004", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
+	some a in input.actions.setuid
+	lesser(a)
 }
 
 # bounded: what is to run with the rights is named, is judged for what it does, and

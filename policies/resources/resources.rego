@@ -278,9 +278,13 @@ some_count(words) if {
 #     - {"language": "bash", "code": "while :; do cat x & done"}
 #     - {"language": "python", "code": "import threading\nwhile True:\n    threading.Thread(target=print).start()"}
 #     - {"language": "python", "code": "import socket, threading\ns = socket.socket()\nwhile True:\n    try:\n        s.accept()\n    except OSError:\n        pass\n    threading.Thread(target=print).start()"}
+#     - {"language": "python", "code": "import threading\nwhile True:\n    t = threading.Thread(target=print)\n    t.start()\n    t.join(0)"}
+#     - {"language": "python", "code": "import threading\nu = threading.Thread(target=print)\nu.start()\nwhile True:\n    t = threading.Thread(target=print)\n    t.start()\n    u.join()"}
 #     - {"language": "python", "code": "import socket, threading\ns = socket.socket()\nwhile True:\n    False and s.accept()\n    threading.Thread(target=print).start()"}
 #     - {"language": "python", "code": "import threading\nclass S:\n    def accept(self):\n        return 1\ns = S()\nwhile True:\n    s.accept()\n    threading.Thread(target=print).start()"}
 #   not_match:
+#     - {"language": "python", "code": "import socket, threading\ns = socket.socket()\nwhile True:\n    try:\n        c = s.accept()\n    except OSError:\n        continue\n    threading.Thread(target=print, args=(c,)).start()"}
+#     - {"language": "python", "code": "import threading\nwhile True:\n    t = threading.Thread(target=print)\n    t.start()\n    t.join()"}
 #     - {"language": "python", "code": "import socket, threading\ndef talk(c):\n    c.recv(9)\ns = socket.socket()\nwhile True:\n    c, _ = s.accept()\n    t = threading.Thread(target=talk, args=(c,))\n    t.start()"}
 #     - {"language": "bash", "code": "yes | head -3"}
 #     - {"language": "bash", "code": "yes"}

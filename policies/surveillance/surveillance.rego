@@ -15,7 +15,13 @@ package caisson.rules.surveillance
 #   match:
 #     - {"language": "python", "code": "import pyautogui\npyautogui.screenshot()"}
 #     - {"language": "bash", "code": "scrot x.png"}
+#     - {"language": "bash", "code": "xsel -b > x"}
+#     - {"language": "bash", "code": "xsel -io > x"}
+#     - {"language": "python", "code": "from gi.repository import Gtk, Gdk\nc = Gtk.Clipboard.get(Gdk.SELECTION_CLIPBOARD)\nprint(c.wait_for_text())"}
+#     - {"language": "python", "code": "from gi.repository import Gtk, Gdk\nclass A:\n    def __init__(self, make):\n        self.clip = make()\n    def go(self, *a):\n        self.clip.request_text(print)\nA(lambda: Gtk.Clipboard.get(Gdk.SELECTION_CLIPBOARD)).go()"}
 #   not_match:
+#     - {"language": "bash", "code": "echo hello | xsel -ib"}
+#     - {"language": "python", "code": "from gi.repository import Gtk, Gdk\nc = Gtk.Clipboard.get(Gdk.SELECTION_CLIPBOARD)\nc.set_text('x', -1)\nc.store()"}
 #     - {"language": "bash", "code": "ls"}
 findings contains {"id": "SBX-SUR-0001", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
 	some op in ["screen", "keys", "clipboard", "camera", "microphone"]

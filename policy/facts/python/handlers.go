@@ -17,7 +17,7 @@ func newHandlers() map[string]handler {
 	out := map[string]handler{}
 	for _, m := range []map[string]handler{
 		namespaceHandlers(), textHandlers(), sequenceHandlers(), functionHandlers(), codecHandlers(), pathHandlers(), tempHandlers(), envHandlers(),
-		libraryHandlers(), optionHandlers(), nativeHandlers(),
+		libraryHandlers(), optionHandlers(), nativeHandlers(), userHandlers(),
 	} {
 		maps.Copy(out, m)
 	}
@@ -344,6 +344,9 @@ func (c *invocation) whichCall() *val {
 func (c *invocation) functionOf() *val {
 	if code := c.get0(); code.kind == kObj && code.text == "function.__code__" {
 		return code.x.self
+	}
+	if code := c.get0(); code.kind == kRef && strings.HasSuffix(code.text, ".__code__") {
+		return derived(code) // a copy of a function, which does what that does
 	}
 	return nil
 }

@@ -191,6 +191,7 @@ func hides(from string) bool {
 // symbol notes a function that is taken from a library, or from something that
 // may be one, if it acts by itself.
 func (it *interp) symbol(v *val, name string, n *node) {
+	it.readsClipboard(v, name, n)
 	library := v.kind == kObj && v.text == cLibrary
 	if !library && v.kind != kUnknown {
 		return

@@ -4,11 +4,38 @@ package python
 // connect, in the innermost loop without an end: it is made as often as others
 // ask for it.
 func (it *interp) serves(n *node) bool {
-	if _, own := it.passed["accept"]; own || len(it.shape.endless) == 0 || it.at != nil || n == nil {
+	if len(it.shape.endless) == 0 || it.at != nil || n == nil {
 		return false
 	}
 	body := it.shape.endless[len(it.shape.endless)-1].child("body")
-	return body != nil && it.behindAccept(body, n, false)
+	if body == nil {
+		return false
+	}
+	_, accepts := it.passed["accept"]
+	_, joins := it.passed["join"]
+	return !accepts && it.behindAccept(body, n, false) || !joins && it.joined(body, n)
+}
+
+// joined reports that what is started is waited for, before the next is.
+func (it *interp) joined(block, n *node) bool {
+	for c := block.first; c != nil; c = c.next {
+		if c.start > n.start || c.end < n.end {
+			continue
+		}
+		if c.kind != "expression_statement" {
+			return it.joined(c, n)
+		}
+		started := n.child("function")
+		if started == nil || started.kind != "attribute" {
+			return false
+		}
+		for next := c.next; next != nil && (next.kind == "expression_statement" || next.kind == "comment"); next = next.next {
+			if it.t.text(next) == it.t.text(started.child("object"))+".join()" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // behindAccept: in a block, or in one that it holds, n comes after a wait. One
@@ -22,9 +49,35 @@ func (it *interp) behindAccept(block, n *node, waited bool) bool {
 			return it.behindAccept(c, n, waited)
 		case c.kind == "expression_statement":
 			waited = waited || it.accepts(c)
+		case c.kind == "try_statement":
+			waited = waited || it.acceptsOrLeaves(c)
 		}
 	}
 	return false
+}
+
+// acceptsOrLeaves: a wait of which the failure begins the loop anew, or ends it.
+func (it *interp) acceptsOrLeaves(n *node) bool {
+	waits := false
+	for c := n.first; c != nil; c = c.next {
+		switch c.kind {
+		case "block":
+			for s := c.first; s != nil; s = s.next {
+				waits = waits || s.kind == "expression_statement" && it.accepts(s)
+			}
+		case "except_clause":
+			var last *node
+			for b := c.first; b != nil; b = b.next {
+				if b.kind == "block" {
+					b.each(func(s *node) { last = s })
+				}
+			}
+			if last == nil || last.kind != "continue_statement" && last.kind != "raise_statement" && last.kind != "return_statement" {
+				return false
+			}
+		}
+	}
+	return waits
 }
 
 // perhaps are expressions of which a part may not be evaluated.
