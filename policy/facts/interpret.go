@@ -66,6 +66,9 @@ func (c *command) interpret(base string, prog Program, p *parsed) {
 	if !prog.StdinCode || !p.hasStdin {
 		return
 	}
+	if c.b.s.langs[prog.Interpreter] == nil {
+		c.unread(prog, p.stdin)
+	}
 	o := NestedOpts{Pos: c.o.Pos, Via: []string{base}, Start: c.startOf(prog.Interpreter, p.operands)}
 	if c.o.StdinPos.Line > 0 {
 		o.Pos, o.Verbatim = c.o.StdinPos, true

@@ -106,6 +106,11 @@ func (w *walker) command(cmd syntax.Command, rd *redirection, background bool) t
 		w.forks++
 		w.aside(func() { w.stmt(c.Stmt) })
 		w.forks--
+		name := "COPROC"
+		if c.Name != nil {
+			name = c.Name.Lit()
+		}
+		w.assign(name+"_PID", opaque(ownProcess))
 	case *syntax.TestDecl:
 		w.aside(func() { w.stmt(c.Body) })
 	case *syntax.ArithmCmd:
@@ -200,7 +205,22 @@ func (w *walker) binary(c *syntax.BinaryCmd) text {
 	w.st.join(w.st, st)
 	w.enter(w.st)
 	w.status = unsure
+	if c.Op == syntax.OrStmt && w.tellsOrFails(c.X, out) {
+		return union(out, more)
+	}
 	return union(out, concat(out, more))
+}
+
+// tellsOrFails reports a question to a program such as git, which answers it or
+// prints nothing: $(git rev-parse --show-toplevel || pwd).
+func (w *walker) tellsOrFails(s *syntax.Stmt, out text) bool {
+	c, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(c.Args) == 0 || !out.known() {
+		return false
+	}
+	name := c.Args[0].Lit()
+	p, _, known := w.tables.Program(name)
+	return known && p.Own && w.st.funcs.get(name) == nil && w.st.aliases.get(name) == nil
 }
 
 // assignment: variables are set, which does not fail.
