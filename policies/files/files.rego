@@ -190,6 +190,13 @@ findings contains {"id": "SBX-FS-0004", "at": f.at, "msg": sprintf("%s is writte
 	some f in used[class]
 	not result(f)
 	not beside(f)
+	not foreign(f)
+}
+
+# foreign: a home of a system that the sandbox's is none of.
+foreign(f) if {
+	f.class == "other_home"
+	regex.match(`^/Users/[^/*?\[]+/[^*?\[]+$`, f.path)
 }
 
 # beside: a folder next to the workspace, as a project's other parts are that a
@@ -353,6 +360,12 @@ findings contains {"id": "SBX-FS-0007", "at": f.at, "msg": sprintf("%s is read b
 	class != "home"
 }
 
+findings contains {"id": "SBX-FS-0007", "at": f.at, "msg": sprintf("%s of another system is used by %s", [f.path, f.by])} if {
+	some op in {"read", "copy_src", "move_src", "exec", "write", "append", "copy_dst", "mkdir"}
+	some f in input.files[op].other_home
+	foreign(f)
+}
+
 # METADATA
 # title: Reads a guarded place
 # custom:
@@ -365,7 +378,9 @@ findings contains {"id": "SBX-FS-0007", "at": f.at, "msg": sprintf("%s is read b
 #   match:
 #     - {"language": "bash", "code": "cat /etc/pam.d/sshd"}
 #     - {"language": "bash", "code": "cat /etc/ssh/sshd_config"}
+#     - {"language": "bash", "code": "cat /home/ann/notes /root/x"}
 #   not_match:
+#     - {"language": "bash", "code": "cat /Users/ann/src/app/strings.properties"}
 #     - {"language": "bash", "code": "cat README.md"}
 findings contains {"id": "SBX-FS-0008", "at": f.at, "msg": sprintf("%s is read by %s", [f.path, f.by])} if {
 	some op in {"read", "copy_src", "move_src", "exec"}
@@ -373,6 +388,7 @@ findings contains {"id": "SBX-FS-0008", "at": f.at, "msg": sprintf("%s is read b
 	some class in data.settings.guarded_classes
 	some f in used[class]
 	not program(op, class)
+	not foreign(f)
 }
 
 # program: a program of another home is run, not read.

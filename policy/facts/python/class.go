@@ -237,6 +237,9 @@ func (it *interp) attributeOf(v *val, name string, n *node, s *scope) *val {
 		if o := c.outside(0); o != nil {
 			return &val{kind: kRef, text: canonical(o.text + "." + name), x: &extra{self: &val{kind: kObj, text: o.text}}}
 		}
+		if g := c.member("__getattr__", 0); g != nil && g.kind == kFunc && v.kind == kInst && !special(name) && !it.assigns(name) {
+			return it.follow(g.x.fn, &arguments{pos: []*val{str(name)}}, v, n)
+		}
 		if !it.assigns(name) {
 			return &val{from: []string{"param"}} // whoever makes or derives from it gives it that
 		}

@@ -18,6 +18,7 @@ func nativeHandlers() map[string]handler {
 		cLibrary: load, "ctypes.PyDLL": load, "ctypes.cdll.LoadLibrary": load, "ctypes.pydll.LoadLibrary": load, "cffi.FFI.dlopen": load,
 		"ctypes.util.find_library": (*invocation).findLibrary,
 		"ctypes.cast":              (*invocation).castFunction,
+		"ctypes.memmove":           (*invocation).moveMemory,
 		"cffi.FFI.cast":            (*invocation).castFunction,
 		"mmap.mmap":                (*invocation).mapMemory,
 	}
@@ -97,6 +98,15 @@ func (c *invocation) castFunction() *val {
 	return unknown
 }
 
+// moveMemory writes to a place in memory: to a buffer that the program made for
+// it, as to any other.
+func (c *invocation) moveMemory() *val {
+	if to := c.nth(0); to.kind == kObj && to.text == "ctypes.create_string_buffer" {
+		return unknown
+	}
+	return nil
+}
+
 // mapMemory: memory that can be run.
 func (c *invocation) mapMemory() *val {
 	if prot := c.get(3, "prot"); prot != nil {
@@ -140,9 +150,9 @@ func handedIn(from []string) bool {
 	return slices.Contains(from, "param") && !slices.ContainsFunc(from, hides)
 }
 
-// onlyParam: no more than what a caller out of sight hands over.
-func onlyParam(from []string) bool {
-	return len(from) > 0 && !slices.ContainsFunc(from, func(f string) bool { return f != "param" })
+// outOfSight: no more than what callers hand over that are not seen.
+func outOfSight(from []string) bool {
+	return slices.Contains(from, "param") && !slices.ContainsFunc(from, func(f string) bool { return f != "param" && f != fromOutside })
 }
 
 // fromLibrary is ("name", library).
@@ -171,7 +181,7 @@ func (it *interp) symbolNamed(v, name *val, n *node) {
 		}
 	}
 	for _, b := range v.branches() {
-		if b.kind == kObj && b.text == cLibrary && !onlyParam(name.from) || b.kind == kUnknown && slices.ContainsFunc(name.origins(0), hides) {
+		if b.kind == kObj && b.text == cLibrary && !outOfSight(name.from) || b.kind == kUnknown && slices.ContainsFunc(name.origins(0), hides) {
 			it.takes("a function whose name is not known", b, n)
 			return
 		}
