@@ -35,6 +35,8 @@ func TestEveryday(t *testing.T) {
 		{name: "one of two arguments", src: `echo 'rm -rf /' > "$1"; cat "$2" | sh`, not: []string{wipe}},
 		{name: "what a file of the project may set", src: `. "$(dirname "$0")/lib.sh"; $X ~/a`, want: []string{"dyn opaque_command from env:X sourced"}},
 		{name: "what a file of everybody may set", src: `. /tmp/lib.sh; $X ~/a`, want: []string{"dyn opaque_command from env:X"}},
+		{name: "options are added to a command", src: `c=/usr/bin/cc; for o in a b c d e; do [ $o = $1 ] && c="$c -$o"; [ -n "$2" ] && c="$c -O$o"; done; $c x.c`, not: []string{"dyn opaque_command"}},
+		{name: "letters are added to a command", src: `c=r; [ $1 ] && c=${c}m; [ $2 ] && c=${c}d; [ $3 ] && c=${c}i; [ $4 ] && c=${c}r; [ $5 ] && c=${c}x; [ $6 ] && c=${c}z; $c y`, want: []string{"dyn opaque_command"}},
 		{name: "a default by if", src: `if [ -z "$PY" ]; then PY=rm; fi; $PY -rf /`, want: []string{wipe}, not: []string{"dyn opaque_command"}},
 		{name: "a default by or", src: `[ -n "$PY" ] || PY=rm; $PY -rf /`, want: []string{wipe}, not: []string{"dyn opaque_command"}},
 		{name: "a default of what is read", src: `read PY; [ -z "$PY" ] && PY=ls; $PY -rf /`, want: []string{"dyn opaque_command from stdin"}},

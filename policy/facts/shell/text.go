@@ -3,6 +3,7 @@ package shell
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/caisson-dev/caisson/policy/facts"
 )
@@ -144,17 +145,30 @@ func concat(a, b text) text {
 	return text{out, from}
 }
 
-// with adds an alternative. Beyond the bound, the last becomes a hole.
+// with adds an alternative. Beyond the bound, the last becomes what it and all
+// those that follow begin with, and a hole.
 func with(alts []string, s string) []string {
 	switch {
-	case slices.Contains(alts, s):
+	case slices.ContainsFunc(alts, func(a string) bool { return a == s || a == hole }) && len(alts) >= facts.MaxAlts, slices.Contains(alts, s):
 		return alts
 	case len(alts) < facts.MaxAlts:
 		return append(alts, s)
-	case slices.Contains(alts, hole):
-		return alts
 	}
-	return append(slices.Clone(alts[:facts.MaxAlts-1]), hole)
+	last := facts.MaxAlts - 1
+	return append(slices.Clone(alts[:last]), beginning(alts[last], s)+hole)
+}
+
+// beginning is what two texts both begin with, before any hole.
+func beginning(a, b string) string {
+	a, _, _ = strings.Cut(a, hole)
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] && a[n] != unset[0] {
+		n++
+	}
+	for n > 0 && n < len(a) && !utf8.RuneStart(a[n]) {
+		n--
+	}
+	return a[:n]
 }
 
 // union is what a text may be after a branch.
