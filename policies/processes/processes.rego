@@ -16,6 +16,16 @@ package caisson.rules.processes
 #     - {"language": "bash", "code": "kill -9 1"}
 #     - {"language": "bash", "code": "pkill -f x"}
 #     - {"language": "bash", "code": "kill -9 -1"}
+#     - {"language": "bash", "code": "kill -1"}
+#     - {"language": "bash", "code": "kill -1 $x"}
+#     - {"language": "bash", "code": "kill -USR1 -1"}
+#     - {"language": "bash", "code": "sleep 9 & kill -1 $! -1"}
+#     - {"language": "bash", "code": "kill $(pgrep -P 1)"}
+#     - {"language": "bash", "code": "kill $(pgrep -P $$ -P 1)"}
+#     - {"language": "bash", "code": "kill $(pgrep -P1 -P $$)"}
+#     - {"language": "bash", "code": "kill $(pgrep -P $$ \"$x\" --parent=1)"}
+#     - {"language": "bash", "code": "PID=$!; read PID; kill $PID"}
+#     - {"language": "bash", "code": "f() { kill $PID; }; PID=1"}
 #     - {"language": "bash", "code": "sleep 9 & kill $! 1"}
 #     - {"language": "bash", "code": "sleep 9 & kill $(($! * 0 + 1))"}
 #     - {"language": "bash", "code": "kill -9 $1"}
@@ -34,6 +44,10 @@ package caisson.rules.processes
 #   not_match:
 #     - {"language": "bash", "code": "kill -l"}
 #     - {"language": "bash", "code": "kill -0 $PID"}
+#     - {"language": "bash", "code": "sleep 9 & kill -1 $!; kill -USR1 $!"}
+#     - {"language": "bash", "code": "kill $(pgrep -P $$)"}
+#     - {"language": "bash", "code": "kill $(cat \"$(dirname \"$0\")/x.pid\")"}
+#     - {"language": "bash", "code": "start() { a & PID=$!; }; stop() { kill $PID; }; \"$1\""}
 #     - {"language": "bash", "code": "trap 'kill 0' EXIT"}
 #     - {"language": "bash", "code": ". ./lib.sh; start; kill $SERVER_PID"}
 #     - {"language": "bash", "code": "serve & echo $! > $PIDFILE; kill $(cat $PIDFILE)"}
@@ -56,6 +70,34 @@ findings contains {"id": "SBX-PROC-0001", "at": a.at, "msg": sprintf("%s", [conc
 	not passed_on(a)
 	not own(a)
 	not asks_only(a)
+	not one_signal(a)
+}
+
+# one_signal: -1 is the first word, and a signal; who gets it stands behind it,
+# and is another fact.
+one_signal(a) if {
+	a.detail == "all processes"
+	a.by == "kill"
+	some c in input.commands.kill
+	c.line == a.line
+	c.col == a.col
+	not everybody(a)
+}
+
+everybody(a) if {
+	some c in input.commands.kill
+	c.line == a.line
+	c.col == a.col
+	count(c.argv) < 3
+}
+
+everybody(a) if {
+	some c in input.commands.kill
+	c.line == a.line
+	c.col == a.col
+	some i, w in c.argv
+	i > 1
+	regex.match(`^-0*1$`, w)
 }
 
 # asks_only: signal 0 asks whether there is such a process.
@@ -107,6 +149,9 @@ of_project(from) if from in {"sourced", "own_process"}
 of_project(from) if startswith(from, "env:")
 
 own_origin("own_process")
+
+# The folder that the program lies in is part of the name of such a file.
+own_origin("own_folder")
 
 # A file of the workspace, where a program notes the number of another it started.
 own_origin(from) if startswith(from, "file:/workspace/")

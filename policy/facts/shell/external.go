@@ -25,7 +25,33 @@ func (w *walker) external(c *invocation) text {
 	if ok {
 		return out
 	}
+	if w.children(c) {
+		return opaque(ownProcess)
+	}
 	return folded(v).tainted(w.printedBy(c)...)
+}
+
+// children reports pgrep -P of a process that the script started, or is.
+func (w *walker) children(c *invocation) bool {
+	args := c.args()
+	if name, ok := c.argv[0].t.guess(); !ok || base(name) != "pgrep" {
+		return false
+	}
+	parents, own := 0, false
+	for i, f := range args {
+		s, ok := f.t.guess()
+		if ok && !strings.HasPrefix(s, "--p") && (strings.HasPrefix(s, "--") || len(s) < 2 || s[0] != '-' || !strings.Contains(s, "P")) {
+			continue
+		}
+		if !ok && i > 0 && args[i-1].t.is("-P") {
+			continue
+		}
+		if parents++; s == "-P" && i+1 < len(args) {
+			of := args[i+1].t
+			own = of.is(hole) && slices.Equal(of.from, []string{ownProcess})
+		}
+	}
+	return own && parents == 1
 }
 
 // printedBy is where the output of a program that is not computed comes from:

@@ -243,7 +243,9 @@ func (w *walker) lookup(name string, pos facts.Pos) (text, bool) {
 	w.readEnv(name, pos)
 	t, known := w.st.env[name]
 	if !known {
-		t = w.st.inherited(name)
+		if t = w.st.inherited(name); t.is(unset) && w.started[name] {
+			t = unassigned.tainted(ownProcess)
+		}
 	}
 	return t, known
 }

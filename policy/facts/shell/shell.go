@@ -69,10 +69,11 @@ type walker struct {
 	files            int          // temporary files made
 	arithDepth       int
 	substs           int
-	temps            []string // folders that mktemp -d made
-	strange          bool     // code that is not known may have changed anything
-	guessed          bool     // what was evaluated rests on more than constants of the text
-	stages           []bool   // for each pipeline around: a stage called a running function
+	started          map[string]bool // variables that hold what the script started, and nothing else
+	temps            []string        // folders that mktemp -d made
+	strange          bool            // code that is not known may have changed anything
+	guessed          bool            // what was evaluated rests on more than constants of the text
+	stages           []bool          // for each pipeline around: a stage called a running function
 }
 
 // pending is code that runs later.
@@ -157,6 +158,7 @@ func (w *walker) begin(start facts.Start) {
 // script walks a whole text in the current state.
 func (w *walker) script(src []byte) error {
 	stmts, err := parse(src)
+	w.started = startedOnly(stmts)
 	for i := range stmts {
 		w.heir = ""
 		w.stmts(stmts[i : i+1])
