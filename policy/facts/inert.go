@@ -14,7 +14,8 @@ var plainWords = map[Lang][]string{
 	Python: strings.Fields(`and as assert break class continue def del elif else except False finally for from if in is lambda None nonlocal not or pass
 		raise NotImplemented return True try while with yield abs all any bool dict divmod enumerate filter float frozenset int isinstance len list map max min ord
 		pow print range reversed round set slice sorted str sum tuple zip join split append upper lower strip format items keys values
-		ValueError TypeError KeyError IndexError Exception ZeroDivisionError`),
+		object property staticmethod classmethod repr hash iter next super
+		ValueError TypeError KeyError IndexError Exception ZeroDivisionError AttributeError NotImplementedError StopIteration`),
 	JavaScript: strings.Fields(`return var let const function if else for while do of in new true false null undefined typeof switch case break continue
 		default throw try catch finally Math Number String Array JSON isNaN parseInt parseFloat length push pop map filter reduce join split slice
 		concat toString toFixed max min abs floor ceil round sqrt pow PI log`),
@@ -31,11 +32,11 @@ var plainModules = []string{"math", "cmath", "statistics", "random", "string", "
 var (
 	wordsOf = lazyregexp.New(`[\pL_$][\pL\pN_$]*`)
 	quoted  = lazyregexp.New(`"[^"\\\n]*"|'[^'\\\n]*'`)
-	binds   = lazyregexp.New(`(?:def|for|lambda|let|const|var|function)\s+([\pL_]\w*)|([\pL_]\w*)\s*=[^=]`)
+	binds   = lazyregexp.New(`(?:def|class|for|lambda|let|const|var|function)\s+([\pL_]\w*)|([\pL_]\w*)\s*=[^=]`)
 	params  = lazyregexp.New(`(?:def\s+\w+|function\s*\w*)\s*\(([^()]*)\)|lambda([^:]*):|\(([^()]*)\)\s*=>|([\pL_$][\pL\pN_$]*)\s*=>`)
 	defines = lazyregexp.New(`\b(?:def|function)\s+([\pL_]\w*)\s*\(`)
 	changes = lazyregexp.New(`\b(?:for|lambda|let|const|var|as|global|nonlocal)\s+([\pL_]\w*)|([\pL_]\w*)\s*(?:,[\w\s,]*)?[-+*/%|&^:]?=[^=]`)
-	called  = lazyregexp.New(`(def\s+|function\s+)?([\pL_$][\pL\pN_$]*)\s*\(`)
+	called  = lazyregexp.New(`(def\s+|class\s+|function\s+)?([\pL_$][\pL\pN_$]*)\s*\(`)
 	formula = lazyregexp.New(`^[\w\s+\-*/%(),.<>=!&|^~]*$`)
 	// ofNumbers are calls of functions that compute, with numbers alone.
 	ofNumbers = lazyregexp.New(`\b(?:sin|cos|tan|asin|acos|atan|atan2|sinh|cosh|tanh|exp|log|log2|log10|sqrt|pow|abs|min|max|round|int|float|floor|ceil|factorial|gcd|hypot|degrees|radians|sum|len|bool|complex|fabs|comb|perm)?\(\s*[\d.+\-*/%,\s]*\)`)

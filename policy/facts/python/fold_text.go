@@ -134,6 +134,17 @@ func reprOf(v *val) *val {
 	return toStr(v)
 }
 
+// repr is what the program's own class says of its object, or what any shows.
+func (c *invocation) repr() *val {
+	v := c.get0()
+	if v.kind == kInst {
+		if m := v.x.cls.member("__repr__", 0); m != nil && m.kind == kFunc {
+			return c.it.follow(m.x.fn, &arguments{}, v, c.n)
+		}
+	}
+	return reprOf(v)
+}
+
 // mapText applies f to every alternative of a constant.
 func (v *val) mapText(k kind, f func(string) (string, bool)) *val {
 	if !v.isConst() {
@@ -173,7 +184,7 @@ func textHandlers() map[string]handler {
 			return toStr(c.pos[0])
 		},
 		"unicode": func(c *invocation) *val { return toStr(c.get0()) },
-		"repr":    func(c *invocation) *val { return reprOf(c.get0()) },
+		"repr":    (*invocation).repr,
 		"ascii":   func(c *invocation) *val { return reprOf(c.get0()) },
 		"format": func(c *invocation) *val {
 			spec, _ := c.nth(1).oneText()
