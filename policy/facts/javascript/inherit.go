@@ -49,3 +49,10 @@ func nativeReflectSet(w *walk, s *site) (*val, bool) {
 	w.put(s.arg(0), key, ok, s.arg(2), s.n)
 	return yes, true
 }
+
+// nativeWeakRef is an object that gives what it was made with.
+func nativeWeakRef(_ *walk, s *site) (*val, bool) {
+	o := &object{role: plain}
+	o.set("deref", &val{ref: &object{role: bound, base: named("Object", ""), items: []*val{s.arg(0)}}})
+	return &val{ref: o}, true
+}

@@ -201,7 +201,12 @@ func (w *walk) bindParams(fn *function, args []*val) {
 		w.assign(p, argAt(args, i), declareBlock)
 		if w.t.kind(p) == kParam && w.t.kid(p, kToken) != 0 { // constructor(private x)
 			if this := w.thisValue(); this.ref != nil {
-				this.ref.set(w.t.text(w.t.child(p, fPattern)), argAt(args, i))
+				name := w.t.text(w.t.child(p, fPattern))
+				v := argAt(args, i)
+				if b := w.sc.find(name); b != nil { // with its default
+					v = b.get(false)
+				}
+				this.ref.set(name, v)
 			}
 		}
 		i++

@@ -122,6 +122,7 @@ const (
 	kEnumAssign
 	kNamespace
 	kAmbient
+	kImportAlias
 )
 
 var kindNames = map[string]kind{
@@ -163,7 +164,7 @@ var kindNames = map[string]kind{
 	"throw_statement": kThrow, "break_statement": kBreak, "continue_statement": kContinue,
 	"labeled_statement": kLabeled, "with_statement": kWith, "empty_statement": kEmpty, "enum_declaration": kEnum,
 	"enum_body": kEnumBody, "enum_assignment": kEnumAssign, "internal_module": kNamespace, "module": kNamespace,
-	"ambient_declaration": kAmbient,
+	"ambient_declaration": kAmbient, "import_alias": kImportAlias,
 
 	"comment": kSkip, "html_comment": kSkip, "hash_bang_line": kSkip, "type_annotation": kSkip, "type_arguments": kSkip,
 	"type_parameters": kSkip, "interface_declaration": kSkip, "type_alias_declaration": kSkip,

@@ -41,7 +41,7 @@ func init() {
 		"Object.freeze": nativeFirst, "Object.seal": nativeFirst, "Object.preventExtensions": nativeFirst, "Object": nativeFirst,
 		"Object.create": nativeCreate, "Object.getPrototypeOf": nativeParent, "Object.setPrototypeOf": nativeFirst,
 		"Object.fromEntries": nativeFromEntries, "Object.getOwnPropertyDescriptor": nativeDescriptor,
-		"Object.defineProperty": nativeDefine, "Reflect.get": nativeReflectGet, "Reflect.set": nativeReflectSet, "Reflect.apply": nativeReflectApply,
+		"Object.defineProperty": nativeDefine, "Reflect.get": nativeReflectGet, "Reflect.set": nativeReflectSet, "WeakRef": nativeWeakRef, "Reflect.apply": nativeReflectApply,
 		"Reflect.construct": nativeReflectConstruct, "Reflect.ownKeys": nativeKeys, "Reflect.getPrototypeOf": nativeParent,
 		"Reflect.getOwnPropertyDescriptor": nativeDescriptor, "path.join": nativePathJoin, "path.resolve": nativePathResolve,
 		"path.normalize": nativePathJoin, "path.dirname": nativePathDir, "path.basename": nativePathBase, "path.extname": nativePathExt,

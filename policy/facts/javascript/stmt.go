@@ -75,6 +75,8 @@ func (w *walk) stmt(n id) flow {
 		w.namespace(n)
 	case kAmbient:
 		w.ambient(n)
+	case kImportAlias:
+		w.importAlias(n)
 	case kEmpty, kToken:
 	case kOther, kError, kSubstitution:
 		w.other(n)

@@ -70,3 +70,28 @@ func (w *walk) offer(o *object, d id) {
 		}
 	})
 }
+
+// importAlias is import name = a.b: another name for a member.
+func (w *walk) importAlias(n id) {
+	name := w.t.nodes[n].first
+	if name == 0 || w.t.nodes[name].next == 0 {
+		return
+	}
+	at := w.t.nodes[name].next
+	for w.t.nodes[at].next != 0 {
+		at = w.t.nodes[at].next
+	}
+	var v *val
+	for part := range strings.SplitSeq(w.t.text(at), ".") {
+		part = strings.TrimSpace(part)
+		switch b := w.sc.find(part); {
+		case v != nil:
+			v = w.member(v, part, "", at)
+		case b != nil:
+			v = b.get(w.late > 0)
+		default:
+			v = w.global(part)
+		}
+	}
+	w.declareAt(name, v)
+}

@@ -19,6 +19,7 @@ type class struct {
 	fields []string
 	tuple  bool
 	value  *val // the class itself
+	meta   *class
 	self   *val // the one instance that stands for all
 }
 
@@ -47,6 +48,9 @@ func (it *interp) defineClass(n *node, s *scope, decorators []*node) {
 		a := it.arguments(sup, s)
 		c.bases = a.pos
 		it.began(a.open || slices.ContainsFunc(a.all(), func(v *val) bool { return v.kind != kClass && v.kind != kRef }) || makes(a.kw["metaclass"]))
+		if m := a.kw["metaclass"]; m != nil && m.kind == kClass {
+			c.meta = m.x.cls
+		}
 		for _, b := range a.pos {
 			if b.kind == kClass {
 				b.x.cls.derived = true
@@ -234,6 +238,9 @@ func (it *interp) attributeOf(v *val, name string, n *node, s *scope) *val {
 		}
 	}
 	if m == nil {
+		if got := it.madeUp(v, name, n); got != nil {
+			return got
+		}
 		if o := c.outside(0); o != nil {
 			return &val{kind: kRef, text: canonical(o.text + "." + name), x: &extra{self: &val{kind: kObj, text: o.text}}}
 		}
@@ -260,4 +267,22 @@ func (it *interp) attributeOf(v *val, name string, n *node, s *scope) *val {
 		self = c.value
 	}
 	return &val{kind: kFunc, x: &extra{fn: f, self: self}}
+}
+
+// madeUp is an attribute that __getattr__ makes, of an object or, by way of its
+// metaclass, of a class; nil where nothing is known of it.
+func (it *interp) madeUp(v *val, name string, n *node) *val {
+	c := v.x.cls
+	if v.kind == kClass {
+		c = c.meta
+	}
+	m := c.member("__getattr__", 0)
+	if m == nil || m.kind != kFunc || m.x.fn.active > 0 {
+		return nil
+	}
+	got := it.follow(m.x.fn, &arguments{pos: []*val{str(name)}}, v, n)
+	if got.kind < kRef || got.kind > kWrap {
+		return nil
+	}
+	return got
 }

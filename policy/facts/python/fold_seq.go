@@ -64,6 +64,17 @@ func sequenceHandlers() map[string]handler {
 			d.arguments = &arguments{pos: items, open: !ok}
 			return d.chain()
 		},
+		"heapq.heappop":     (*invocation).heapPop,
+		"heapq.heappushpop": (*invocation).heapPop,
+		"heapq.heapreplace": (*invocation).heapPop,
+		"heapq.heappush": func(c *invocation) *val {
+			if h := c.get0(); h.kind == kList && len(h.x.items) < maxQueue {
+				h.x.items = append(h.x.items, c.nth(1))
+				c.it.changed("", c.nth(1))
+				return none
+			}
+			return nil
+		},
 		"sum":        (*invocation).sum,
 		"print":      (*invocation).printCall,
 		"str.print":  quiet,
@@ -305,4 +316,13 @@ func (c *invocation) printCall() *val {
 		return nil
 	}
 	return none
+}
+
+// heapPop is any item of a heap.
+func (c *invocation) heapPop() *val {
+	h := c.get0()
+	if h.kind != kList || len(h.x.items) == 0 {
+		return nil
+	}
+	return widest(h.x.items, h)
 }
