@@ -306,3 +306,24 @@ func (it *interp) clause(clauses []*node, out *val, s *scope, add func(), rounds
 	it.assign(left, widest(items, over), s)
 	it.clause(rest, out, s, add, rounds, cost)
 }
+
+// oneOfEach is what a loop may go over where that is one of several lists: the
+// items of all of them.
+func oneOfEach(v *val) *val {
+	if v.kind != kAlt || v.open {
+		return v
+	}
+	out := &val{kind: kList, x: &extra{}}
+	for _, b := range v.x.alts {
+		if !b.isSeq() || b.open || len(out.x.items)+len(b.x.items) > maxUnroll {
+			return v
+		}
+		for _, item := range b.x.items {
+			if !slices.Contains(out.x.items, item) {
+				out.x.items = append(out.x.items, item)
+			}
+		}
+		out.from = mix(out.from, b.from)
+	}
+	return out
+}

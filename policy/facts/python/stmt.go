@@ -268,7 +268,7 @@ func (it *interp) forStatement(n *node, s *scope) {
 		it.sifting++
 		defer func() { it.sifting-- }()
 	}
-	over := it.eval(right, s)
+	over := oneOfEach(it.eval(right, s))
 	leave := it.enterLoop(n, s)
 	defer leave()
 	items, known := it.iterate(over, n)
