@@ -249,6 +249,7 @@ findings contains {"id": "SBX-FS-0005", "at": f.at, "msg": sprintf("%s is opened
 #     - {"language": "bash", "code": "find /usr -perm -4000"}
 #     - {"language": "bash", "code": "find / -name id_rsa"}
 #     - {"language": "bash", "code": "find /usr -name '*'"}
+#     - {"language": "bash", "code": "find /usr /etc -name shadow"}
 #     - {"language": "python", "code": "import os\nos.listdir('/etc/apt')"}
 #   not_match:
 #     - {"language": "bash", "code": "ls -la"}
@@ -308,6 +309,7 @@ searching(f) if {
 }
 
 named(c) if {
+	count(c.operands) == 1
 	some flag in {"-name", "-iname"}
 	regex.match(`^[A-Za-z0-9_.+-]*[A-Za-z0-9_]{3}`, c.values[flag])
 }
