@@ -168,9 +168,10 @@ func (b *Builder) within(file Value) []string {
 // text is what that process prints.
 const ProcSubst = "procsubst"
 
-// interpreter is the name of a program that runs code and of which only the
+// interpreter is the name of a program that is given code and of which only the
 // folder is not known, as that of an environment that the caller names; and the
-// words that it is given beside code that is known, which is judged for itself.
+// words that it is given beside the code, which is judged for itself. It is ""
+// where there is no such code.
 func (b *Builder) interpreter(argv []Value) (string, []Value) {
 	words := argv[1:]
 	i := strings.LastIndexByte(argv[0].Tail(), '/')
@@ -186,5 +187,5 @@ func (b *Builder) interpreter(argv []Value) (string, []Value) {
 			return base, slices.Concat(words[:j], words[j+2:])
 		}
 	}
-	return base, words
+	return "", words
 }
