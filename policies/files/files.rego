@@ -17,6 +17,7 @@ import data.caisson.rules.persistence
 #   match:
 #     - {"language": "bash", "code": "rm /etc/hosts"}
 #     - {"language": "bash", "code": "rm -rf \"$EMPTY\"/"}
+#     - {"language": "bash", "code": "find build /etc -name x -delete"}
 #     - {"language": "python", "code": "import os\nos.remove('/etc/passwd')"}
 #     - {"language": "javascript", "code": "require('fs').unlinkSync('/etc/hosts')"}
 #   not_match:
@@ -250,6 +251,7 @@ findings contains {"id": "SBX-FS-0005", "at": f.at, "msg": sprintf("%s is opened
 #     - {"language": "bash", "code": "find / -name id_rsa"}
 #     - {"language": "bash", "code": "find /usr -name '*'"}
 #     - {"language": "bash", "code": "find /usr /etc -name shadow"}
+#     - {"language": "bash", "code": "find . /etc"}
 #     - {"language": "python", "code": "import os\nos.listdir('/etc/apt')"}
 #   not_match:
 #     - {"language": "bash", "code": "ls -la"}

@@ -154,6 +154,9 @@ func (c *command) program(name string, argv []Value, wrappers []string) Value {
 	}
 	x := &effects{b: b, args: cmdArgs{p}, pos: c.o.Pos, by: base, via: base}
 	x.all(prog.Effects)
+	if base == "find" {
+		c.walks(p)
+	}
 	via := append(slices.Clone(wrappers), base)
 	out := c.inner(base, prog, p, argv, via)
 	from := slices.Concat(out.From, prog.From, x.hosts, x.paths)
@@ -164,6 +167,22 @@ func (c *command) program(name string, argv []Value, wrappers []string) Value {
 		return Partial(top, "").WithFrom(from...)
 	}
 	return Opaque(from...)
+}
+
+// walks records the folders behind the first that find looks through, which
+// the table has.
+func (c *command) walks(p *parsed) {
+	if len(p.operands) < 2 {
+		return
+	}
+	for _, dir := range c.roots(p)[1:] {
+		u := Use{Pos: c.o.Pos, Op: OpList, What: dir, By: "find"}
+		c.b.File(u)
+		if slices.Contains(p.flags, "delete") {
+			u.Op, u.Recursive = OpDelete, true
+			c.b.File(u)
+		}
+	}
 }
 
 // found is how the names begin that find prints.
