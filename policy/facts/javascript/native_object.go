@@ -284,7 +284,7 @@ func (o *object) members() []*val {
 }
 
 // nativePathJoin joins parts of a path.
-func nativePathJoin(_ *walk, s *site) (*val, bool) {
+func nativePathJoin(w *walk, s *site) (*val, bool) {
 	if s.open || len(s.args) == 0 {
 		return opaque(s.origins()), true
 	}
@@ -298,7 +298,18 @@ func nativePathJoin(_ *walk, s *site) (*val, bool) {
 		}
 		parts = append(parts, joinable(a))
 	}
-	return of(cleaned(facts.Concat(parts...))), true
+	return w.outward(s.arg(0), of(cleaned(facts.Concat(parts...)))), true
+}
+
+// outward is a path made of the program's own folder. Where that leaves what the
+// folder was taken for, the program lies deeper, as likely as not.
+func (w *walk) outward(base, v *val) *val {
+	p, ok := v.one()
+	cwd := w.b.Cwd()
+	if base != w.own || cwd == "" || !ok || p == cwd || strings.HasPrefix(p, cwd+"/") || !strings.HasPrefix(p, "/") {
+		return v
+	}
+	return of(facts.Text(strings.TrimSuffix(cwd+p, "/")).WithFrom(append(slices.Clone(v.From), facts.FromAbove)...))
 }
 
 func cleaned(v facts.Value) facts.Value {
@@ -334,7 +345,7 @@ func nativePathResolve(w *walk, s *site) (*val, bool) {
 		}
 		parts = append(parts, p)
 	}
-	return of(cleaned(facts.Concat(parts...))), true
+	return w.outward(s.arg(0), of(cleaned(facts.Concat(parts...)))), true
 }
 
 func nativePathDir(w *walk, s *site) (*val, bool) {
@@ -344,7 +355,7 @@ func nativePathDir(w *walk, s *site) (*val, bool) {
 	if v := s.arg(0); v.simple() && !v.Known() && strings.HasPrefix(v.Prefix, "/") {
 		return of(facts.Partial(v.Prefix, "").WithFrom(v.From...)), true
 	}
-	return mapText(s.arg(0), func(p string) (string, bool) { return path.Dir(p), true }), true
+	return w.outward(s.arg(0), mapText(s.arg(0), func(p string) (string, bool) { return path.Dir(p), true })), true
 }
 
 func nativePathBase(_ *walk, s *site) (*val, bool) {

@@ -84,7 +84,10 @@ func (w *walk) here(what string) *val {
 	if cwd == "" {
 		return of(facts.Partial("/", ""))
 	}
-	return text(cwd)
+	if w.own == nil {
+		w.own = text(cwd)
+	}
+	return w.own
 }
 
 // ordinary are the extensions that Node loads by itself; a loader for another

@@ -52,6 +52,8 @@ type walk struct {
 	indexAt   id
 	indexTree *tree
 	indexStep int
+
+	own *val // the program's own folder
 }
 
 // frame is what changes from one function to the next.
