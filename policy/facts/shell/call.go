@@ -6,6 +6,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/policy/facts"
 )
 
@@ -258,10 +259,33 @@ func (w *walker) unknownCommand(c *invocation) text {
 // runsItself is "$0" as a command: the same text again.
 func (w *walker) runsItself(c *invocation) text {
 	w.b.Unknown(facts.DynCommand, "$0", c.pos, []string{fromSelf}, nil)
-	if w.forks > 0 || c.background {
+	if c.background || w.forks > 0 && (w.twice() || !w.selects || !w.otherwise(c)) {
 		w.shape(facts.StructForkBomb, "$0", c.pos)
 	}
 	return opaque()
+}
+
+// ownArguments are how a text reads what it was called with.
+var ownArguments = lazyregexp.New(`\$\{?[#!]?[1-9@*#]|\bgetopts\b`)
+
+// otherwise: a script is given constants to start itself with, which it can tell
+// from what it was started with.
+func (w *walker) otherwise(c *invocation) bool {
+	return slices.ContainsFunc(c.args(), func(f field) bool {
+		word, known := f.t.one()
+		return known && word != "" && !f.t.is(unset) && !w.isSelf(f.t)
+	})
+}
+
+// twice reports that another stage of the pipeline does the same.
+func (w *walker) twice() bool {
+	n := len(w.stages)
+	if n == 0 {
+		return false
+	}
+	before := w.stages[n-1]
+	w.stages[n-1] = true
+	return before
 }
 
 // callFunctions calls a function, or each that the name may stand for.
@@ -325,11 +349,7 @@ func (w *walker) callFunction(f *function, args []text, more text, background bo
 // fork bomb.
 func (w *walker) recursion(at int, background bool) {
 	fr := &w.calls[at]
-	twice := false
-	if n := len(w.stages); n > 0 {
-		twice = w.stages[n-1]
-		w.stages[n-1] = true
-	}
+	twice := w.twice()
 	forked := w.forks > fr.forks
 	if !forked && !background && w.burns(at) {
 		w.shape(facts.StructInfiniteLoop, "recursion", w.pos(fr.fn.body))

@@ -174,11 +174,17 @@ func (w *walker) burns(at int) bool {
 		}
 		f, c := w.calls[i].fn, costs{}
 		syntax.Walk(f.body, c.see)
-		if c.leaves || c.sleeps || c.background || !invariably([]*syntax.Stmt{f.body}, next.name) || w.exits(c.calls, map[*function]bool{}) {
+		if c.leaves || c.sleeps || c.background || redefines(c.calls) || !invariably([]*syntax.Stmt{f.body}, next.name) || w.exits(c.calls, map[*function]bool{}) {
 			return false
 		}
 	}
 	return true
+}
+
+// redefines: what a script sources may put another function in the place of the
+// one that does.
+func redefines(calls []string) bool {
+	return slices.Contains(calls, ".") || slices.Contains(calls, "source")
 }
 
 // invariably reports statements that call a function whatever its arguments are.

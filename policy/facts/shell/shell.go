@@ -62,6 +62,7 @@ type walker struct {
 	exhausted        bool
 	told             bool
 	placed           bool         // it is known how the script is called
+	selects          bool         // the text does one or the other by its arguments
 	heir             facts.Lang   // whose the text is from here on, see handOver
 	heirs            []facts.Lang // whose the text may be
 	optional         bool         // options of the shell were changed by shopt
@@ -159,6 +160,7 @@ func (w *walker) begin(start facts.Start) {
 func (w *walker) script(src []byte) error {
 	stmts, err := parse(src)
 	w.started = startedOnly(stmts)
+	w.selects = w.selects || ownArguments().Match(src)
 	for i := range stmts {
 		w.heir = ""
 		w.stmts(stmts[i : i+1])
