@@ -6,7 +6,6 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/policy/facts"
 )
 
@@ -259,21 +258,17 @@ func (w *walker) unknownCommand(c *invocation) text {
 // runsItself is "$0" as a command: the same text again.
 func (w *walker) runsItself(c *invocation) text {
 	w.b.Unknown(facts.DynCommand, "$0", c.pos, []string{fromSelf}, nil)
-	if c.background || w.forks > 0 && (w.twice() || !w.selects || !w.otherwise(c)) {
+	if c.background || w.forks > 0 && (w.twice() || !w.otherwise(c)) {
 		w.shape(facts.StructForkBomb, "$0", c.pos)
 	}
 	return opaque()
 }
 
-// ownArguments are how a text reads what it was called with.
-var ownArguments = lazyregexp.New(`\$\{?[#!]?[1-9@*#]|\bgetopts\b`)
-
-// otherwise: a script is given constants to start itself with, which it can tell
-// from what it was started with.
+// otherwise: a script starts itself with a word by which it ends.
 func (w *walker) otherwise(c *invocation) bool {
 	return slices.ContainsFunc(c.args(), func(f field) bool {
 		word, known := f.t.one()
-		return known && word != "" && !f.t.is(unset) && !w.isSelf(f.t)
+		return known && word != "" && !w.isSelf(f.t) && (w.enders[word] || w.enders["X"+word])
 	})
 }
 

@@ -61,13 +61,13 @@ type walker struct {
 	steps            int
 	exhausted        bool
 	told             bool
-	placed           bool         // it is known how the script is called
-	selects          bool         // the text does one or the other by its arguments
-	heir             facts.Lang   // whose the text is from here on, see handOver
-	heirs            []facts.Lang // whose the text may be
-	optional         bool         // options of the shell were changed by shopt
-	capture          int          // whether what commands print is of use
-	files            int          // temporary files made
+	placed           bool            // it is known how the script is called
+	enders           map[string]bool // words by which the text ends, as its arguments
+	heir             facts.Lang      // whose the text is from here on, see handOver
+	heirs            []facts.Lang    // whose the text may be
+	optional         bool            // options of the shell were changed by shopt
+	capture          int             // whether what commands print is of use
+	files            int             // temporary files made
 	arithDepth       int
 	substs           int
 	started          map[string]bool // variables that hold what the script started, and nothing else
@@ -160,7 +160,7 @@ func (w *walker) begin(start facts.Start) {
 func (w *walker) script(src []byte) error {
 	stmts, err := parse(src)
 	w.started = startedOnly(stmts)
-	w.selects = w.selects || ownArguments().Match(src)
+	w.enders = endersOf(stmts)
 	for i := range stmts {
 		w.heir = ""
 		w.stmts(stmts[i : i+1])
