@@ -1,8 +1,6 @@
 package policy
 
-import (
-	"github.com/caisson-dev/caisson/internal/packed"
-)
+import "github.com/caisson-dev/caisson/internal/packed"
 
 // pack gives a rule set in pieces as it is kept: a process that judges once reads
 // all of it and uses a few pieces.

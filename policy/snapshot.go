@@ -110,23 +110,21 @@ func loadSnapshot(ctx context.Context, c Config) (*snapshot, error) {
 	defer relaxed()()
 	s := &snapshot{caps: capabilities(), from: c.Rules, data: map[string]any{}}
 	revision, p := c.recallLasting()
-	if p != nil {
-		s.revision = revision
-		if err := readData(c, s.data, nil); err != nil {
-			return nil, err
-		}
-		if err := s.readSettings(s.data); err != nil {
-			return nil, err
-		}
-		s.use(p, nil)
-		return s, nil
-	}
 	sum := sha256.New()
-	if err := readData(c, s.data, sum); err != nil {
+	var digest hash.Hash // of rules whose revision is not known
+	if p == nil {
+		digest = sum
+	}
+	if err := readData(c, s.data, digest); err != nil {
 		return nil, err
 	}
 	if err := s.readSettings(s.data); err != nil {
 		return nil, err
+	}
+	if p != nil {
+		s.revision = revision
+		s.use(p, nil)
+		return s, nil
 	}
 	var err error
 	if s.shipped, err = sources(c.Rules, "", sum); err != nil {

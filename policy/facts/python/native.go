@@ -1,10 +1,10 @@
 package python
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/policy/facts"
 )
 
@@ -36,7 +36,7 @@ func (c *invocation) loadLibrary() *val {
 
 // soname is the name of a library that is looked for where the system has its
 // own, or a path to one of these.
-var soname = regexp.MustCompile(`^(?:/(?:usr/)?(?:local/)?lib(?:32|64)?/(?:[\w.+-]+/)*|/System/Library/(?:[\w.+-]+/)*)?[\w+-][\w.+-]*$`)
+var soname = lazyregexp.New(`^(?:/(?:usr/)?(?:local/)?lib(?:32|64)?/(?:[\w.+-]+/)*|/System/Library/(?:[\w.+-]+/)*)?[\w+-][\w.+-]*$`)
 
 // namedLibrary adds the origin of libraries that are told by their names to one
 // that can be nothing else: of the program itself, of the system, or the
@@ -48,7 +48,7 @@ func namedLibrary(v *val) *val {
 		switch {
 		case b.kind == kNone:
 		case b.kind == kStr:
-			if slices.ContainsFunc(b.all(), func(s string) bool { return !soname.MatchString(s) || strings.Contains(s, "..") }) {
+			if slices.ContainsFunc(b.all(), func(s string) bool { return !soname().MatchString(s) || strings.Contains(s, "..") }) {
 				return v
 			}
 			if b.open && !ofCaller(b.from) {
