@@ -103,9 +103,13 @@ func refsOf(doc *facts.Document) []Ref {
 			refs = append(refs, Ref{Kind: RefSearch, Name: e.Name, Path: e.Value, By: string(e.Lang), Line: e.Line})
 		}
 	}
+	var known *starts
 	for i := range doc.Files {
 		if f := &doc.Files[i]; f.Op == facts.OpExec {
-			refs = append(refs, fileRefs(doc, f)...)
+			if known == nil {
+				known = startsOf(doc)
+			}
+			refs = append(refs, fileRefs(known, f)...)
 		}
 	}
 	for i := range doc.Commands {
@@ -149,11 +153,14 @@ func codeRefs(d *facts.Dynamic) []Ref {
 	return refs
 }
 
-func fileRefs(doc *facts.Document, f *facts.File) []Ref {
+func fileRefs(known *starts, f *facts.File) []Ref {
 	lang, interpreter := interpreterOf(f.By)
 	r := Ref{Kind: RefFile, Lang: lang, Path: f.Path, By: f.By, Line: f.Line}
 	if lang == "" || lang == string(facts.Shell) || lang == string(facts.Python) || lang == string(facts.JavaScript) {
-		r.Start = startOf(doc, f)
+		var ok bool
+		if r.Start, ok = known.of(f); !ok {
+			return []Ref{{Kind: RefAny, Lang: lang, By: f.By, Line: f.Line}}
+		}
 	}
 	switch {
 	case !f.Folded:
@@ -162,49 +169,14 @@ func fileRefs(doc *facts.Document, f *facts.File) []Ref {
 		}
 		r.Kind = RefAny
 	case f.Class == "workspace" || strings.HasPrefix(f.Path, "/workspace/"):
-		r.Text, r.Known = writtenBefore(doc, f)
+		r.Text, r.Known = known.written(f)
 	case slices.Contains([]string{"tmp", "outside", "shm", "runtime", "home", "relative", "unknown", "other_home", "public"}, f.Class):
 		r.Kind = RefOutside
-		r.Text, r.Known = writtenBefore(doc, f)
+		r.Text, r.Known = known.written(f)
 	default:
 		return nil // of the image, which nothing in the sandbox can write
 	}
 	return []Ref{r}
-}
-
-// writtenBefore finds a text that the program writes into a file as it stands,
-// as `cat > x.py <<E` does.
-func writtenBefore(doc *facts.Document, f *facts.File) ([]byte, bool) {
-	writes := 0
-	for i := range doc.Files {
-		w := &doc.Files[i]
-		if (w.Op == facts.OpWrite || w.Op == facts.OpAppend || w.Op == facts.OpCopyDst || w.Op == facts.OpMoveDst) && w.Path == f.Path {
-			writes++
-		}
-	}
-	if writes != 1 {
-		return nil, false
-	}
-	for i := range doc.Commands {
-		c := &doc.Commands[i]
-		if c.Name != "cat" || len(c.Operands) > 0 || c.Line > f.Line || len(c.In) > 0 {
-			continue
-		}
-		var target, text *facts.Value
-		for j := range c.Redirs {
-			switch r := &c.Redirs[j]; r.Op {
-			case ">", ">|":
-				target = &r.Target
-			case "<<", "<<<", "<<-":
-				text = &r.Target
-			}
-		}
-		if target != nil && text != nil && !target.Open && !text.Open && len(target.Alts) == 1 && len(text.Alts) == 1 &&
-			strings.HasSuffix(f.Path, "/"+path.Base(target.Alts[0])) {
-			return []byte(text.Alts[0]), true
-		}
-	}
-	return nil, false
 }
 
 func commandRefs(c *facts.Command) []Ref {

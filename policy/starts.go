@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"maps"
 	"path"
 	"slices"
 
@@ -25,38 +26,120 @@ const (
 	mostWord  = 200
 )
 
-// startOf is how a text starts a shell script: the words behind it, and the
-// variables that it sets by name. Where several commands of one place start it,
-// what differs is not told.
-func startOf(doc *facts.Document, f *facts.File) facts.Start {
-	s := facts.Start{Known: true, Args: []facts.Value{facts.Passed()}, Env: map[string]facts.Value{}}
+// mostAtPlace bounds the commands of one place that are looked at, and
+// mostVariables the variables that are written down for all starts of a text
+// together: what reaches them is not told.
+const (
+	mostAtPlace   = 256
+	mostVariables = 1 << 20
+)
+
+// place is where a command stands.
+type place struct {
+	pos   facts.Pos
+	depth int
+}
+
+// starts answers how a text starts files. A text can start as many as it has
+// facts, so that none of them may be looked up by going through the others.
+type starts struct {
+	env       map[string]facts.Value // what it sets by name, for all; not altered
+	at        map[place][]*facts.Command
+	writes    map[string]int              // how often a path is written
+	heredocs  map[string][]*facts.Command // by the last name of what they write
+	variables int
+}
+
+func startsOf(doc *facts.Document) *starts {
+	s := &starts{env: map[string]facts.Value{}, at: map[place][]*facts.Command{}, writes: map[string]int{}, heredocs: map[string][]*facts.Command{}}
 	for i := range doc.Env {
 		if e := &doc.Env[i]; e.Op == "write" && e.Name != "" {
-			v := variableValue(s.Env, e.Name, e.Value)
+			v := variableValue(s.env, e.Name, e.Value)
 			v.Open = true // it may not be set on every way
-			s.Env[e.Name] = v
+			s.env[e.Name] = v
 		}
 	}
-	found := false
 	for i := range doc.Commands {
 		c := &doc.Commands[i]
-		if c.Pos != f.Pos || c.Depth != f.Depth {
-			continue
+		at := place{c.Pos, c.Depth}
+		s.at[at] = append(s.at[at], c)
+		if to, _ := catInto(c); to != "" {
+			s.heredocs[path.Base(to)] = append(s.heredocs[path.Base(to)], c)
 		}
-		at := slices.IndexFunc(c.Argv, func(w string) bool { return path.Base(w) == path.Base(f.Path) })
+	}
+	for i := range doc.Files {
+		switch w := &doc.Files[i]; w.Op {
+		case facts.OpWrite, facts.OpAppend, facts.OpCopyDst, facts.OpMoveDst:
+			s.writes[w.Path]++
+		}
+	}
+	return s
+}
+
+// of is how the text starts a shell script: the words behind it, and the
+// variables that it sets by name. Where several commands of one place start it,
+// what differs is not told. ok is false where too much would have to be.
+func (s *starts) of(f *facts.File) (_ facts.Start, ok bool) {
+	out := facts.Start{Known: true, Args: []facts.Value{facts.Passed()}, Env: s.env}
+	here := s.at[place{f.Pos, f.Depth}]
+	if len(here) > mostAtPlace {
+		return facts.Start{}, false
+	}
+	name, found, cloned := path.Base(f.Path), false, false
+	for _, c := range here {
+		at := slices.IndexFunc(c.Argv, func(w string) bool { return path.Base(w) == name })
 		if at < 0 || at == 0 && f.By != "exec" {
 			continue
 		}
 		args := wordsFrom(c, at+1)
-		for name, value := range c.Env {
-			s.Env[name] = variableValue(nil, name, value)
+		if len(c.Env) > 0 && !cloned {
+			if s.variables += len(s.env); s.variables > mostVariables {
+				return facts.Start{}, false
+			}
+			out.Env, cloned = maps.Clone(s.env), true
 		}
-		if found && !slices.EqualFunc(args, s.Args, same) {
+		for name, value := range c.Env {
+			out.Env[name] = variableValue(nil, name, value)
+		}
+		if found && !slices.EqualFunc(args, out.Args, same) {
 			args = []facts.Value{facts.Passed()}
 		}
-		s.Args, found = args, true
+		out.Args, found = args, true
 	}
-	return s
+	return out, true
+}
+
+// catInto is what a command such as cat > x.py <<E writes where, and "" for
+// another command.
+func catInto(c *facts.Command) (to, text string) {
+	if c.Name != "cat" || len(c.Operands) > 0 || len(c.In) > 0 {
+		return "", ""
+	}
+	var target, body *facts.Value
+	for j := range c.Redirs {
+		switch r := &c.Redirs[j]; r.Op {
+		case ">", ">|":
+			target = &r.Target
+		case "<<", "<<<", "<<-":
+			body = &r.Target
+		}
+	}
+	if target == nil || body == nil || target.Open || body.Open || len(target.Alts) != 1 || len(body.Alts) != 1 {
+		return "", ""
+	}
+	return target.Alts[0], body.Alts[0]
+}
+
+// written finds a text that the program writes into a file as it stands. Of
+// files that share their last name it says nothing: which of them one of these
+// commands writes depends on the folder that it is in.
+func (s *starts) written(f *facts.File) ([]byte, bool) {
+	by := s.heredocs[path.Base(f.Path)]
+	if s.writes[f.Path] != 1 || len(by) != 1 || by[0].Line > f.Line {
+		return nil, false
+	}
+	_, text := catInto(by[0])
+	return []byte(text), true
 }
 
 // variableValue is what a variable is set to: text that facts shorten, or that is empty, may be
