@@ -11,7 +11,7 @@ package caisson.rules.evasion
 #   category: evasion
 #   cwe: ["CWE-400"]
 #   attack: ["T1027"]
-#   remediation: "Send a program that a parser can read, of at most 256 KiB."
+#   remediation: "Send a program that a parser can read, of at most 1 MiB."
 findings contains {"id": "SBX-EV-0001", "at": d.at, "msg": sprintf("%s", [d.detail])} if {
 	some kind in ["opaque", "limit", "too_deep"]
 	some d in input.dynamic[kind]

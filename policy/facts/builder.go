@@ -15,7 +15,7 @@ type Extractor interface {
 
 // Limits bound a scan. Zero fields mean the defaults.
 type Limits struct {
-	Source  int // bytes of the source and of each nested text; 256 KiB
+	Source  int // bytes of the source and of each nested text; 1 MiB
 	Facts   int // of all kinds together; 20000
 	Depth   int // of code in code; 6
 	Nested  int // texts scanned in all; 200

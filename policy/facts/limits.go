@@ -6,7 +6,7 @@ func (l Limits) withDefaults() Limits {
 			*p = n
 		}
 	}
-	def(&l.Source, 256<<10)
+	def(&l.Source, 1<<20)
 	def(&l.Facts, 20000)
 	def(&l.Depth, 6)
 	def(&l.Nested, 200)

@@ -207,29 +207,29 @@ func TestHostileSources(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	broken := strings.Repeat("def ( : [ { \" ' ) ] lambda x:\n", 8000)
+	broken := strings.Repeat("def ( : [ { \" ' ) ] lambda x:\n", 33_000)
 	for name, tc := range map[string]struct {
 		lang facts.Lang
 		code string
 	}{
 		"parentheses":     {facts.Python, strings.Repeat("(", 5_000_000)},
 		"substitutions":   {facts.Shell, strings.Repeat("$(", 1_000_000)},
-		"some brackets":   {facts.Shell, strings.Repeat("$(", 100_000)},
+		"some brackets":   {facts.Shell, strings.Repeat("$(", 500_000)},
 		"broken python":   {facts.Python, broken},
-		"broken js":       {facts.JavaScript, strings.Repeat("function ( { [ ` ' \" => class ${ \n", 6000)},
-		"broken bash":     {facts.Shell, strings.Repeat("if { ( case x in $( ` \" ' <<E\n", 6000)},
+		"broken js":       {facts.JavaScript, strings.Repeat("function ( { [ ` ' \" => class ${ \n", 25_000)},
+		"broken bash":     {facts.Shell, strings.Repeat("if { ( case x in $( ` \" ' <<E\n", 30_000)},
 		"100 MB":          {facts.Python, strings.Repeat("x=1\n", 25_000_000)},
 		"braces":          {facts.Shell, "echo " + strings.Repeat("{a,b}", 40)},
 		"brace range":     {facts.Shell, "echo {1..100000000}"},
 		"NUL":             {facts.Python, "import os\x00\nos.system('id')"},
-		"not of prefixes": {facts.Python, strings.Repeat("not ", 60_000) + "x"},
-		"unary":           {facts.JavaScript, strings.Repeat("!", 200_000) + "x"},
-		"ternary":         {facts.JavaScript, strings.Repeat("a?", 60_000)},
-		"dots":            {facts.Python, "a" + strings.Repeat(".a", 100_000)},
-		"plus":            {facts.Python, "x='a'" + strings.Repeat("+'a'", 50_000) + "\nexec(x)"},
+		"not of prefixes": {facts.Python, strings.Repeat("not ", 250_000) + "x"},
+		"unary":           {facts.JavaScript, strings.Repeat("!", 1_000_000) + "x"},
+		"ternary":         {facts.JavaScript, strings.Repeat("a?", 500_000)},
+		"dots":            {facts.Python, "a" + strings.Repeat(".a", 500_000)},
+		"plus":            {facts.Python, "x='a'" + strings.Repeat("+'a'", 200_000) + "\nexec(x)"},
 		"doubling":        {facts.Python, "x='a'\n" + strings.Repeat("x=x+x\n", 500) + "exec(x)"},
-		"ifs":             {facts.Shell, strings.Repeat("if true; then ", 15_000)},
-		"heredocs":        {facts.Shell, strings.Repeat("cat <<A\n", 20_000)},
+		"ifs":             {facts.Shell, strings.Repeat("if true; then ", 65_000)},
+		"heredocs":        {facts.Shell, strings.Repeat("cat <<A\n", 120_000)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var doc *facts.Document

@@ -12,12 +12,12 @@ import (
 
 // Bounds of frames. A longer one ends the connection.
 const (
-	MaxAsk    = 1 << 20
+	MaxAsk    = 2 << 20
 	MaxHello  = 64 << 10
 	MaxTables = 4 << 20
 	MaxAnswer = 16 << 20
 	// MaxSource is the longest source that is scanned at all.
-	MaxSource = 256 << 10
+	MaxSource = 1 << 20
 )
 
 // Lockdown is how far a scanner could lock itself down. The levels are

@@ -14,7 +14,7 @@ import (
 )
 
 // mostStdin bounds a program that comes on standard input: more is not scanned.
-const mostStdin = 256 << 10
+const mostStdin = 1 << 20
 
 // stdinName is what interpreters call a program that comes on standard input.
 const stdinName = "<stdin>"
@@ -125,7 +125,7 @@ func (e *execution) stdinProgram(ctx context.Context) error {
 	}
 	e.stdin, e.input = rest, sum(b)
 	if len(b) > mostStdin {
-		e.w.cannot("standard input", "it is a program of more than 256 KiB, or one without an end")
+		e.w.cannot("standard input", "it is a program of more than 1 MiB, or one without an end")
 	}
 	e.main = &unit{name: stdinName, lang: e.f.lang, code: b[:min(len(b), mostStdin)], roots: e.here(), start: e.w.begun("", e.f.args)}
 	if e.f.odd {

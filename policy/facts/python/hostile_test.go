@@ -80,7 +80,7 @@ func TestRefused(t *testing.T) {
 	t.Parallel()
 	check(t, []example{
 		{"parentheses", strings.Repeat("(", 100_000), []string{"dyn too_deep"}},
-		{"too long", strings.Repeat("#\n", 200_000), []string{"dyn limit"}},
+		{"too long", strings.Repeat("#\n", 600_000), []string{"dyn limit"}},
 		{"not Python", "}}}} $$$ <?php ??? ###", []string{"dyn unparsable"}},
 		{"deep syntax", "x = " + strings.Repeat("not ", 5_000) + "1", []string{"dyn too_deep"}},
 		{"errors beside facts", "import os\nos.system('id')\nx = = 3\n", []string{"sh id"}},
