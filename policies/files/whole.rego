@@ -136,7 +136,7 @@ as_owner(by, m) if {
 octal_by(by) if by in {"chmod", "install", "mkdir"}
 
 # METADATA
-# title: Packs or copies a whole home directory
+# title: Packs, copies or searches a whole home directory
 # custom:
 #   id: SBX-FS-0019
 #   severity: high
@@ -147,6 +147,7 @@ octal_by(by) if by in {"chmod", "install", "mkdir"}
 #   match:
 #     - {"language": "bash", "code": "tar czf x.tgz ~"}
 #     - {"language": "bash", "code": "cp -r ~ backup"}
+#     - {"language": "bash", "code": "grep -rE 'AKIA[0-9A-Z]{16}' ~"}
 #     - {"language": "python", "code": "import os, shutil\nshutil.make_archive('x', 'zip', os.path.expanduser('~'))"}
 #   not_match:
 #     - {"language": "bash", "code": "tar czf x.tgz ."}
@@ -155,7 +156,7 @@ octal_by(by) if by in {"chmod", "install", "mkdir"}
 findings contains {"id": "SBX-FS-0019", "at": f.at, "msg": sprintf("all of %s is packed or copied by %s", [f.path, f.by])} if {
 	some f in input.files.list.home
 	whole_home(f.path)
-	f.by in {"tar", "zip", "cp", "rsync", "7z", "shutil.make_archive", "shutil.copytree", "tarfile.open.add"}
+	f.by in {"tar", "zip", "cp", "rsync", "7z", "shutil.make_archive", "shutil.copytree", "tarfile.open.add", "grep", "rg", "ag", "ack"}
 }
 
 # METADATA

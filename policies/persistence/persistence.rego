@@ -169,7 +169,11 @@ replacements := {
 #     - {"language": "bash", "code": "git config --global alias.st '!sh -c x'"}
 #     - {"language": "bash", "code": "git config core.sshCommand 'sh -c x'"}
 #     - {"language": "bash", "code": "git config core.hooksPath /tmp/h"}
+#     - {"language": "bash", "code": "git config diff.external /tmp/x.sh"}
+#     - {"language": "bash", "code": "printf '[core]\\n\\tfsmonitor = sh x.sh\\n' >> .git/config"}
 #   not_match:
+#     - {"language": "bash", "code": "git config filter.lfs.clean 'git-lfs clean -- %f'"}
+#     - {"language": "bash", "code": "printf '[core]\\n\\tfsmonitor = true\\n' >> .git/config"}
 #     - {"language": "bash", "code": "git config core.hooksPath .githooks"}
 #     - {"language": "bash", "code": "git config --global user.name x"}
 #     - {"language": "bash", "code": "git config --global alias.st status"}
@@ -183,6 +187,17 @@ findings contains {"id": "SBX-PER-0006", "at": c.at, "msg": sprintf("git is told
 }
 
 told(key, _, _) if key in {"core.sshcommand", "core.fsmonitor", "core.askpass", "core.gitproxy"}
+
+findings contains {"id": "SBX-PER-0006", "at": a.at, "msg": sprintf("git is told to run a program by %s", [a.detail])} if {
+	some a in input.actions.git_program
+}
+
+# A program of another place than the system's or the workspace.
+told(key, value, _) if {
+	regex.match(`^(core\.(editor|pager)|sequence\.editor|diff\.(external|.*\.(command|textconv))|filter\..*\.(clean|smudge|process)|merge\..*\.driver|gpg\..*program|pager\..*|credential\.(.*\.)?helper|(merge|diff)tool\..*\.cmd|interactive\.difffilter)$`, key)
+	regex.match(`^/`, value)
+	not regex.match(`^/(workspace|usr|bin|opt)/`, value)
+}
 
 told("core.hookspath", value, _) if {
 	startswith(value, "/")

@@ -104,8 +104,16 @@ findings contains {"id": "SBX-REC-0004", "at": a.at, "msg": sprintf("%s by %s", 
 #     - {"language": "bash", "code": "netstat -tulpn"}
 #     - {"language": "bash", "code": "lsof -i"}
 #     - {"language": "python", "code": "import os\nos.system('ss -an')"}
+#     - {"language": "python", "code": "print(open('/proc/net/tcp').read())"}
+#     - {"language": "bash", "code": "cat /proc/net/tcp6"}
 #   not_match:
 #     - {"language": "bash", "code": "ps aux"}
 findings contains {"id": "SBX-REC-0005", "at": a.at, "msg": sprintf("connections and open files are listed by %s", [a.by])} if {
 	some a in input.actions.connections
+}
+
+findings contains {"id": "SBX-REC-0005", "at": f.at, "msg": sprintf("%s is read by %s", [f.path, f.by])} if {
+	some f in input.files.read.proc
+	not f.idle
+	regex.match(`^/proc/([^/]+/)?net/(tcp|udp|raw|unix|packet)`, f.path)
 }

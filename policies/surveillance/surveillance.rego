@@ -41,13 +41,24 @@ findings contains {"id": "SBX-SUR-0001", "at": a.at, "msg": sprintf("%s", [conca
 #     - {"language": "python", "code": "import psutil\npsutil.cpu_percent()"}
 #     - {"language": "python", "code": "import psutil\nfor p in psutil.process_iter():\n    p.kill()"}
 #     - {"language": "bash", "code": "top -b"}
+#     - {"language": "python", "code": "import os\nfor p in os.listdir('/proc'):\n    if p.isdigit():\n        print(p, open(f'/proc/{p}/comm').read())"}
+#     - {"language": "javascript", "code": "console.log(require('fs').readdirSync('/proc').filter(d => !isNaN(d)))"}
 #   not_match:
 #     - {"language": "python", "code": "import psutil\ndef f():\n    return psutil.cpu_percent()"}
 #     - {"language": "python", "code": "import time\ntime.time()"}
+#     - {"language": "python", "code": "import os\nprint(len(os.listdir('/proc/self/fd')))"}
 findings contains {"id": "SBX-SUR-0002", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
 	some op in ["host_watch"]
 	some a in input.actions[op]
 	not a.idle
+}
+
+# Who lists /proc lists all processes.
+findings contains {"id": "SBX-SUR-0002", "at": f.at, "msg": sprintf("processes are listed by %s", [f.by])} if {
+	some f in input.files.list.proc
+	f.path == "/proc"
+	input.meta.lang != "bash"
+	not f.idle
 }
 
 # METADATA

@@ -67,6 +67,7 @@ type Builder struct {
 	lines    []string
 	start    Start
 	given    string // the texts of start
+	packages int8   // whether src speaks of a package.json: 1 if it does, -1 if not
 }
 
 // scan is what all Builders of one call of [Scan] share. It lives as long as

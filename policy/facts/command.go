@@ -149,13 +149,23 @@ func (c *command) program(name string, argv []Value, wrappers []string) Value {
 	if known && b.lang == Shell {
 		b.hiddenName(base, DynHiddenCommand, c.o.Pos)
 	}
+	c.gathered(base, prog, p)
 	if !known {
+		c.handed(base, p)
 		return Opaque(p.stdin.From...)
 	}
 	x := &effects{b: b, args: cmdArgs{p}, pos: c.o.Pos, by: base, via: base}
+	if prog.Wrapper { // it may start its command in another folder
+		defer func(dir string) { b.cwd = dir }(b.cwd)
+	}
 	x.all(prog.Effects)
-	if base == "find" {
+	switch {
+	case base == "find":
 		c.walks(p)
+	case base == "git":
+		c.gitSettings(p)
+	case slices.Contains(editors, base):
+		c.edits(p)
 	}
 	via := append(slices.Clone(wrappers), base)
 	out := c.inner(base, prog, p, argv, via)

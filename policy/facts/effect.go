@@ -72,6 +72,14 @@ func (x *effects) apply(e *Effect) {
 		return
 	}
 	switch e.Do {
+	case "argv", "execv", "shell", "shell_join":
+		if dir, ok := x.elsewhere(); ok {
+			saved := x.b.cwd
+			x.b.Chdir(dir)
+			defer func() { x.b.cwd = saved }()
+		}
+	}
+	switch e.Do {
 	case "file":
 		x.file(e, v)
 	case "net":
@@ -112,6 +120,25 @@ func (x *effects) apply(e *Effect) {
 	}
 }
 
+// elsewhere is the folder that a call starts a program in, where that is told:
+// an argument, or a field of the options, that is called cwd.
+func (x *effects) elsewhere() (Value, bool) {
+	a, ok := x.args.(callArgs)
+	if !ok {
+		return Value{}, false
+	}
+	if v, ok := a.c.Kwargs["cwd"]; ok {
+		return v, v.Type == "str" && v.Known()
+	}
+	for i := len(a.c.Args) - 1; i > 0; i-- {
+		if v, ok := a.c.Args[i].Fields["cwd"]; ok {
+			_, known := v.One()
+			return v, known
+		}
+	}
+	return Value{}, false
+}
+
 func firstItem(v Value) Value {
 	if len(v.Items) > 0 {
 		return v.Items[0]
@@ -146,7 +173,7 @@ func (x *effects) file(e *Effect, v Value) {
 		case op == OpExec:
 			x.b.written(v, x.pos)
 		case (op == OpWrite || op == OpAppend) && !data.IsOpaque() && len(e.Data) > 0:
-			x.b.Store(v, data, op == OpAppend)
+			x.b.Store(v, data, op == OpAppend, x.pos)
 		}
 	}
 	if e.Op == "read" || e.Op == "open" || e.Op == "copy_src" {

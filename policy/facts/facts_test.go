@@ -265,7 +265,7 @@ func TestBracketsAreCountedBeforeParsing(t *testing.T) {
 
 func TestStoreThenRun(t *testing.T) {
 	d := scan(t, facts.Limits{}, func(b *facts.Builder) {
-		b.Store(facts.Text("/tmp/a.sh"), facts.Text("rm -rf /"), false)
+		b.Store(facts.Text("/tmp/a.sh"), facts.Text("rm -rf /"), false, facts.Pos{})
 		b.Command(words(".", "/tmp/a.sh"), facts.CommandOpts{})
 	})
 	if !slices.ContainsFunc(d.Files, func(f facts.File) bool { return f.Op == "delete" && f.Class == "root" }) {

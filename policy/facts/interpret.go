@@ -30,6 +30,9 @@ func (c *command) script(lang Lang, text Value, name string, args []Value) {
 // operand, as a file that the program wrote, or on standard input.
 func (c *command) interpret(base string, prog Program, p *parsed) {
 	found := false
+	if prog.Interpreter == JavaScript {
+		c.preloaded(p)
+	}
 	for _, f := range prog.CodeFlags {
 		if v, ok := p.values[f]; ok {
 			found = true
@@ -75,6 +78,21 @@ func (c *command) interpret(base string, prog Program, p *parsed) {
 	}
 	c.b.Nested(prog.Interpreter, p.stdin, o)
 }
+
+// preloaded is what Node loads before its program: standard input, or a file that
+// the text wrote.
+func (c *command) preloaded(p *parsed) {
+	for _, flag := range []string{"-r", "--require", "--import", "--loader"} {
+		for _, it := range asItems(p.values[flag]) {
+			if s, ok := it.One(); ok && slices.Contains(stdinNames, s) && p.hasStdin {
+				c.b.Nested(JavaScript, p.stdin, NestedOpts{Pos: c.o.Pos, Via: []string{"node " + flag}})
+			}
+		}
+	}
+}
+
+// stdinNames are paths of standard input.
+var stdinNames = []string{"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}
 
 // interactive: modules of Python that run what they read.
 func interactive(module string) bool {
@@ -131,7 +149,7 @@ func (c *command) scriptFile(base string, prog Program, operands []Value) {
 	if base != "." && base != "source" {
 		start = c.startOf(prog.Interpreter, operands[1:])
 	}
-	if s, ok := file.One(); ok && (s == "-" || s == "/dev/stdin" || s == "/dev/fd/0" || s == "/proc/self/fd/0") {
+	if s, ok := file.One(); ok && slices.Contains(stdinNames, s) {
 		c.b.Nested(prog.Interpreter, c.o.Stdin, NestedOpts{Pos: c.o.Pos, Via: []string{base}, Start: start})
 		return
 	}

@@ -360,7 +360,7 @@ func devNet(p string) (host, port, proto string, ok bool) {
 
 // Store remembers what the program writes to a file, so that running it later
 // scans that text. Appending adds to what is there.
-func (b *Builder) Store(file, content Value, appending bool) {
+func (b *Builder) Store(file, content Value, appending bool, pos Pos) {
 	p, ok := file.One()
 	if !ok || len(b.s.files) > 64 {
 		return
@@ -370,6 +370,7 @@ func (b *Builder) Store(file, content Value, appending bool) {
 		content = Concat(old, content)
 	}
 	b.s.files[p] = content
+	b.settings(p, content, pos)
 }
 
 // extensions are of files of code.

@@ -280,6 +280,7 @@ func (w *walk) object(n id) *val {
 			}
 			nameFunction(value, key)
 			o.set(key, value)
+			w.packageScript(key, value, c)
 		case kShorthand:
 			o.set(w.t.text(c), w.identifier(c))
 		case kSpread:

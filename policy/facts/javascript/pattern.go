@@ -194,6 +194,16 @@ func (w *walk) assignMember(target id, v *val) {
 	obj := w.expr(objNode)
 	key, ok := w.memberKey(target)
 	w.put(obj, key, ok, v, target)
+	if ok {
+		w.packageScript(key, v, target)
+	}
+}
+
+// packageScript follows a text that may become a script of a package.json.
+func (w *walk) packageScript(key string, v *val, n id) {
+	if w.quiet == 0 && w.b.Packages() && v.Known() && w.once("script "+key, n) {
+		w.b.Script(key, v.Value, w.pos(n))
+	}
 }
 
 // put gives obj a member; ok says that key is its name.

@@ -152,12 +152,24 @@ func (it *interp) dictionary(n *node, s *scope) *val {
 	n.each(func(c *node) {
 		if c.kind == "pair" {
 			k := it.evalOr(c.child("key"), s)
-			d.put(k, it.evalOr(c.child("value"), s))
+			item := it.evalOr(c.child("value"), s)
+			d.put(k, item)
+			it.packageScript(k, item, c)
 			return
 		}
 		d.merge(it.evalOr(c.nth(0), s))
 	})
 	return d
+}
+
+// packageScript follows a text that may become a script of a package.json.
+func (it *interp) packageScript(key, v *val, n *node) {
+	if it.quiet > 0 || !it.b.Packages() {
+		return
+	}
+	if name, ok := key.oneText(); ok {
+		it.b.Script(name, v.fact(), it.pos(n))
+	}
 }
 
 // put binds a key of a dict; a key that is not known makes the dict open.
@@ -374,6 +386,7 @@ func (it *interp) patch(o *val, name string, v *val, n *node) {
 func (it *interp) assignItem(n *node, v *val, s *scope) {
 	obj := it.evalOr(n.child("value"), s)
 	key := it.evalOr(n.child("subscript"), s)
+	it.packageScript(key, v, n)
 	for _, o := range obj.branches() {
 		switch {
 		case o.kind == kDict:

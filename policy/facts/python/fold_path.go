@@ -282,7 +282,7 @@ func (c *invocation) fileWrite() *val {
 			}
 			c.it.b.File(facts.Use{Pos: c.it.pos(c.n), Op: op, What: p.fact(), By: c.name, Data: facts.Opaque(from...)})
 		}
-		c.it.b.Store(p.fact(), data.fact(), strings.Contains(mode, "a") || c.name == "open.write" && c.self.written(p))
+		c.it.b.Store(p.fact(), data.fact(), strings.Contains(mode, "a") || c.name == "open.write" && c.self.written(p), c.it.pos(c.n))
 	}
 	return nil
 }

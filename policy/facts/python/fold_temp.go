@@ -65,7 +65,7 @@ func (v *val) text0() (string, bool) {
 // known, for when that file is run.
 func (c *invocation) descriptorWrite() *val {
 	if fd := c.nth(0); fd.kind == kObj && fd.text == "fd" && fd.x != nil && len(fd.x.recv) > 0 && c.it.quiet == 0 {
-		c.it.b.Store(fd.x.recv[0], c.nth(1).fact(), fd.written(nil))
+		c.it.b.Store(fd.x.recv[0], c.nth(1).fact(), fd.written(nil), c.it.pos(c.n))
 	}
 	return nil
 }

@@ -78,6 +78,7 @@ func (w *walker) redirected(s *syntax.Stmt, background bool) text {
 	if s.Cmd == nil && rd.in != nil && len(rd.outs) == 0 {
 		out = rd.in.rest() // $(<file)
 	}
+	w.here = w.pos(s)
 	return w.deliver(rd, out)
 }
 

@@ -267,7 +267,7 @@ func (w *walker) store(path, content text, appending bool) {
 			v, appending = facts.Union(old, v), false
 		}
 	}
-	w.b.Store(path.value(), v, appending)
+	w.b.Store(path.value(), v, appending, w.here)
 }
 
 // placeOf gives a file a name that is not known but for the variables of the

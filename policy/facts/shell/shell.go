@@ -51,6 +51,7 @@ type walker struct {
 	asked     map[*syntax.Stmt]emptiness
 	renamed   map[string]string // copies of programs, by path
 
+	here             facts.Pos    // the statement whose output is delivered
 	loopBehind       *syntax.Stmt // the last loop that was put into the background
 	forks            int          // pipelines and background jobs around this place
 	maybe            int          // branches around this place

@@ -49,6 +49,6 @@ func (w *walker) processSubst(p *syntax.ProcSubst) text {
 	if p.Op == syntax.CmdOut {
 		return lit(name)
 	}
-	w.b.Store(lit(name).value(), out.value(), false)
+	w.b.Store(lit(name).value(), out.value(), false, w.here)
 	return lit(name).tainted(out.from...)
 }
