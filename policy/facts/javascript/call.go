@@ -85,8 +85,14 @@ func (w *walk) call(n id) *val {
 	}
 	callee := w.expr(fn)
 	w.arguments(argNode, s)
-	if w.t.kind(fn) == kFunction || w.t.kind(fn) == kIdentifier {
+	switch w.t.kind(fn) {
+	case kFunction, kIdentifier:
 		s.this = named(globalName, "")
+	case kParen:
+		if callee.ref != nil && callee.ref.role == closure {
+			s.this = &val{name: globalName, page: true, plain: true}
+		}
+	default: // called for something else, or not known
 	}
 	return w.apply(callee, s)
 }
@@ -248,8 +254,38 @@ func (w *walk) applyRef(callee *val, s *site) *val {
 	return opaque(s.origins())
 }
 
+// anyGlobal calls a global whose name is not known.
+func (w *walk) anyGlobal(callee *val, s *site) *val {
+	switch {
+	case callee.page && !w.defines && len(w.pages) < maxKept:
+		if w.quiet == 0 {
+			w.pages = append(w.pages, w.pos(s.n))
+		}
+		return opaque(s.origins())
+	case s.new && !s.open && !slices.ContainsFunc(s.args, notSized):
+		// new Array(2), whichever array that is: nothing that text could say. It may be a function of the program's own.
+		w.wild = w.wild || !w.idle
+		return of(facts.Value{Type: s.name, From: s.origins()})
+	}
+	w.dynamic(facts.DynCall, "a global whose name is not known", s.n, s.origins()...)
+	w.handOver(s, s.origins())
+	return opaque(s.origins())
+}
+
+// notSized reports what is neither a number nor room for bytes.
+func notSized(v *val) bool {
+	switch v.Type {
+	case "int", "float", "bool", "none":
+		return !v.simple() || !v.Known()
+	}
+	return true
+}
+
 // handOver says that functions given to a call will be called at some time, with something from there.
 func (w *walk) handOver(s *site, from []string) {
+	if w.withheld(s.name, s.args...) {
+		return
+	}
 	for _, a := range s.args {
 		w.giveFunction(a, from, 2)
 	}
@@ -287,10 +323,13 @@ func (w *walk) applyName(callee *val, s *site) *val {
 	if v, ok := w.reflected(callee, s); ok {
 		return v
 	}
+	if sets[s.name] {
+		w.setsGlobals(s.arg(0))
+	}
 	if strings.HasSuffix(s.name, unknownSuffix) {
 		owner := strings.TrimSuffix(s.name, unknownSuffix)
 		if owner == globalName {
-			w.dynamic(facts.DynCall, "a global whose name is not known", s.n, s.origins()...)
+			return w.anyGlobal(callee, s)
 		} else if class := w.module(owner); class != "" && !eager[class] {
 			w.dynamic(facts.DynAttr, owner+"[…]", s.n, callee.From...)
 		}

@@ -56,6 +56,8 @@ func (w *walk) importFact(f facts.Import, n id) {
 
 func (w *walk) moduleValue(spec string) *val {
 	name := moduleName(spec)
+	head, _, _ := strings.Cut(name, ".")
+	w.loaded[head] = true
 	if name == globalName {
 		return named(globalName, "alias")
 	}

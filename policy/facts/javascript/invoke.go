@@ -252,6 +252,9 @@ func (w *walk) signature(this *val, args []*val) (string, bool) {
 			}
 		case v.name != "":
 			b.WriteByte('@')
+			if v.page {
+				b.WriteByte('@')
+			}
 			b.WriteString(v.name)
 		default:
 			b.WriteString(v.Type)

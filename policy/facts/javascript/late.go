@@ -9,6 +9,10 @@ func (w *walk) program() {
 	w.late++
 	w.cond++
 	w.rest(false)
+	if w.defines && len(w.kept)+len(w.pages) > 0 {
+		w.after()
+		w.rest(false)
+	}
 	if w.b.Depth() > 0 || w.wild {
 		w.rest(true)
 		return

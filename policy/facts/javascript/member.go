@@ -350,6 +350,9 @@ func (w *walk) foreignMember(v *val, key, how string, n id) *val {
 			return b.get(w.late > 0)
 		}
 		m := w.global(key)
+		if v.page && m.name == globalName {
+			return v
+		}
 		if m.name != "" && how != "" {
 			return &val{name: m.name, how: how, Value: m.Value}
 		}
@@ -415,7 +418,7 @@ func (w *walk) unknownMember(v, key *val, n id) *val {
 		if class := w.module(v.name); eager[class] {
 			w.dynamic(facts.DynAttr, v.name+"["+key.Head()+"…]", n, key.From...)
 		}
-		return &val{name: v.name + unknownSuffix, how: "subscript", this: v, Value: facts.Opaque(from...)}
+		return &val{name: v.name + unknownSuffix, how: "subscript", this: v, Value: facts.Opaque(from...), page: v.page}
 	case v.Type == "str" && v.Known():
 		return opaque(from)
 	case v.foreign():

@@ -11,7 +11,8 @@ import (
 func (w *walk) global(name string) *val {
 	switch {
 	case globalAliases[name]:
-		return named(globalName, "")
+		w.defines = w.defines || name == "globalThis" || name == "global" // by that, any name can be set
+		return &val{name: globalName, page: name == "window" && w.notThere(name)}
 	case name == "NaN":
 		return numeric(nan)
 	case name == "undefined":
@@ -31,6 +32,7 @@ func (w *walk) global(name string) *val {
 		return unknown
 	}
 	v := named(name, "")
+	w.read[name] = true
 	if argv := w.argv(name); argv != nil {
 		return argv
 	}
@@ -108,7 +110,13 @@ func (w *walk) setForeign(o *val, key string, known bool, v *val, n id) {
 		w.dynamic(facts.DynReflection, "the module loader is replaced: "+o.name+"."+key, n)
 	}
 	w.inherited(o, key, n)
-	w.giveFunction(v, o.From, 1)
+	if o.name == "Object.prototype" { // which the global object has its members from
+		w.setsGlobals(o)
+	}
+	if !w.withheld(o.name+o.Type, v) {
+		w.giveFunction(v, nil, 2)
+		w.giveFunction(v, o.From, 1)
+	}
 	w.keepExtra(o, key, known, v)
 	if o.name == "" && callsBackLater(key) && v.name != "" && !pureName(v.name) {
 		w.apply(v, &site{n: n, args: []*val{opaque(o.From)}, open: true, how: "value"})

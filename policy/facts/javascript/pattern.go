@@ -209,6 +209,9 @@ func (w *walk) packageScript(key string, v *val, n id) {
 // put gives obj a member; ok says that key is its name.
 func (w *walk) put(obj *val, key string, ok bool, v *val, target id) {
 	obj.all(func(o *val) {
+		if o.ref != nil && o.ref == w.top {
+			w.loaded[key] = w.loaded[key] || ok
+		}
 		switch {
 		case o.ref != nil && ok:
 			if f := w.memberRef(o, setterOf+key, "", target, 4); f != nil && f.ref != nil && f.ref.fn != nil && f.ref.fn.setter {
@@ -227,13 +230,15 @@ func (w *walk) put(obj *val, key string, ok bool, v *val, target id) {
 			}
 		case o.name == globalName && ok:
 			w.assignName(key, v, assignOnly)
+		case o.page && !o.plain: // nobody calls what is put there
+		case o.name == globalName:
+			w.setsGlobals(o)
+			w.setForeign(o, key, ok, v, target)
 		case o.name == "module" && ok && key == "exports":
 			w.keepExtra(o, key, ok, v) // an export runs nothing by itself
 		case o.name != "":
-			w.giveFunction(v, nil, 2)
 			w.setForeign(o, key, ok, v, target)
 		case o.foreign() && ok:
-			w.giveFunction(v, nil, 2)
 			w.setForeign(o, key, ok, v, target)
 		}
 	})

@@ -25,6 +25,9 @@ type val struct {
 	ref *object
 	// alts are the values it may have, where they are not all texts.
 	alts []*val
+	// page: the global object by a name that only web pages have for it, or, with
+	// plain, as this of a function that is called for itself.
+	page, plain bool
 }
 
 // role tells the objects of a program apart.
@@ -265,7 +268,7 @@ func union(a, b *val) *val {
 
 func (v *val) add(x *val) {
 	for _, have := range v.alts {
-		if have == x || (have.ref != nil && have.ref == x.ref) || (have.name != "" && have.name == x.name) {
+		if have == x || (have.ref != nil && have.ref == x.ref) || (have.name != "" && have.name == x.name && have.page == x.page) {
 			return
 		}
 	}

@@ -54,6 +54,15 @@ type walk struct {
 	indexStep int
 
 	own *val // the program's own folder
+
+	main    *tree
+	top     *object         // this of the text itself, which is the global object where it is given as code
+	names   map[string]bool // that main gives a meaning to, once they were asked for
+	defines bool            // names of the global object are set that are not known
+	kept    []*val          // what was handed to what is not there
+	pages   []facts.Pos     // calls of what only a page has
+	read    map[string]bool // names that the program does not declare and reads
+	loaded  map[string]bool // what the names of modules begin with, and members of top
 }
 
 // frame is what changes from one function to the next.
@@ -76,8 +85,9 @@ type skipped struct {
 
 func newWalk(b *facts.Builder, g *grammar, t *tree) *walk {
 	w := &walk{b: b, g: g, root: &scope{}}
-	w.t, w.sc = t, w.root
-	w.act = &activation{this: &val{ref: &object{role: plain, open: true}}}
+	w.t, w.sc, w.main = t, w.root, t
+	w.top = &object{role: plain, open: true}
+	w.act = &activation{this: &val{ref: w.top}}
 	w.root.call = w.act
 	w.inline = 3*len(t.nodes) + 40_000
 	w.hard = 8*len(t.nodes) + 150_000
@@ -87,6 +97,7 @@ func newWalk(b *facts.Builder, g *grammar, t *tree) *walk {
 	w.varNames, w.assigns = map[place][]string{}, map[place][]string{}
 	w.emitted, w.trees = map[string]*val{}, map[string]*tree{}
 	w.extra, w.extraOf = map[string]*val{}, map[*val]*object{}
+	w.read, w.loaded = map[string]bool{}, map[string]bool{}
 	w.exports = &val{ref: &object{role: plain, open: true}}
 	w.extra["module.exports"] = w.exports
 	return w
