@@ -28,6 +28,7 @@ type invocation struct {
 	background bool
 	pos        facts.Pos
 	bare       bool           // behind command or builtin: no functions, no aliases
+	led        bool           // behind a variable that the script never sets
 	out        text           // what it prints, for its redirections
 	words      []*syntax.Word // as written
 }
@@ -229,6 +230,7 @@ func (w *walker) leading(c *invocation) fields {
 				rest = append(rest, f.t.value())
 			}
 			w.b.Unknown(facts.DynCommand, c.word(argv), c.pos, argv[0].t.from, rest)
+			c.led = true
 		}
 		argv = argv[1:]
 	}
@@ -253,34 +255,6 @@ func (w *walker) unknownCommand(c *invocation) text {
 		return w.callFunctions(fs, c)
 	}
 	return w.external(c)
-}
-
-// runsItself is "$0" as a command: the same text again.
-func (w *walker) runsItself(c *invocation) text {
-	w.b.Unknown(facts.DynCommand, "$0", c.pos, []string{fromSelf}, nil)
-	if c.background || w.forks > 0 && (w.twice() || !w.otherwise(c)) {
-		w.shape(facts.StructForkBomb, "$0", c.pos)
-	}
-	return opaque()
-}
-
-// otherwise: a script starts itself with a word by which it ends.
-func (w *walker) otherwise(c *invocation) bool {
-	return slices.ContainsFunc(c.args(), func(f field) bool {
-		word, known := f.t.one()
-		return known && word != "" && !w.isSelf(f.t) && (w.enders[word] || w.enders["X"+word])
-	})
-}
-
-// twice reports that another stage of the pipeline does the same.
-func (w *walker) twice() bool {
-	n := len(w.stages)
-	if n == 0 {
-		return false
-	}
-	before := w.stages[n-1]
-	w.stages[n-1] = true
-	return before
 }
 
 // callFunctions calls a function, or each that the name may stand for.

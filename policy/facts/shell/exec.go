@@ -9,7 +9,12 @@ import (
 // stmts walks statements in order and returns what they print.
 func (w *walker) stmts(list []*syntax.Stmt) text {
 	var out text
-	for _, s := range list {
+	before := w.following
+	defer func() { w.following = before }()
+	for i, s := range list {
+		if w.following = nil; i+1 < len(list) {
+			w.following = list[i+1]
+		}
 		t := w.stmt(s)
 		if w.capture > 0 && w.heavy(out) {
 			out = concat(out, t)

@@ -2,11 +2,9 @@ package shell
 
 import (
 	"slices"
-	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/policy/facts"
 )
 
@@ -45,7 +43,8 @@ func whole(p *syntax.ParamExp) bool {
 		return true
 	}
 	cuts := []syntax.ParExpOperator{syntax.RemSmallPrefix, syntax.RemLargePrefix, syntax.RemSmallSuffix, syntax.RemLargeSuffix}
-	return !slices.Contains(cuts, p.Exp.Op)
+	others := []syntax.ParExpOperator{syntax.AlternateUnset, syntax.AlternateUnsetOrNull} // ${x:+word} is word, in which x is counted for itself
+	return !slices.Contains(cuts, p.Exp.Op) && !slices.Contains(others, p.Exp.Op)
 }
 
 // doubled counts what loops double, round by round. A text that is no longer
@@ -213,51 +212,4 @@ func invariably(stmts []*syntax.Stmt, name string) bool {
 		}
 	}
 	return false
-}
-
-// ownArgument is how a text reads the first word that it was called with.
-var ownArgument = lazyregexp.New(`\$(?:1|\{1[}:-])`)
-
-// endersOf gives the words of which a script says that it ends where they are its
-// first argument, before it may have changed that: if [ "$1" = WORD ]; then …;
-// exit; elif ….
-func endersOf(stmts []*syntax.Stmt) map[string]bool {
-	words := map[string]bool{}
-	for _, s := range stmts {
-		c, ok := s.Cmd.(*syntax.IfClause)
-		for ; ok && c != nil && len(c.Cond) == 1; c = c.Else {
-			if leavesAtEnd(c.Then) {
-				wordsAsked(c.Cond[0], words)
-			}
-		}
-		var f costs
-		if syntax.Walk(s, f.see); slices.ContainsFunc(f.calls, func(name string) bool { return changesArguments[name] }) {
-			break
-		}
-	}
-	return words
-}
-
-// changesArguments are commands after which $1 may be another; "" is one whose
-// name does not stand there.
-var changesArguments = map[string]bool{"set": true, "shift": true, "eval": true, ".": true, "source": true, "": true}
-
-// wordsAsked adds the words that a condition compares the first argument with.
-func wordsAsked(cond *syntax.Stmt, words map[string]bool) {
-	var b strings.Builder
-	if syntax.NewPrinter().Print(&b, cond) != nil || !ownArgument().MatchString(b.String()) || strings.ContainsAny(b.String(), "!|&;`(<>") {
-		return
-	}
-	for _, word := range strings.Fields(b.String()) {
-		words[strings.Trim(word, `"'`)] = true
-	}
-}
-
-// leavesAtEnd reports statements whose last is exit.
-func leavesAtEnd(stmts []*syntax.Stmt) bool {
-	if len(stmts) == 0 {
-		return false
-	}
-	c, ok := stmts[len(stmts)-1].Cmd.(*syntax.CallExpr)
-	return ok && len(c.Args) > 0 && c.Args[0].Lit() == "exit" && !stmts[len(stmts)-1].Background
 }

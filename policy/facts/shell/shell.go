@@ -62,13 +62,15 @@ type walker struct {
 	steps            int
 	exhausted        bool
 	told             bool
-	placed           bool            // it is known how the script is called
-	enders           map[string]bool // words by which the text ends, as its arguments
-	heir             facts.Lang      // whose the text is from here on, see handOver
-	heirs            []facts.Lang    // whose the text may be
-	optional         bool            // options of the shell were changed by shopt
-	capture          int             // whether what commands print is of use
-	files            int             // temporary files made
+	placed           bool              // it is known how the script is called
+	enders           map[string]*ender // words by which the text ends, as its arguments
+	following        *syntax.Stmt      // what comes after the statement, in its list
+	asides           int               // subshells around this place
+	heir             facts.Lang        // whose the text is from here on, see handOver
+	heirs            []facts.Lang      // whose the text may be
+	optional         bool              // options of the shell were changed by shopt
+	capture          int               // whether what commands print is of use
+	files            int               // temporary files made
 	arithDepth       int
 	substs           int
 	started          map[string]bool // variables that hold what the script started, and nothing else
@@ -160,6 +162,9 @@ func (w *walker) begin(start facts.Start) {
 // script walks a whole text in the current state.
 func (w *walker) script(src []byte) error {
 	stmts, err := parse(src)
+	if err == nil && len(stmts) == 0 {
+		w.b.Node() // nothing but comments
+	}
 	w.started = startedOnly(stmts)
 	w.enders = endersOf(stmts)
 	for i := range stmts {
@@ -227,7 +232,9 @@ func (w *walker) finish() {
 func (w *walker) aside(f func()) {
 	old, in := w.st, w.in
 	w.st = old.clone()
+	w.asides++
 	f()
+	w.asides--
 	w.enter(old)
 	w.in = in
 }
