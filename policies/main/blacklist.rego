@@ -74,3 +74,12 @@ findings contains {"id": "SBX-BL-0007", "at": c.at, "msg": sprintf("an interacti
 	some peer in {"nc", "ncat", "netcat", "telnet", "socat", "openssl"}
 	peer in array.concat(c.pipe_from, c.pipe_to)
 }
+
+# A script that answers connections itself may become a shell that reads them.
+findings contains {"id": "SBX-BL-0007", "at": a.at, "msg": "the program answers connections itself, and starts a shell"} if {
+	some a in input.actions.bind_self
+	some name in {"sh", "bash", "dash", "ash", "zsh", "ksh", "csh", "tcsh", "fish"}
+	some c in input.commands[name]
+	count(c.operands) == 0
+	not "c" in c.flags
+}

@@ -416,6 +416,9 @@ func (x *effects) action(e *Effect, v Value) {
 		return
 	}
 	a := Action{At: b.at(x.pos), Op: e.Op, Detail: short(detail(e, v, "")), By: x.by}
+	if e.Op == "bind_shell" && b.ownSource(v) {
+		a.Op = "bind_self"
+	}
 	for _, it := range append([]Value{v}, v.Items...) {
 		if len(a.Args) < keptItems && len(e.Arg) > 0 {
 			one, _ := it.One()
