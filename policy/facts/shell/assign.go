@@ -188,7 +188,9 @@ func (w *walker) assignArray(name string, a *syntax.Assign, d declaration) {
 	for _, e := range a.Array.Elems {
 		w.arrayElem(v, e)
 	}
-	w.put(name, v)
+	if name != facts.Hole {
+		w.put(name, v)
+	}
 }
 
 func (w *walker) arrayElem(v *variable, e *syntax.ArrayElem) {

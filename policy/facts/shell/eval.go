@@ -30,6 +30,11 @@ func (w *walker) eval(c *invocation) text {
 // named is a parameter whose name is not known: ${x…}.
 var named = lazyregexp.New(`\$\{\w*` + hole + `[\w` + hole + `]*`)
 
+// assigned is a variable or a list that is given a value, and of which the name
+// is not known, at the beginning of a text: one that is more than a name is
+// code that is not known, which is told.
+var assigned = lazyregexp.New(`^([ \t\n]*)\w*` + hole + `[\w` + hole + `]*(\+?=)`)
+
 // dynShellEval is the fact that the tables give to eval.
 const dynShellEval = "shell_eval"
 
@@ -124,6 +129,7 @@ func (w *walker) evalOne(via, code string, from []string, pos facts.Pos, verbati
 	whole := known(code)
 	code = strings.ReplaceAll(code, unset, "")
 	source := strings.ReplaceAll(named().ReplaceAllString(code, "$${"+facts.Hole), "$"+hole, hole)
+	source = assigned().ReplaceAllString(source, "${1}"+facts.Hole+"${2}")
 	source = strings.ReplaceAll(source, hole, "${"+facts.Hole+"}")
 	if strings.Trim(source, " \t\n") == "" || code == hole {
 		return text{}
