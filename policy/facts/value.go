@@ -301,6 +301,9 @@ func tail(s string) string {
 }
 
 func clip(from []string) []string {
+	if len(from) >= maxFrom { // a list that is full may have been cut off
+		from = folded(from)
+	}
 	out := make([]string, 0, len(from))
 	for _, f := range from {
 		if len(out) < maxFrom && !slices.Contains(out, f) {
@@ -309,6 +312,23 @@ func clip(from []string) []string {
 	}
 	if len(out) == 0 {
 		return nil
+	}
+	return out
+}
+
+// FromMore is an origin that stands for others, of which there were too many.
+const FromMore = "more"
+
+// folded takes all variables of the environment for one origin.
+func folded(from []string) []string {
+	out := make([]string, 0, len(from))
+	for _, f := range from {
+		if strings.HasPrefix(f, "env:") {
+			f = "env"
+		}
+		if !slices.Contains(out, f) {
+			out = append(out, f)
+		}
 	}
 	return out
 }

@@ -246,8 +246,18 @@ func (w *walker) separators() string {
 	if v == nil {
 		return " \t\n"
 	}
-	if s, ok := v.scalar().one(); ok {
+	t := v.scalar()
+	if s, ok := t.one(); ok {
 		return s
+	}
+	all := ""
+	for _, s := range t.alts { // one of several: whatever parts words in one of them
+		if known(s) {
+			all += s
+		}
+	}
+	if all != "" {
+		return all
 	}
 	return " \t\n"
 }

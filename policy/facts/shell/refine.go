@@ -13,13 +13,15 @@ import (
 type emptiness struct {
 	name  string // "" is another condition
 	empty bool   // it holds where the variable is
+	unset bool   // where it is not set, rather: an empty one is
 }
 
 // tests are the ways in which scripts ask that: [ -z "$x" ], test "x$x" != x,
-// [[ -n $x ]], [ "$x" = "" ].
+// [[ -n $x ]], [ "$x" = "" ], test "${x+set}" = set.
 var (
 	testsSign = lazyregexp.New(`^(?:\[\[?|test) (-[zn]) "?\$\{?([A-Za-z_][A-Za-z0-9_]*)(?::?-)?\}?"?(?: \]\]?)?$`)
 	testsWord = lazyregexp.New(`^(?:\[\[?|test) (?:"?([xX_.])"?)?"?\$\{?([A-Za-z_][A-Za-z0-9_]*)(?::?-)?\}?"? (=|==|!=) "?([xX_.]?)"?(?: \]\]?)?$`)
+	testsSet  = lazyregexp.New(`^(?:\[\[?|test) (?:(-[zn]) )?"?\$\{([A-Za-z_][A-Za-z0-9_]*)\+(\w+)\}"?(?: (=|==|!=) "?(\w+)"?)?(?: \]\]?)?$|^\$\{([A-Za-z_][A-Za-z0-9_]*)\+false\} :$`)
 	testsSelf = lazyregexp.New(`^(?:\[\[?|test) "\$\{?([A-Za-z_][A-Za-z0-9_]*)(?::?-)?\}?"(?: \]\]?)?$`)
 )
 
@@ -47,13 +49,22 @@ func readEmptiness(c syntax.Command) emptiness {
 	}
 	cond := b.String()
 	if m := testsSign().FindStringSubmatch(cond); m != nil {
-		return emptiness{m[2], m[1] == "-z"}
+		return emptiness{name: m[2], empty: m[1] == "-z"}
 	}
 	if m := testsWord().FindStringSubmatch(cond); m != nil && m[1] == m[4] {
-		return emptiness{m[2], m[3] != "!="}
+		return emptiness{name: m[2], empty: m[3] != "!="}
 	}
 	if m := testsSelf().FindStringSubmatch(cond); m != nil {
-		return emptiness{m[1], false}
+		return emptiness{name: m[1]}
+	}
+	switch m := testsSet().FindStringSubmatch(cond); {
+	case m == nil:
+	case m[6] != "": // ${x+false} :
+		return emptiness{name: m[6], empty: true, unset: true}
+	case m[1] != "" && m[4] == "":
+		return emptiness{name: m[2], empty: m[1] == "-z", unset: true}
+	case m[1] == "" && m[4] != "" && m[3] == m[5]:
+		return emptiness{name: m[2], empty: m[4] == "!=", unset: true}
 	}
 	return emptiness{}
 }
@@ -77,9 +88,9 @@ func (w *walker) where(e emptiness, holds bool) {
 	}
 	var out []string
 	for _, s := range t.all() {
-		switch s {
-		case "":
-		case unset:
+		switch {
+		case s == "" && !e.unset:
+		case s == unset:
 			out = with(out, hole)
 		default:
 			out = with(out, s)

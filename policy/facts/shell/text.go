@@ -115,8 +115,12 @@ func origins(a, b []string) []string {
 	}
 	out := slices.Clone(a)
 	for _, f := range b {
-		if len(out) < facts.MaxAlts && !slices.Contains(out, f) {
+		switch {
+		case slices.Contains(out, f):
+		case len(out) < facts.MaxAlts:
 			out = append(out, f)
+		case !slices.Contains(out, facts.FromMore):
+			out = append(out, facts.FromMore)
 		}
 	}
 	return out
