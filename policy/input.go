@@ -201,7 +201,7 @@ func (b *inputBuilder) files(fs []facts.File) grouped {
 		place, line := b.at(&f.At)
 		g.add(f.Op, f.Class, ast.ObjectTerm(place, line, col(&f.At), field("op", str(f.Op)), field("path", str(f.Path)), field("class", str(f.Class)),
 			field("traversal", boolean(f.Traversal)), field("folded", boolean(f.Folded)), field("recursive", boolean(f.Recursive)),
-			field("mode", str(f.Mode)), field("by", str(f.By)), field("from", strs(f.From)), field("where", str(f.Where))))
+			field("mode", str(f.Mode)), field("by", str(f.By)), field("idle", boolean(f.Idle)), field("from", strs(f.From)), field("where", str(f.Where))))
 	}
 	return &g
 }

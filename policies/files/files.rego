@@ -253,6 +253,9 @@ findings contains {"id": "SBX-FS-0005", "at": f.at, "msg": sprintf("%s is opened
 #     - {"language": "bash", "code": "find /usr /etc -name shadow"}
 #     - {"language": "bash", "code": "find . /etc"}
 #     - {"language": "python", "code": "import os\nos.listdir('/etc/apt')"}
+#     - {"language": "python", "code": "import glob\nglob.glob('/usr/bin/py*')"}
+#     - {"language": "python", "code": "import glob\nglob.glob('/etc/shad*')"}
+#     - {"language": "python", "code": "import os\ndef f():\n    return os.listdir('/etc')\nprint(f())"}
 #   not_match:
 #     - {"language": "bash", "code": "ls -la"}
 #     - {"language": "python", "code": "import os\nos.listdir('.')"}
@@ -263,17 +266,28 @@ findings contains {"id": "SBX-FS-0005", "at": f.at, "msg": sprintf("%s is opened
 #     - {"language": "bash", "code": "find /usr -type f -name libssl.so -print -quit"}
 #     - {"language": "python", "code": "import os\nos.listdir('/data/images')"}
 #     - {"language": "python", "code": "import os\nos.listdir('/Library/Fonts')"}
+#     - {"language": "python", "code": "import glob\nglob.glob('/usr/bin/python3.[0-9]')"}
+#     - {"language": "python", "code": "import os\ndef f():\n    return os.listdir('/etc')"}
 findings contains {"id": "SBX-FS-0006", "at": f.at, "msg": sprintf("%s is listed by %s", [f.path, f.by])} if {
 	some op in {"list"}
 	used := input.files[op]
 	some class in data.settings.listed_classes
 	some f in used[class]
+	not f.idle
 	not data_place(f.path)
 	not guessed(f)
 	not part(f)
 	not beside(f)
 	not itself(f)
 	not sought(f)
+	not aimed(f)
+}
+
+# aimed: versions of one program, or of one file, are looked for by how its
+# name begins.
+aimed(f) if {
+	f.class in {"system_binary", "boot"}
+	regex.match(`^(/[^*?\[/]+)+/[A-Za-z0-9_+.-]{4,}[*?\[][^/]*$`, f.path)
 }
 
 # itself: a folder is shown as one entry, and not what is in it.

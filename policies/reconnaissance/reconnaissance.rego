@@ -78,6 +78,7 @@ findings contains {"id": "SBX-REC-0003", "at": a.at, "msg": sprintf("%s", [conca
 #   not_match:
 #     - {"language": "bash", "code": "uname -s"}
 #     - {"language": "python", "code": "import os\nos.uname()"}
+#     - {"language": "python", "code": "import os\ndef f():\n    return os.getlogin()"}
 #     - {"language": "python", "code": "import os\nos.system('git status')"}
 #     - {"language": "python", "code": "import subprocess\nsubprocess.run(['uname','-m'])"}
 findings contains {"id": "SBX-REC-0004", "at": a.at, "msg": sprintf("%s is asked by %s", [a.op, a.by])} if {
@@ -85,10 +86,12 @@ findings contains {"id": "SBX-REC-0004", "at": a.at, "msg": sprintf("%s is asked
 	some op in ["host_info", "users", "network_info", "processes", "disk_info"]
 	some a in input.actions[op]
 	a.depth > 0
+	not a.idle
 }
 
 findings contains {"id": "SBX-REC-0004", "at": a.at, "msg": sprintf("%s by %s", [a.detail, a.by])} if {
 	some a in input.actions.rights
+	not a.idle
 }
 
 # METADATA
@@ -110,6 +113,7 @@ findings contains {"id": "SBX-REC-0004", "at": a.at, "msg": sprintf("%s by %s", 
 #     - {"language": "bash", "code": "ps aux"}
 findings contains {"id": "SBX-REC-0005", "at": a.at, "msg": sprintf("connections and open files are listed by %s", [a.by])} if {
 	some a in input.actions.connections
+	not a.idle
 }
 
 findings contains {"id": "SBX-REC-0005", "at": f.at, "msg": sprintf("%s is read by %s", [f.path, f.by])} if {

@@ -22,10 +22,20 @@ package caisson.rules.surveillance
 #   not_match:
 #     - {"language": "bash", "code": "echo hello | xsel -ib"}
 #     - {"language": "python", "code": "from gi.repository import Gtk, Gdk\nc = Gtk.Clipboard.get(Gdk.SELECTION_CLIPBOARD)\nc.set_text('x', -1)\nc.store()"}
+#     - {"language": "python", "code": "from gi.repository import Gtk, Gdk\nclass W(Gtk.Window):\n    def paste(self, *a):\n        return Gtk.Clipboard.get(Gdk.SELECTION_CLIPBOARD).wait_for_text()"}
 #     - {"language": "bash", "code": "ls"}
 findings contains {"id": "SBX-SUR-0001", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
 	some op in ["screen", "keys", "clipboard", "camera", "microphone"]
 	some a in input.actions[op]
+	not offered(a)
+}
+
+# offered: what a program of windows offers to do with the clipboard, where
+# nothing in the text does it: a menu's command, which its user gives.
+offered(a) if {
+	a.op == "clipboard"
+	a.detail == "Gtk.Clipboard"
+	a.idle
 }
 
 # METADATA
@@ -62,7 +72,7 @@ findings contains {"id": "SBX-SUR-0002", "at": f.at, "msg": sprintf("processes a
 }
 
 # METADATA
-# title: Would watch what the machine does, in a function that nothing calls
+# title: Would look at the machine or the clipboard, in a function that nothing calls
 # custom:
 #   id: SBX-SUR-0003
 #   severity: medium
@@ -72,9 +82,23 @@ findings contains {"id": "SBX-SUR-0002", "at": f.at, "msg": sprintf("processes a
 #   remediation: "caisson reports what a run uses."
 #   match:
 #     - {"language": "python", "code": "import psutil\ndef f():\n    return psutil.cpu_percent()"}
+#     - {"language": "python", "code": "import os\ndef f():\n    return 0 in os.getgroups()"}
+#     - {"language": "python", "code": "import os\ndef f():\n    return os.listdir('/etc')"}
 #   not_match:
 #     - {"language": "python", "code": "import psutil\nprint(psutil.cpu_percent())"}
 findings contains {"id": "SBX-SUR-0003", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
-	some a in input.actions.host_watch
+	some op in ["host_watch", "rights", "connections"]
+	some a in input.actions[op]
 	a.idle
+}
+
+findings contains {"id": "SBX-SUR-0003", "at": a.at, "msg": sprintf("the clipboard would be read by %s", [a.by])} if {
+	some a in input.actions.clipboard
+	offered(a)
+}
+
+findings contains {"id": "SBX-SUR-0003", "at": f.at, "msg": sprintf("%s would be listed by %s", [f.path, f.by])} if {
+	some class in data.settings.listed_classes
+	some f in input.files.list[class]
+	f.idle
 }

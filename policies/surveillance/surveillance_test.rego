@@ -27,3 +27,9 @@ test_all_that_watches_a_person if {
 		{f.id | some f in surveillance.findings} == {"SBX-SUR-0001"} with input as {"actions": {op: [{"at": 0, "op": op, "detail": "", "by": "x", "args": [], "idle": true}]}}
 	}
 }
+
+test_the_clipboard_of_a_window_is_its_users if {
+	paste := {"at": 0, "op": "clipboard", "detail": "Gtk.Clipboard", "by": "wait_for_text", "args": [], "idle": true}
+	{f.id | some f in surveillance.findings} == {"SBX-SUR-0003"} with input as {"actions": {"clipboard": [paste]}}
+	{f.id | some f in surveillance.findings} == {"SBX-SUR-0001"} with input as {"actions": {"clipboard": [object.union(paste, {"idle": false})]}}
+}
