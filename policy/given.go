@@ -66,6 +66,11 @@ func (p *provenance) given(d *facts.Dynamic) bool {
 			continue
 		}
 		kind, path, _ := strings.Cut(f, ":")
+		if name, beside := strings.CutPrefix(f, facts.FromBeside); beside {
+			file = file || p.writtenBeside(name)
+			from += kind + " "
+			continue
+		}
 		file = file || kind == "file" && (p.written(path) || path != "" && writable(path))
 		from += kind + " "
 	}
@@ -158,13 +163,43 @@ func (p *provenance) written(path string) bool {
 	for i := range p.d.Files {
 		f := &p.d.Files[i]
 		switch f.Op {
-		case facts.OpWrite, facts.OpAppend, facts.OpCopyDst, facts.OpMoveDst:
+		case facts.OpWrite, facts.OpAppend, facts.OpCopyDst, facts.OpMoveDst, facts.OpLink:
 			if path == "" || f.Path == path || strings.HasSuffix(path, "/") && strings.HasPrefix(f.Path, path) || !f.Folded && mayBe(f, path) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// writtenBeside reports that the program writes a file of that name, or may.
+func (p *provenance) writtenBeside(name string) bool {
+	for i := range p.d.Files {
+		f := &p.d.Files[i]
+		switch f.Op {
+		case facts.OpWrite, facts.OpAppend, facts.OpCopyDst, facts.OpMoveDst, facts.OpLink:
+			moved := f.Op != facts.OpWrite && f.Op != facts.OpAppend
+			if f.Folded && (moved || strings.HasSuffix(f.Path, "/"+name)) || !f.Folded && !elsewhere(f, name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// elsewhere reports that a file of which only a part of the path is known is
+// none of that name beside the program: one that the caller names, or another.
+func elsewhere(f *facts.File, name string) bool {
+	kind, other, _ := strings.Cut(f.Where, ":")
+	switch {
+	case kind == facts.FromOwnFile && other != "" && (f.Op == facts.OpWrite || f.Op == facts.OpAppend):
+		return other != name
+	case f.Op != facts.OpWrite && f.Op != facts.OpAppend:
+		return false
+	case f.Path == "":
+		return slices.Contains([]string{"argv", "env", "param", "own_process"}, kind)
+	}
+	return writable(strings.TrimSuffix(f.Path, "/") + "/")
 }
 
 // mayBe reports that a file of which only the beginning is known may be path.

@@ -142,6 +142,8 @@ func codeRefs(d *facts.Dynamic) []Ref {
 	for _, from := range d.From {
 		name, known := strings.CutPrefix(from, "file:")
 		switch {
+		case strings.HasPrefix(from, facts.FromBeside):
+			refs = append(refs, Ref{Kind: RefAny, By: "eval", Line: d.Line})
 		case known && strings.HasPrefix(name, "/workspace/"):
 			refs = append(refs, Ref{Kind: RefFile, Lang: string(d.Lang), Path: name, By: "eval", Line: d.Line})
 		case known:

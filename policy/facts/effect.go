@@ -183,7 +183,7 @@ func (x *effects) file(e *Effect, v Value) {
 			}
 		}
 		if len(x.paths) == 0 {
-			x.paths = append(x.paths, "file")
+			x.paths = append(x.paths, besideOwn(v))
 		}
 		if x.b.ownSource(v) {
 			x.paths = append(x.paths, FromOwnText)

@@ -232,6 +232,20 @@ func (b *Builder) ownSource(v Value) bool {
 	return strings.HasSuffix(v.Prefix, "/") && v.Suffix == "" && (slices.Contains(v.From, "self") || slices.Contains(v.From, "argv0"))
 }
 
+// FromBeside begins the origin of what is read from a file whose name is known,
+// in a folder that is made of the place of the program's own source.
+const FromBeside = "file:…/"
+
+// besideOwn is where what is read from a file comes from whose path is not known.
+func besideOwn(v Value) string {
+	tail := v.Tail()
+	name := tail[strings.LastIndexByte(tail, '/')+1:]
+	if v.Known() || len(v.Alts) > 0 || name == tail || len(name) < 2 || len(name) > 64 || name == ".." || !slices.Contains(v.From, FromOwnFile) {
+		return "file"
+	}
+	return FromBeside + name
+}
+
 // FromAbove is the origin of a path that leaves the workspace by several "..",
 // as far as can be told, and was taken for one within.
 const FromAbove = "above"
@@ -284,6 +298,9 @@ func (b *Builder) File(u Use) {
 	f.Class = "unknown"
 	if len(u.What.From) > 0 {
 		f.Where = u.What.From[0]
+	}
+	if rest, is := strings.CutPrefix(besideOwn(u.What), FromBeside); is {
+		f.Where = FromOwnFile + ":" + rest
 	}
 	if h := u.What.Head(); h != "" {
 		f.Path = b.abs(h)

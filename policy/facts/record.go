@@ -94,7 +94,9 @@ func (b *Builder) Unknown(kind, detail string, pos Pos, from []string, given []V
 	b.s.doc.Dynamic[n].Inert = !slices.ContainsFunc(given, func(v Value) bool { return !b.harmless(v, kind) }) && !takesCode(given)
 }
 
-func ofFile(from string) bool { return strings.HasPrefix(from, "file:") }
+func ofFile(from string) bool {
+	return strings.HasPrefix(from, "file:") && !strings.HasPrefix(from, FromBeside)
+}
 
 // Evaluated records text that is run as code, and gives a function to be
 // called when that was followed: the text is inert where nothing came of it
