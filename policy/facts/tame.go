@@ -13,8 +13,19 @@ func (b *Builder) Mark() Mark {
 // program around it has, and that it was followed there. It is inert if nothing
 // came of that but what functions would do that nothing calls.
 func (b *Builder) Tame(m Mark) {
+	if len(b.s.doc.Imports) == m.imports {
+		b.tame(m)
+	}
+}
+
+// Imports says that text which is run as code since m does nothing but import
+// modules. It is inert if nothing came of that but these imports, which are
+// judged as any others.
+func (b *Builder) Imports(m Mark) { b.tame(m) }
+
+func (b *Builder) tame(m Mark) {
 	d := &b.s.doc
-	if len(d.Net) > m.net || len(d.Commands) > m.commands || len(d.Imports) > m.imports || len(d.Structs) > m.structs {
+	if len(d.Net) > m.net || len(d.Commands) > m.commands || len(d.Structs) > m.structs {
 		return
 	}
 	own := -1

@@ -286,8 +286,14 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 	it.applyOwn(name, a, n, s)
 	v := it.report(name, it.eachCommand(name, a, self, n), self, n)
 	it.handOver(name, a, n)
+	if self != nil && self.kind == kObj && v.kind == kObj && ofText[lastPart(name)] && v.text == name {
+		return derived(append(a.all(), self, v)...) // another text, and not one that its arguments stand for
+	}
 	return c.sized(v)
 }
+
+// ofText are methods of texts alone, which make other texts of them.
+var ofText = set(`replace strip lstrip rstrip lower upper title capitalize removeprefix removesuffix split rsplit splitlines partition rpartition expandtabs`)
 
 // report hands a call to the builder, which knows what it does, and takes up
 // what it gives back.

@@ -20,7 +20,13 @@ func tempHandlers() map[string]handler {
 		}
 		return got
 	}
-	dir := func(c *invocation) *val { return c.tempName(false) }
+	dir := func(c *invocation) *val {
+		name := c.tempName(false)
+		if c.kw["dir"] != nil {
+			c.it.report("os.mkdir", &arguments{pos: []*val{name}}, nil, c.n)
+		}
+		return name
+	}
 	return map[string]handler{
 		"tempfile.gettempdir":         func(*invocation) *val { return str("/tmp") },
 		"tempfile.mkdtemp":            dir,
@@ -28,6 +34,9 @@ func tempHandlers() map[string]handler {
 		"tempfile.NamedTemporaryFile": file,
 		"tempfile.mkstemp": func(c *invocation) *val {
 			name := c.tempName(true)
+			if c.kw["dir"] != nil { // elsewhere than where all are
+				c.it.report("open", &arguments{pos: []*val{name, str("w")}}, nil, c.n)
+			}
 			handle := &val{kind: kObj, text: "fd", x: &extra{recv: []facts.Value{name.fact()}}}
 			return list(kTuple, []*val{handle, name})
 		},

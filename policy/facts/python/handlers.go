@@ -42,6 +42,7 @@ func namespaceHandlers() map[string]handler {
 		"pkgutil.resolve_name":               (*invocation).resolveName,
 		"pydoc.locate":                       (*invocation).resolveName,
 		"globals":                            func(c *invocation) *val { return &val{kind: kSpace} },
+		"dir":                                (*invocation).dir,
 		"locals":                             func(c *invocation) *val { return &val{kind: kSpace} },
 		"vars":                               (*invocation).vars,
 		"sys.modules.get":                    func(c *invocation) *val { return c.it.itemOfRef(ref("sys.modules", ""), c.get0(), c.n) },
@@ -72,6 +73,7 @@ func namespaceHandlers() map[string]handler {
 		"super":                              (*invocation).super,
 		"eval":                               (*invocation).evalCall,
 		"exec":                               (*invocation).execCall,
+		"execfile":                           (*invocation).execFile,
 		"isinstance":                         func(c *invocation) *val { return unknown },
 		"sys._getframe":                      func(c *invocation) *val { return &val{kind: kObj, text: "frame"} },
 		"inspect.currentframe":               func(c *invocation) *val { return &val{kind: kObj, text: "frame"} },
@@ -259,6 +261,9 @@ func (c *invocation) dictItems() *val {
 	if c.self != nil && c.self.kind == kSpace && c.self.x != nil && c.name != "dict.keys" && c.it.looksInto(c.self.x.self) {
 		return fromSomewhere
 	}
+	if c.self != nil && c.self.kind == kSpace && c.self.x == nil && c.self.text == "" && c.name == "dict.keys" {
+		return ownNames()
+	}
 	if c.self == nil || c.self.kind != kDict {
 		return nil
 	}
@@ -379,6 +384,13 @@ func (c *invocation) execCall() *val {
 	}
 	c.evaluate(c.get0())
 	return none
+}
+
+// execFile is Python 2's execfile, which runs the text of a file.
+func (c *invocation) execFile() *val {
+	file := c.it.call(ref("open", ""), &arguments{pos: []*val{c.get0()}}, c.n, c.s)
+	text := c.it.call(c.it.attribute(file, "read", c.n, c.s), &arguments{}, c.n, c.s)
+	return c.it.call(ref("exec", ""), &arguments{pos: append([]*val{text}, c.pos[min(1, len(c.pos)):]...), how: c.how}, c.n, c.s)
 }
 
 // statement is Python 2's "exec code in globals, locals", as text for those

@@ -8,6 +8,9 @@ import (
 // evaluate is eval or exec of a text: the builder scans it, and it is followed
 // here where it is known.
 func (c *invocation) evaluate(code *val) (got, v *val) {
+	if got := c.evaluateMarked(code); got != nil {
+		return got, got
+	}
 	t := c.it.inlinable(code)
 	own := t != nil && c.ownNames()
 	tame := own && len(code.origins(0)) == 0 && c.it.tame(t, c.s)
@@ -19,10 +22,60 @@ func (c *invocation) evaluate(code *val) (got, v *val) {
 		return got, nil
 	}
 	v = c.it.inline(t, c)
-	if tame && c.it.quiet == 0 {
+	switch {
+	case c.it.quiet > 0:
+	case tame:
 		c.it.b.Tame(m)
+	case len(code.origins(0)) == 0 && c.it.imports(t) && (own || c.opensNames()):
+		c.it.b.Imports(m)
 	}
 	return got, v
+}
+
+// opensNames: the text puts what it imports into dictionaries of the program,
+// which may hold any function from then on.
+func (c *invocation) opensNames() bool {
+	spaces := c.all()[1:]
+	if c.open || slices.ContainsFunc(spaces, func(v *val) bool { return v.kind != kDict }) {
+		return false
+	}
+	for _, v := range spaces {
+		v.put(unknown, fromSomewhere)
+	}
+	return true
+}
+
+// imports reports that a text does nothing but import modules, none of which
+// does anything that matters by itself.
+func (it *interp) imports(t *tree) bool {
+	for c := t.root.first; c != nil; c = c.next {
+		switch c.kind {
+		case "comment", "future_import_statement":
+		case "import_statement", "import_from_statement":
+			if !it.importsPlain(t, c) {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return t.root.first != nil
+}
+
+func (it *interp) importsPlain(t *tree, n *node) bool {
+	for c := n.first; c != nil; c = c.next {
+		if c.kind == "aliased_import" && !it.importsPlain(t, c) {
+			return false
+		}
+		if c.kind != "dotted_name" || n.kind == "aliased_import" && c.field != "name" || n.kind == "import_from_statement" && c.field != "module_name" {
+			continue
+		}
+		root, _, _ := strings.Cut(t.text(c), ".")
+		if it.dangerous(root) || it.dangerous(t.text(c)) || stdPackages[root] || len(t.text(c)) > 200 {
+			return false
+		}
+	}
+	return true
 }
 
 // ownNames: the text is run among the names of the program.

@@ -53,6 +53,10 @@ func (it *interp) iterate(v *val, n *node) ([]*val, bool) {
 		if listings[v.text] && v.x != nil && v.x.self != nil && isPath(v.x.self) {
 			return []*val{joinPath(v.x.self, unknown)}, false
 		}
+	case kSpace:
+		if v.x == nil && v.text == "" {
+			return ownNames().x.items, true
+		}
 	case kAlt:
 		var all []*val
 		for _, b := range v.x.alts {

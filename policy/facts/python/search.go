@@ -108,20 +108,30 @@ func (s *candidates) spread(n *node) {
 			case s.reads(r):
 				s.bind(l, s.content)
 			case s.hashed(r):
-				s.bind(l, s.hashes)
+				s.digests(l)
 			case s.it.mentions(r, s.names) && !s.it.mentions(r, s.content):
 				s.bind(l, s.names)
 			}
 		}
-		if c.kind == "call" { // m.update(candidate)
+		if c.kind == "call" && n.kind == "expression_statement" { // m.update(candidate)
 			if f := c.child("function"); f != nil && f.kind == "attribute" && s.it.t.text(f.child("attribute")) == "update" && s.it.mentions(c.child("arguments"), s.names) {
-				s.bind(f.child("object"), s.hashes)
+				s.digests(f.child("object"))
 			}
 		}
 		if c.size > 1 {
 			s.spread(c)
 		}
 	}
+}
+
+// digests binds what a hash is kept in: an attribute by its whole name, since
+// the object that has it is no hash.
+func (s *candidates) digests(n *node) {
+	if n != nil && n.kind == "attribute" {
+		s.hashes[s.it.t.text(n)] = true
+		return
+	}
+	s.bind(n, s.hashes)
 }
 
 // readers give the content of a file or of a connection.
@@ -139,7 +149,7 @@ func (s *candidates) reads(n *node) bool {
 
 // hashed reports an expression that holds a hash of a candidate.
 func (s *candidates) hashed(n *node) bool {
-	if n.kind == "identifier" && n.field != "attribute" && s.hashes[s.it.t.text(n)] {
+	if (n.kind == "identifier" && n.field != "attribute" || n.kind == "attribute") && s.hashes[s.it.t.text(n)] {
 		return true
 	}
 	if n.kind == "call" && (hashers[s.callee(n)] || keyedHashers[s.it.t.text(n.child("function"))]) {
@@ -148,12 +158,19 @@ func (s *candidates) hashed(n *node) bool {
 		}
 	}
 	for c := n.first; c != nil; c = c.next {
+		if c.field == "arguments" && c.nth(maxParts) != nil {
+			continue // one of many things that something is made of
+		}
 		if s.hashed(c) {
 			return true
 		}
 	}
 	return false
 }
+
+// maxParts is how many arguments a function has at most that gives a hash in
+// another form.
+const maxParts = 4
 
 func (s *candidates) callee(n *node) string {
 	f := n.child("function")

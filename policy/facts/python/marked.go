@@ -1,0 +1,34 @@
+package python
+
+// A text that is not known, but of which more can be told than where it comes
+// from, is marked by how it came to be. Whatever is done to it makes another
+// text, without a mark.
+const ofOwnNames = "own names" // the name of something that the module has
+
+func marked(v *val, how string) bool { return v.kind == kUnknown && v.x != nil && v.x.how == how }
+
+// ownNames are the names that a module has: dir(), globals().keys(). What is
+// told of one is told of all.
+func ownNames() *val {
+	return list(kList, []*val{{x: &extra{how: ofOwnNames}}})
+}
+
+// dir lists the names of the module.
+func (c *invocation) dir() *val {
+	if len(c.all()) > 0 {
+		return nil
+	}
+	return ownNames()
+}
+
+// evaluateMarked is eval of the name of something that the module has, which is
+// looked up; nil for any other text.
+func (c *invocation) evaluateMarked(code *val) *val {
+	if c.name != "eval" || !marked(code, ofOwnNames) || len(c.all()) != 1 {
+		return nil
+	}
+	if c.s != c.it.module {
+		return fromSomewhere // it may be one of the function's own
+	}
+	return c.it.lookup(&val{kind: kSpace}, unknown, c.n, c.s)
+}
