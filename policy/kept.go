@@ -71,7 +71,7 @@ func (c *Config) recallClean(key, revision string) (sandbox.Decision, bool) {
 // keyOf is the cache's key of a request.
 func keyOf(revision string, r Request) cacheKey {
 	k := cacheKey{revision: revision, lang: facts.ParseLang(r.Language), digest: sha256.Sum256(r.Code), file: r.File}
-	if r.Start.Known {
+	if r.Start.Known || len(r.Start.Modules) > 0 {
 		k.start = exactStart(r.Start)
 	}
 	return k
@@ -121,9 +121,12 @@ func exactStart(s Start) [32]byte {
 		word(name)
 		value(s.Env[name])
 	}
-	for _, name := range sortedKeys(s.Files) {
-		word(name)
-		word(s.Files[name])
+	for _, texts := range []map[string]string{s.Files, s.Modules} {
+		_, _ = fmt.Fprintf(h, "%d\n", len(texts))
+		for _, name := range sortedKeys(texts) {
+			word(name)
+			word(texts[name])
+		}
 	}
 	return [32]byte(h.Sum(nil))
 }

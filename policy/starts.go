@@ -20,6 +20,13 @@ func Passed() Given { return facts.Passed() }
 // Told is one that is known: one of these texts.
 func Told(texts ...string) Given { return facts.Text(texts...) }
 
+// PackageInit ends the name of a package among the modules of a [Start].
+const PackageInit = facts.PackageInit
+
+// ModuleName is what a module that is known as from means by the name of
+// another, "" where there is none.
+func ModuleName(from, name string) string { return facts.ModuleName(from, name) }
+
 // Bounds of what facts tell of a command: what reaches them may go on.
 const (
 	mostWords = 64

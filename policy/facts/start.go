@@ -26,6 +26,51 @@ type Start struct {
 	// Files are what lies in files that the text sources or starts, by their
 	// absolute paths.
 	Files map[string]string `json:"files,omitempty"`
+	// Modules are the texts of modules of the workspace that the text, or one of
+	// them, imports: by the names that it imports them by, where those of a
+	// package end in [PackageInit].
+	Modules map[string]string `json:"modules,omitempty"`
+}
+
+// PackageInit ends the name of a package in [Start.Modules].
+const PackageInit = ".__init__"
+
+// ModuleName is what a module that is known as from means by the name of
+// another: of one that begins with a dot, that of a module beside it. It is ""
+// where there is none.
+func ModuleName(from, name string) string {
+	if !strings.HasPrefix(name, ".") || from == "" {
+		return name
+	}
+	base, isPackage := strings.CutSuffix(from, PackageInit)
+	if !isPackage {
+		base = enclosing(base)
+	}
+	for name = name[1:]; strings.HasPrefix(name, "."); name = name[1:] {
+		base = enclosing(base)
+	}
+	switch {
+	case base == "" || name == "":
+		return base
+	case strings.HasSuffix(base, "."):
+		return base + name
+	}
+	return base + "." + name
+}
+
+// enclosing is the package of a module: of ".x", which is named by where it lies
+// to the text, it is ".".
+func enclosing(name string) string {
+	switch i := strings.LastIndexByte(name, '.'); {
+	case strings.Trim(name, ".") == "" && name != "":
+		return name + "."
+	case i < 0:
+		return ""
+	case strings.Trim(name[:i+1], ".") == "":
+		return name[:i+1]
+	default:
+		return name[:i]
+	}
 }
 
 // FromPassed is the origin of an argument or a variable that another text
@@ -88,6 +133,23 @@ func (s *Start) key() string {
 // Start is how the builder's text is started. Its slices and maps must not be
 // changed.
 func (b *Builder) Start() Start { return b.start }
+
+// Module is the text of a module of the workspace that goes by that name, and
+// whether it is a package. What stands there is no hidden name from then on. To
+// be called once for each.
+func (b *Builder) Module(name string) (text string, isPackage, ok bool) {
+	if text, ok = b.s.modules[name]; !ok {
+		text, ok = b.s.modules[name+PackageInit]
+		isPackage = ok
+	}
+	if ok {
+		b.given += "\n" + text
+	}
+	return text, isPackage, ok
+}
+
+// HasModules reports whether there are modules of the workspace whose texts are known.
+func (b *Builder) HasModules() bool { return len(b.s.modules) > 0 }
 
 // Lying is what lies in a file that the text sources or starts, where whoever
 // asks about the text told that.

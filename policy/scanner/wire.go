@@ -12,7 +12,7 @@ import (
 
 // Bounds of frames. A longer one ends the connection.
 const (
-	MaxAsk    = 2 << 20
+	MaxAsk    = 4 << 20
 	MaxHello  = 64 << 10
 	MaxTables = 4 << 20
 	MaxAnswer = 16 << 20

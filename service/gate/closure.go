@@ -43,6 +43,11 @@ type unit struct {
 	by    *unit             // what starts it, where that is known
 	files map[string]string // what lies in files that it sources, or starts elsewhere
 	told  bool              // it is judged with its arguments and variables, beside what it is for any
+	// Of a text in Python: the modules of the workspace that it imports, by the
+	// names that it calls them by, and the texts that it is judged with.
+	imports  map[string]*unit
+	modules  map[string]string
+	imported bool // it came as a module
 }
 
 // walker finds and judges all units of one run.
@@ -52,24 +57,25 @@ type walker struct {
 	owner string
 	dir   string // working directory, absolute
 
-	units    map[string]*unit
-	order    []*unit
-	total    int
-	full     bool
-	env      map[string]policy.Given // the run's own variables
-	started  map[string]int          // how many ways of starting a file were judged
-	by       *unit                   // whose references are followed
-	decision sandbox.Decision
-	unjudged []map[string]any
-	told     map[string]bool
-	lists    map[string]map[string]string // of folders: name → type
-	coming   map[string]chan listed       // of folders that are being listed
-	tree     []sandbox.FileInfo           // of the whole workspace, once looked at
-	loads    bool                         // something of the workspace is loaded, or may be
-	search   []string                     // where Python is told to look beside a program's own folder
-	wanders  bool                         // a text changes where modules are looked for
-	input    bool                         // there is standard input
-	moved    []envFinding                 // PATH and HOME as texts set them
+	units     map[string]*unit
+	order     []*unit
+	total     int
+	full      bool
+	env       map[string]policy.Given // the run's own variables
+	started   map[string]int          // how many ways of starting a file were judged
+	by        *unit                   // whose references are followed
+	decision  sandbox.Decision
+	unjudged  []map[string]any
+	told      map[string]bool
+	lists     map[string]map[string]string // of folders: name → type
+	coming    map[string]chan listed       // of folders that are being listed
+	tree      []sandbox.FileInfo           // of the whole workspace, once looked at
+	loads     bool                         // something of the workspace is loaded, or may be
+	search    []string                     // where Python is told to look beside a program's own folder
+	importing bool                         // what is added next is a module
+	wanders   bool                         // a text changes where modules are looked for
+	input     bool                         // there is standard input
+	moved     []envFinding                 // PATH and HOME as texts set them
 }
 
 // wandering finds texts that change where they, or what they start, look for
@@ -164,11 +170,20 @@ func (w *walker) examine(ctx context.Context, u *unit) error {
 	}
 	// What a shell sources may set what it does then, and what it starts begins
 	// where it has gone: both are judged in its place too. Other programs are
-	// judged for any arguments first, and then for those that they get.
-	if u.files, u.told = w.lying(u, refs), w.tells(u); u.files == nil && !u.told {
+	// judged for any arguments first, and then for those that they get, with the
+	// modules that they call.
+	u.files, u.told = w.lying(u, refs), w.tells(u)
+	return w.together(ctx, u)
+}
+
+// together judges a text once more, with what is known of others by then.
+func (w *walker) together(ctx context.Context, u *unit) error {
+	u.modules = modulesOf(u)
+	if u.files == nil && !u.told && u.modules == nil {
 		return nil
 	}
-	if refs, err = w.scan(ctx, u); err != nil {
+	refs, err := w.scan(ctx, u)
+	if err != nil {
 		return err
 	}
 	return w.followAll(ctx, u, refs)
@@ -185,10 +200,13 @@ func (w *walker) scan(ctx context.Context, u *unit) ([]policy.Ref, error) {
 		return nil, err
 	}
 	d = unprefixed(d, prefix)
-	if u.files != nil || u.told { // most of it was found before
+	if u.files != nil || u.told || u.modules != nil { // most of it was found before
+		if u.modules != nil {
+			d = followed(d)
+		}
 		d.Findings = slices.DeleteFunc(slices.Clone(d.Findings), func(f sandbox.Finding) bool {
 			return slices.ContainsFunc(w.decision.Findings, func(o sandbox.Finding) bool {
-				return o.ID == f.ID && o.File == f.File && o.Line == f.Line && o.Message == f.Message
+				return o.ID == f.ID && o.Message == f.Message && (u.modules != nil || o.File == f.File && o.Line == f.Line)
 			})
 		})
 	}
@@ -373,7 +391,8 @@ func (w *walker) addFileStarted(ctx context.Context, name, lang string, staged b
 		w.cannot(name, "it cannot be read before: "+err.Error())
 		return nil
 	}
-	u := &unit{name: name, lang: lang, code: code, staged: staged, inPlace: !staged, roots: roots, start: start, by: w.by}
+	u := &unit{name: name, lang: lang, code: code, staged: staged, inPlace: !staged, roots: roots, start: start, by: w.by, imported: w.importing}
+	w.importing = false
 	if u.lang == "" || u.lang == "bash" && !staged {
 		if known := languageOf(name, code); known != "" || u.lang == "" {
 			u.lang = firstOf(u.lang, known)

@@ -191,7 +191,7 @@ func (e *execution) customize(ctx context.Context) error {
 			if entries[name+".py"] == "" && entries[name] == "" {
 				continue
 			}
-			if _, err := e.w.pythonIn(ctx, &unit{roots: []string{root}}, root, []string{name}, nil); err != nil {
+			if _, err := e.w.pythonIn(ctx, &unit{roots: []string{root}}, root, "", []string{name}, nil); err != nil {
 				return err
 			}
 		}

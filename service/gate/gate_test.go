@@ -208,7 +208,7 @@ func TestJudges(t *testing.T) {
 		"a shell's input":           {command("bash"), nil, evilShell, sandbox.Deny, "SBX-BL"},
 		"a good program as input":   {command("bash", "-s"), nil, "echo 1\n", sandbox.Allow, ""},
 		"data as input":             {python("import sys; print(sys.stdin.read())"), nil, evilShell, sandbox.Allow, ""},
-		"a long program as input":   {command("bash"), nil, strings.Repeat("echo 1\n", 50_000), sandbox.Ask, "SBX-GATE-0001"},
+		"a long program as input":   {command("bash"), nil, strings.Repeat("echo 1\n", 160_000), sandbox.Ask, "SBX-GATE-0001"},
 		"another language":          {sandbox.Run{Language: "ruby", Code: "puts 1"}, nil, "", sandbox.Ask, "SBX-GATE-0001"},
 		"LD_PRELOAD":                {env("LD_PRELOAD=./x.so"), nil, "", sandbox.Ask, "SBX-GATE-0002"},
 		"BASH_ENV":                  {env("BASH_ENV=x"), nil, "", sandbox.Ask, "SBX-GATE-0002"},

@@ -30,7 +30,7 @@ func (w *walker) importPython(ctx context.Context, from *unit, r policy.Ref) err
 	}
 	anywhere := dots == 0 && w.wanders
 	for _, root := range roots {
-		found, err := w.pythonIn(ctx, from, root, parts, r.Names)
+		found, err := w.pythonIn(ctx, from, root, r.Name[:dots], parts, r.Names)
 		if found && !anywhere || err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ func (w *walker) importPython(ctx context.Context, from *unit, r policy.Ref) err
 		if i.Type != "dir" || strings.Contains(i.Path, "__pycache__") {
 			continue
 		}
-		if _, err := w.pythonIn(ctx, from, i.Path, parts, r.Names); err != nil {
+		if _, err := w.pythonIn(ctx, from, i.Path, r.Name[:dots], parts, r.Names); err != nil {
 			return err
 		}
 	}
@@ -79,14 +79,18 @@ func (w *walker) archives(ctx context.Context) error {
 }
 
 // pythonIn looks for a module in one folder, as Python does: a package, a
-// module, a folder.
-func (w *walker) pythonIn(ctx context.Context, from *unit, dir string, parts, names []string) (bool, error) {
+// module, a folder. as is what from calls that folder.
+func (w *walker) pythonIn(ctx context.Context, from *unit, dir, as string, parts, names []string) (bool, error) {
 	for n, part := range parts {
 		entries, err := w.list(ctx, dir)
 		if err != nil {
 			return true, err
 		}
 		sub := path.Join(dir, part)
+		if as != "" && !strings.HasSuffix(as, ".") {
+			as += "."
+		}
+		as += part
 		var inner map[string]string
 		if entries[part] == "dir" || entries[part] == "link" {
 			if inner, err = w.list(ctx, sub); err != nil {
@@ -95,11 +99,11 @@ func (w *walker) pythonIn(ctx context.Context, from *unit, dir string, parts, na
 		}
 		switch {
 		case inner["__init__.py"] != "":
-			if err := w.addFile(ctx, path.Join(sub, "__init__.py"), "python", from.staged, from.roots); err != nil {
+			if err := w.addModule(ctx, from, path.Join(sub, "__init__.py"), as+policy.PackageInit); err != nil {
 				return true, err
 			}
 		case entries[part+".py"] != "":
-			return true, w.addFile(ctx, sub+".py", "python", from.staged, from.roots)
+			return true, w.addModule(ctx, from, sub+".py", as)
 		case w.machine(dir, entries, part):
 			return true, nil
 		case inner == nil:
@@ -125,7 +129,7 @@ func (w *walker) pythonIn(ctx context.Context, from *unit, dir string, parts, na
 		if name == "*" || strings.Contains(name, ".") {
 			continue
 		}
-		if _, err := w.pythonIn(ctx, from, dir, []string{name}, nil); err != nil {
+		if _, err := w.pythonIn(ctx, from, dir, as, []string{name}, nil); err != nil {
 			return true, err
 		}
 	}

@@ -54,10 +54,10 @@ func (w *walker) begun(name string, args []string) policy.Start {
 // startOf is what a text is judged with: those variables alone that it may mean.
 func (w *walker) startOf(u *unit) policy.Start {
 	if u.lang != "bash" && !u.told || !u.start.Known {
-		return policy.Start{}
+		return policy.Start{Modules: u.modules}
 	}
 	s := u.start
-	s.Files = u.files
+	s.Files, s.Modules = u.files, u.modules
 	s.Env = map[string]policy.Given{}
 	size := 0
 	all := u.lang == "bash" && indirectly().Match(u.code)
@@ -243,6 +243,12 @@ func (w *walker) addStarted(ctx context.Context, from *unit, name string, r poli
 		return w.addFileStarted(ctx, name, r.Lang, false, w.rootsOf(path.Dir(name)), w.passedOn(from, &unit{name: name}, r))
 	}
 	old.inPlace = true
+	if old.imported { // it is a program too
+		old.imported = false
+		if err := w.together(ctx, old); err != nil {
+			return err
+		}
+	}
 	again := *old
 	again.by = from
 	again.start = w.passedOn(from, old, r)

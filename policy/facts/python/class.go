@@ -21,6 +21,7 @@ type class struct {
 	value  *val // the class itself
 	meta   *class
 	self   *val // the one instance that stands for all
+	module bool // it is no class but a module of the workspace, see load
 }
 
 func (it *interp) currentClass(s *scope) *class {

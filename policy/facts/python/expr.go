@@ -355,6 +355,10 @@ func (it *interp) assignAttribute(n *node, v *val, s *scope) {
 
 // assignMember sets an attribute that all instances share.
 func (it *interp) assignMember(c *class, name string, v *val) {
+	if c.module { // its own functions see it too
+		it.set(c.scope, name, prefer(c.scope.vars[name], v))
+		return
+	}
 	old := c.member(name, 0)
 	now := prefer(c.attrs[name], v)
 	if old != nil && !same(old, now) && v.kind != kUnknown {

@@ -13,6 +13,7 @@ type function struct {
 	body   *node
 	t      *tree
 	scope  *scope // where it stands
+	module *scope
 	cls    *class
 	lambda bool
 	static bool
@@ -92,7 +93,7 @@ func (a *arguments) all() []*val {
 // define binds a def; decorators are applied from the inside out.
 func (it *interp) define(n *node, s *scope, decorators []*node) {
 	name := identifier(it.t.text(n.child("name")))
-	f := &function{name: name, body: n.child("body"), t: it.t, scope: s}
+	f := &function{name: name, body: n.child("body"), t: it.t, scope: s, module: it.module}
 	f.params = it.parameters(n.child("parameters"), s)
 	it.evalOr(n.child("return_type"), s)
 	if s.class {
@@ -238,7 +239,7 @@ func (it *interp) parameters(n *node, s *scope) []param {
 }
 
 func (it *interp) lambda(n *node, s *scope) *val {
-	f := &function{name: "<lambda>", lambda: true, body: n.child("body"), t: it.t, scope: s}
+	f := &function{name: "<lambda>", lambda: true, body: n.child("body"), t: it.t, scope: s, module: it.module}
 	f.params = it.parameters(n.child("parameters"), s)
 	it.pending = append(it.pending, f)
 	return &val{kind: kFunc, x: &extra{fn: f}}
@@ -410,15 +411,19 @@ func (it *interp) enterFunction(f *function, vars map[string]*val, n *node) *val
 	f.active++
 	reported, news := it.reported, it.news
 	it.calls = append(it.calls, f)
-	before, at := it.t, it.at
+	before, at, module := it.t, it.at, it.module
 	if f.t != it.t {
 		if at == nil {
 			it.at = n
 		}
+		if at == nil && n == f.body && f.t.at != nil {
+			it.at = f.t.at // nothing of this text calls it
+		}
 		it.t = f.t
 	}
+	it.module = f.module
 	defer func() {
-		it.t, it.at = before, at
+		it.t, it.at, it.module = before, at, module
 		f.matters = f.matters || it.reported > reported
 		if it.news > news {
 			f.news = f.runs

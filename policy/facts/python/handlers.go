@@ -147,15 +147,18 @@ func (c *invocation) importCall() *val {
 	return c.it.eachText(name, func(s string) *val {
 		s = identifier(s)
 		if c.name == "__import__" && from == nil {
-			s, _, _ = strings.Cut(s, ".")
-			return ref(canonical(s), "__import__")
+			root, _, _ := strings.Cut(s, ".")
+			if v := c.it.rooted(root, s, c.n); v.kind == kClass {
+				return v
+			}
+			return ref(canonical(root), "__import__")
 		}
 		if pkg := c.at(1, "package"); strings.HasPrefix(s, ".") && pkg != nil {
 			if p, ok := pkg.oneText(); ok {
 				s = p + s
 			}
 		}
-		return ref(canonical(s), "import_module")
+		return c.it.imported(s, "import_module", c.n)
 	})
 }
 

@@ -68,7 +68,8 @@ type interp struct {
 	shape   shape
 	patched map[string]*val // attributes of modules that the program replaced
 	inlined int
-	objects int // objects that are called by way of others
+	loaded  map[string]*val // modules of the workspace, see load
+	objects int             // objects that are called by way of others
 }
 
 func newInterp(x *extractor, t *tree, b *facts.Builder) *interp {

@@ -1,10 +1,6 @@
 package python
 
-import (
-	"strings"
-
-	"github.com/caisson-dev/caisson/policy/facts"
-)
+import "strings"
 
 // block follows the statements under n in order.
 func (it *interp) block(n *node, s *scope) {
@@ -305,52 +301,4 @@ func widest(items []*val, over *val) *val {
 		v = join(v, derived(over))
 	}
 	return v
-}
-
-func (it *interp) importStatement(n *node, s *scope) {
-	for c := n.first; c != nil; c = c.next {
-		if c.field != "name" {
-			continue
-		}
-		module, alias := it.importName(c)
-		it.importFact(c, facts.Import{Module: module, Alias: alias, How: "import"})
-		if alias != "" {
-			it.set(s, alias, ref(canonical(module), "alias"))
-			continue
-		}
-		root, _, _ := strings.Cut(module, ".")
-		it.set(s, root, ref(canonical(root), ""))
-	}
-}
-
-// importName reads "a.b" or "a.b as c".
-func (it *interp) importName(c *node) (name, alias string) {
-	if c.kind == "aliased_import" {
-		alias = identifier(it.t.text(c.child("alias")))
-		c = c.child("name")
-	}
-	return identifier(strings.Join(strings.Fields(it.t.text(c)), "")), alias
-}
-
-func (it *interp) importFrom(n *node, s *scope) {
-	module := identifier(strings.Join(strings.Fields(it.t.text(n.child("module_name"))), ""))
-	f := facts.Import{Module: module, How: "from"}
-	for c := n.first; c != nil; c = c.next {
-		switch {
-		case c.field == "name":
-			name, alias := it.importName(c)
-			f.Names = append(f.Names, name)
-			how := "from"
-			if alias == "" {
-				alias = name
-			} else {
-				how = "alias"
-			}
-			it.set(s, alias, ref(canonical(module+"."+name), how))
-		case c.kind == "wildcard_import":
-			f.Names = append(f.Names, "*")
-			it.star = append(it.star, canonical(module))
-		}
-	}
-	it.importFact(n, f)
 }

@@ -37,7 +37,9 @@ type tree struct {
 	root   *node
 	nodes  int
 	errors int
-	cut    bool // more nodes than maxNodes
+	cut    bool   // more nodes than maxNodes
+	module string // the module of the workspace that it is, "" of the text that is judged
+	at     *node  // where that imports it first
 }
 
 // language is the grammar with its names, fetched once.
