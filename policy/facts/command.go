@@ -140,6 +140,9 @@ func (c *command) program(name string, argv []Value, wrappers []string) Value {
 		b.Dynamic(DynGlob, name, c.o.Pos)
 	}
 	prog, base, known := b.s.tables.Program(name)
+	if len(argv) == 1 && prog.Interpreter == "" && strings.HasPrefix(path.Clean(name), "/usr/share/") {
+		prog, base, known = Program{}, path.Base(name), false // programs of that name lie elsewhere
+	}
 	p := parseArgv(prog, argv)
 	p.stdin, p.hasStdin = c.o.Stdin, c.o.StdinKind != "" && c.o.StdinKind != "tty"
 	c.record(name, argv, p, wrappers)

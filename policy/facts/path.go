@@ -88,10 +88,10 @@ func (t *Tables) PathClass(p string) string {
 var mildClass = map[string]bool{"device_safe": true, "public": true, "shm": true, "package_cache": true}
 
 // aims reports a pattern that may be meant for one of some names. In the
-// workspace, *.bak and data* are not.
+// workspace, and where the folder is not known, *.bak and data* are not.
 func aims(t *Tables, p, base string) bool {
 	i := strings.IndexAny(base, "*?[")
-	return i >= 0 && strings.Trim(base, "*?.") != "" && (i > 2 || !under(p, t.Workspace))
+	return i >= 0 && strings.Trim(base, "*?.") != "" && (i > 2 || !under(p, t.Workspace) && (p[0] == '/' || p[0] == '~'))
 }
 
 func (r *PathRule) matches(t *Tables, p, base string, glob bool) bool {

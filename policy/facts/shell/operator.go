@@ -33,10 +33,16 @@ const cut = "cut"
 
 // pieces are what was cut out of t.
 func (w *walker) pieces(t, out text) text {
-	if t.has(func(s string) bool { return !known(s) }) {
+	if t.has(func(s string) bool { return !known(s) }) && !argumentsOnly(t.from) {
 		return out.tainted(cut)
 	}
 	return out
+}
+
+// argumentsOnly: a text is what the caller hands over, of which nobody knows the
+// letters before.
+func argumentsOnly(from []string) bool {
+	return len(from) > 0 && !slices.ContainsFunc(from, func(f string) bool { return f != "argv" && f != "param" })
 }
 
 // homeless turns the home directory, which stands as "~", into a real path for
@@ -58,8 +64,15 @@ func (w *walker) substring(sl *syntax.Slice, t text) text {
 	if !ok || !ok2 {
 		return opaque(t.from...)
 	}
+	if slices.Contains(t.from, fromSelf) && !w.placed {
+		return opaque(t.from...) // where the script lies is a guess
+	}
 	var out []string
 	for _, s := range t.all() {
+		if s == unset {
+			out = with(out, hole) // of what somebody gave it
+			continue
+		}
 		out = with(out, cutRunes(homeless(s), int(from), int(n), sl.Length != nil))
 	}
 	return text{out, t.from}

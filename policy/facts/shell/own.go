@@ -45,7 +45,7 @@ func (w *walker) sheltered(t text) text {
 
 // isSelf reports the script's own name.
 func (w *walker) isSelf(t text) bool {
-	if !slices.Contains(t.from, fromSelf) || len(t.alts) != 1 {
+	if !slices.Contains(t.from, fromSelf) || slices.Contains(t.from, cut) || len(t.alts) != 1 {
 		return false
 	}
 	if w.placed {

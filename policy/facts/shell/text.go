@@ -193,8 +193,12 @@ func (t text) each(f func(string) (string, bool)) text {
 	var out []string
 	for _, s := range t.all() {
 		r, ok := strings.ReplaceAll(s, unset, ""), false
+		blank := r != s && strings.TrimSpace(r) == ""
 		if known(r) {
 			r, ok = f(r)
+		}
+		if ok && blank && strings.TrimSpace(r) == "" {
+			r = unset + r // there is as little of it as before
 		}
 		if !ok {
 			r = hole
