@@ -245,6 +245,8 @@ findings contains {"id": "SBX-FS-0005", "at": f.at, "msg": sprintf("%s is opened
 #     - {"language": "python", "code": "import glob\nglob.glob('/etc/*')"}
 #     - {"language": "bash", "code": "ls /etc/ssh"}
 #     - {"language": "bash", "code": "ls -d /etc/*"}
+#     - {"language": "bash", "code": "ls /var/lib"}
+#     - {"language": "bash", "code": "ls /usr/bin/*"}
 #     - {"language": "bash", "code": "ls -d /; ls /etc"}
 #     - {"language": "bash", "code": "ls ../.."}
 #     - {"language": "bash", "code": "find /usr -perm -4000"}
@@ -261,6 +263,8 @@ findings contains {"id": "SBX-FS-0005", "at": f.at, "msg": sprintf("%s is opened
 #     - {"language": "python", "code": "import os\nos.listdir('.')"}
 #     - {"language": "bash", "code": "find . -name x"}
 #     - {"language": "bash", "code": "ls /usr/lib/jvm"}
+#     - {"language": "bash", "code": "ls /var/lib/tool/dump/*.pgp"}
+#     - {"language": "bash", "code": "ls /usr/bin/python3.*"}
 #     - {"language": "bash", "code": "set x `ls -l -d /`"}
 #     - {"language": "bash", "code": "ls -l ../../version.txt"}
 #     - {"language": "bash", "code": "find /usr -type f -name libssl.so -print -quit"}
@@ -334,6 +338,13 @@ named(c) if {
 part(f) if {
 	f.class == "system_binary"
 	regex.match(`^/((usr/)?(local/)?(lib|lib64|libexec|include|src)|opt)/[^*?\[/]`, f.path)
+}
+
+# part: what one program keeps for itself.
+part(f) if {
+	f.class in {"system_state", "system_binary"}
+	not f.traversal
+	regex.match(`^/var/(lib|cache)/[^/*?\[]{3,}|^/(usr/)?(local/)?s?bin/[A-Za-z][A-Za-z0-9_-]{2}[^/]*$`, f.path)
 }
 
 # part: folders of another system than the sandbox's.
