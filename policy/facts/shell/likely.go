@@ -65,7 +65,21 @@ func (w *walker) ownFiles(pattern string) bool {
 	p := w.tables.CleanPath(pattern, w.st.cwd)
 	dir := p[:strings.LastIndexByte(p[:strings.IndexAny(p+"*", "*?[")], '/')+1]
 	class := w.tables.PathClass(strings.TrimSuffix(dir, "/"))
-	return (class == "workspace" || class == "tmp") && len(programsLike(w.tables, p)) == 0
+	return (class == "workspace" || class == "tmp" || w.hooks(p, dir, class)) && len(programsLike(w.tables, p)) == 0
+}
+
+// hooks reports that a pattern means files of one program of the system in a
+// folder of its own, from where it runs them all. A script that puts some there
+// changes the system, which is told.
+func (w *walker) hooks(p, dir, class string) bool {
+	switch class {
+	case "public", "system_binary", "system_config":
+		parts := strings.Split(strings.Trim(dir, "/"), "/")
+		return (len(parts) > 2 || len(parts) > 1 && parts[0] == "etc") && !slices.ContainsFunc(parts, func(s string) bool {
+			return s == "local" || s == "opt" || strings.HasSuffix(s, "bin") || strings.HasPrefix(s, "lib") && s != "lib" || strings.Contains(s, "-linux")
+		}) && strings.LastIndexByte(p, '/') < len(dir)
+	}
+	return false
 }
 
 var binaries = []string{"/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/"}

@@ -120,7 +120,7 @@ func (w *walker) globbed(t text) text {
 	own := true
 	for _, s := range t.all() {
 		if i := strings.IndexAny(s, "*?["); i >= 0 {
-			own = own && w.ownFiles(s) && w.ofProject(text{alts: []string{s[:i]}})
+			own = own && w.ownFiles(s) && (w.ofProject(text{alts: []string{s[:i]}}) || strings.HasPrefix(s, "/") && !strings.HasPrefix(s, "/tmp/"))
 			s = s[:i] + hole
 		}
 		out = with(out, s)

@@ -20,6 +20,8 @@ func (w *walker) operate(p *syntax.ParamExp, name string, t text, set bool) text
 		return t.each(func(s string) (string, bool) { return strconv.Itoa(utf8.RuneCountInString(homeless(s))), true })
 	case p.Slice != nil:
 		return w.pieces(t, w.substring(p.Slice, t))
+	case p.Repl != nil && w.isSelf(t) && w.nameless(p.Repl):
+		return concat(w.sheltered(folderOf(t)), lit("/"))
 	case p.Repl != nil:
 		return w.pieces(t, w.replace(p.Repl, t))
 	case p.Exp != nil:
@@ -37,6 +39,13 @@ func (w *walker) pieces(t, out text) text {
 		return out.tainted(cut)
 	}
 	return out
+}
+
+// nameless is ${x/%NAME/}, by which a script takes its own name off what it is
+// called by.
+func (w *walker) nameless(r *syntax.Replace) bool {
+	name, ok := w.pattern(r.Orig).one()
+	return ok && r.With == nil && len(name) > 3 && name[0] == '%' && !strings.ContainsAny(name, "*?[]/\\")
 }
 
 // argumentsOnly: a text is what the caller hands over, of which nobody knows the
