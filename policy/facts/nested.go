@@ -36,7 +36,7 @@ func (b *Builder) extract(ctx context.Context, src []byte) {
 		b.Dynamic(DynUnscanned, string(b.lang), Pos{})
 		return
 	}
-	if depth := bracketDepth(src); depth > b.s.lim.Bracket {
+	if depth := bracketDepth(src); depth > b.s.lim.Bracket && (b.lang != Python || depth > quotedBrackets*b.s.lim.Bracket || bracketDepth(unquoted(src)) > b.s.lim.Bracket) {
 		b.Dynamic(DynTooDeep, fmt.Sprintf("brackets nested %d deep", depth), Pos{})
 		return
 	}
@@ -62,6 +62,48 @@ func (b *Builder) guarded(ctx context.Context, x Extractor, src []byte) (err err
 		}
 	}()
 	return x.Extract(ctx, src, b)
+}
+
+// quotedBrackets is how many times deeper brackets may nest where most of them
+// seem to stand in quotes: data that is written as text.
+const quotedBrackets = 16
+
+// unquoted is a text of Python without what stands in quotes and comments, as
+// far as can be told without parsing it.
+func unquoted(src []byte) []byte {
+	out := make([]byte, 0, len(src))
+	for i := 0; i < len(src); i++ {
+		switch c := src[i]; c {
+		case '#':
+			for i < len(src) && src[i] != '\n' {
+				i++
+			}
+		case '"', '\'':
+			i = quotedEnd(src, i)
+		default:
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// quotedEnd is where the text in quotes ends that begins at i.
+func quotedEnd(src []byte, i int) int {
+	quote := src[i : i+1]
+	if bytes.HasPrefix(src[i:], bytes.Repeat(quote, 3)) {
+		quote = src[i : i+3]
+	}
+	for i += len(quote); i < len(src); i++ {
+		switch {
+		case src[i] == '\\':
+			i++
+		case bytes.HasPrefix(src[i:], quote):
+			return i + len(quote) - 1
+		case len(quote) == 1 && src[i] == '\n':
+			return i
+		}
+	}
+	return i
 }
 
 // bracketDepth is how deep brackets nest, quotes notwithstanding: a bound on

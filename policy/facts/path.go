@@ -20,7 +20,7 @@ func (t *Tables) CleanPath(p, cwd string) string {
 		p = t.Home + p[1:]
 	case strings.HasPrefix(p, "~root"):
 		p = "/root" + p[len("~root"):]
-	case len(p) > 1 && p[0] == '~':
+	case len(p) > 1 && p[0] == '~' && p[1] != '\\': // else it is one of another system, and no folder here
 		p = "/home/" + p[1:]
 	}
 	if p == "" {
