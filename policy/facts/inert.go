@@ -171,6 +171,10 @@ func (b *Builder) importsPlain(text string) bool {
 // busyModules do something by being imported, or by any use of them.
 var busyModules = strings.Fields("code pdb bdb runpy pickle marshal multiprocessing threading asyncio signal antigravity this site pip setuptools")
 
+// Busy reports a module of Python that does something by being imported, or by
+// any use of it.
+func (b *Builder) Busy(module string) bool { return slices.Contains(busyModules, module) }
+
 // arithmetic reports that a text is one expression of numbers, operators,
 // names, and functions of numbers, whatever namespace these are of.
 func (b *Builder) arithmetic(text string) bool {

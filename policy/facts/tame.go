@@ -9,6 +9,16 @@ func (b *Builder) Mark() Mark {
 	return Mark{len(d.Files), len(d.Net), len(d.Commands), len(d.Env), len(d.Actions), len(d.Dynamic), len(d.Structs), len(d.Imports)}
 }
 
+// Told reports that text which is run as code since m is inert by itself.
+func (b *Builder) Told(m Mark) bool {
+	for i := range b.s.doc.Dynamic[m.dynamic:] {
+		if f := &b.s.doc.Dynamic[m.dynamic+i]; f.Kind == DynEval && f.Depth == b.depth {
+			return f.Inert
+		}
+	}
+	return false
+}
+
 // Tame says that text which is run as code since m names nothing but what the
 // program around it has, and that it was followed there. It is inert if nothing
 // came of that but what functions would do that nothing calls.

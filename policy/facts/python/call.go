@@ -329,8 +329,14 @@ func (it *interp) report(name string, a *arguments, self *val, n *node) *val {
 		}
 	}
 	c.Recv = receiver(self)
+	if self != nil && self.kind == kObj {
+		it.usesEnv(name, self, n)
+	}
 	it.notice(name, a, self, n)
 	out := it.b.Call(c)
+	if !known && a.kw["env"] == nil && it.looksUp(name) && slices.ContainsFunc(a.all(), func(v *val) bool { return v.kind == kRef && v.text == "os.environ" }) {
+		out.From = mix(out.From, []string{everyVariable})
+	}
 	if !known {
 		out.From = mix(out.From, derived(a.all()...).from)
 		if self != nil {
@@ -355,10 +361,35 @@ func (it *interp) usesEnv(name string, v *val, n *node) {
 		it.picks--
 		return
 	}
+	if v.kind == kRef && v.text == "os.environ" && name != "dict" && it.looksUp(name) {
+		it.picks++
+		it.listEnv(n) // what it gives is told where that is given out
+		it.picks--
+		return
+	}
 	if v.kind == kRef && v.text == "os.environ" && name != "dict" || shows[name] && v.kind == kObj && v.text == "os.environ.copy" {
 		it.dumpEnv(n)
 	}
 }
+
+// looksUp reports a function of another module of which nothing is known but
+// that it is handed the environment as it is, as it could read it by itself, and
+// whose name does not say that it gives things out.
+func (it *interp) looksUp(name string) bool {
+	last := strings.ToLower(lastPart(name))
+	if _, known := it.b.API(name); known || builtins[name] || name[0] == '?' || name[0] == '.' || !strings.Contains(name, ".") || quietModules[name[:strings.IndexByte(name, '.')]] {
+		return false
+	}
+	return it.ordinary(name) && !gives[last] && !slices.ContainsFunc(giving, func(w string) bool { return strings.Contains(last, w) })
+}
+
+// giving are parts of the names of functions that give out what they are given,
+// gives are such names.
+var (
+	giving = strings.Fields(`print echo dump log show writ send post put publish emit render format serial encod upload stor sav display inspect report submit push
+		debug request fetch exec spawn system repr json yaml`)
+	gives = set(`info warn warning err error get call run open str text`)
+)
 
 // shows are functions that give a whole mapping out as text.
 var shows = map[string]bool{

@@ -178,6 +178,9 @@ func textHandlers() map[string]handler {
 			if len(c.pos) == 0 {
 				return str("")
 			}
+			if c.pos[0].kind == kRef && c.pos[0].text == "os.environ" {
+				return &val{from: []string{"env", everyVariable}}
+			}
 			if c.pos[0].kind == kBytes && len(c.pos)+len(c.keys) > 1 {
 				return c.pos[0].decode()
 			}

@@ -13,7 +13,7 @@ func (c *invocation) evaluate(code *val) (got, v *val) {
 	}
 	t := c.it.inlinable(code)
 	own := t != nil && c.ownNames()
-	tame := own && len(code.origins(0)) == 0 && c.it.tame(t, c.s)
+	tame := t != nil && len(code.origins(0)) == 0 && (own && c.it.tame(t, c.s) || !own && !c.open && c.it.tameApart(t, c.all()[1:]))
 	m := c.it.b.Mark()
 	c.it.b.Offers(own)
 	got = c.it.report(c.name, c.arguments, nil, c.n)
@@ -24,7 +24,7 @@ func (c *invocation) evaluate(code *val) (got, v *val) {
 	v = c.it.inline(t, c)
 	switch {
 	case c.it.quiet > 0:
-	case tame:
+	case tame && !c.it.b.Told(m) && (own || c.name == "eval" || c.opensNames()):
 		c.it.b.Tame(m)
 	case len(code.origins(0)) == 0 && c.it.imports(t) && (own || c.opensNames()):
 		c.it.b.Imports(m)
@@ -32,8 +32,8 @@ func (c *invocation) evaluate(code *val) (got, v *val) {
 	return got, v
 }
 
-// opensNames: the text puts what it imports into dictionaries of the program,
-// which may hold any function from then on.
+// opensNames: the text puts what it imports or defines into dictionaries of the
+// program, which may hold any function from then on.
 func (c *invocation) opensNames() bool {
 	spaces := c.all()[1:]
 	if c.open || slices.ContainsFunc(spaces, func(v *val) bool { return v.kind != kDict }) {
@@ -62,6 +62,14 @@ func (it *interp) imports(t *tree) bool {
 	return t.root.first != nil
 }
 
+// ordinary reports that a module, or what a module has, is not known to do
+// anything that matters.
+func (it *interp) ordinary(name string) bool {
+	root, _, _ := strings.Cut(name, ".")
+	_, known := it.b.API(canonical(name))
+	return !known && !it.dangerous(root) && !it.dangerous(name) && !stdPackages[root] && !builtins[root] && !it.b.Busy(root)
+}
+
 func (it *interp) importsPlain(t *tree, n *node) bool {
 	for c := n.first; c != nil; c = c.next {
 		if c.kind == "aliased_import" && !it.importsPlain(t, c) {
@@ -70,8 +78,7 @@ func (it *interp) importsPlain(t *tree, n *node) bool {
 		if c.kind != "dotted_name" || n.kind == "aliased_import" && c.field != "name" || n.kind == "import_from_statement" && c.field != "module_name" {
 			continue
 		}
-		root, _, _ := strings.Cut(t.text(c), ".")
-		if it.dangerous(root) || it.dangerous(t.text(c)) || stdPackages[root] || len(t.text(c)) > 200 {
+		if len(t.text(c)) > 200 || !it.ordinary(t.text(c)) {
 			return false
 		}
 	}

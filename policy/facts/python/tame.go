@@ -3,6 +3,8 @@ package python
 import (
 	"slices"
 	"strings"
+
+	"github.com/caisson-dev/caisson/policy/facts"
 )
 
 // tamer looks at a text that the program runs as code.
@@ -12,6 +14,7 @@ type tamer struct {
 	s     *scope
 	bound map[string]bool // names that the text binds; true: as functions
 	calls bool            // functions of the program are called
+	apart []*val          // the dictionaries that the text has its names in; nil for those of the program
 	words bool            // it has texts that may be more than names
 }
 
@@ -27,6 +30,30 @@ func (it *interp) tame(t *tree, s *scope) bool {
 	c := &tamer{it: it, t: t, s: s, bound: map[string]bool{}}
 	c.binds(t.root)
 	return c.check(t.root) && (!c.calls || !c.words)
+}
+
+// tameApart is tame for a text that has names of its own: what it defines is
+// not followed, so that it may use nothing of the program but values.
+func (it *interp) tameApart(t *tree, spaces []*val) bool {
+	if slices.ContainsFunc(spaces, func(v *val) bool { return v.kind != kDict || v.open && v.x.dict["?:"] != fromSomewhere }) || len(it.patched) > 0 {
+		return false
+	}
+	c := &tamer{it: it, t: t, apart: spaces, bound: map[string]bool{}}
+	c.binds(t.root)
+	return c.check(t.root)
+}
+
+// find is what a name stands for that the text does not bind.
+func (c *tamer) find(name string) (*val, bool) {
+	if c.apart == nil {
+		return c.it.find(c.s, name)
+	}
+	for _, d := range c.apart {
+		if v := d.x.dict[dictKey(str(name))]; v != nil {
+			return v, true
+		}
+	}
+	return nil, false
 }
 
 // binds gathers the names that the text binds.
@@ -121,9 +148,34 @@ func (c *tamer) callee(n *node) bool {
 	case n.kind == "identifier":
 		return c.known(identifier(c.t.text(n)), true)
 	case n.kind == "attribute":
-		return calmMethods[c.t.text(n.child("attribute"))] && c.check(n.child("object"))
+		name := identifier(c.t.text(n.child("attribute")))
+		plain := c.member(n) && !c.it.dangerous(name) && !c.it.b.Tables().Runners(facts.Python)["."+name]
+		return (calmMethods[name] || plain && (c.outside(n.child("object"), 0) || c.inner(n, name))) && c.check(n.child("object"))
 	}
 	return false
+}
+
+// inner reports a method that an object has for itself, as its name says, of
+// the first parameter of a function that the text defines: none of a module.
+func (c *tamer) inner(n *node, name string) bool {
+	return c.apart != nil && strings.HasPrefix(name, "_") && c.t.text(n.child("object")) == "self" && !slices.ContainsFunc(running, func(w string) bool { return strings.Contains(name, w) })
+}
+
+// running are parts of the names by which modules themselves run things.
+var running = strings.Fields("exec spawn system popen run fork kill start call_ args load")
+
+// outside reports that n is an ordinary module, or something of one.
+func (c *tamer) outside(n *node, depth int) bool {
+	switch {
+	case n == nil || depth > 4:
+		return false
+	case n.kind == "attribute":
+		return !c.it.dangerous(identifier(c.t.text(n.child("attribute")))) && c.outside(n.child("object"), depth+1)
+	case n.kind != "identifier":
+		return false
+	}
+	v, ok := c.find(identifier(c.t.text(n)))
+	return ok && c.apart == nil && v.kind == kRef && (v.x == nil || v.x.self == nil) && c.it.ordinary(v.text)
 }
 
 // known tells a name that the text may use, or call.
@@ -131,17 +183,17 @@ func (c *tamer) known(name string, called bool) bool {
 	if function, ok := c.bound[name]; ok {
 		return function || !called
 	}
-	v, ok := c.it.find(c.s, name)
+	v, ok := c.find(name)
 	if !ok {
-		return calmBuiltins[name]
+		return calmBuiltins[name] || c.apart == nil && c.starred(name)
 	}
 	return !slices.ContainsFunc(v.branches(), func(b *val) bool {
 		switch b.kind {
 		case kFunc, kClass:
 			c.calls = c.calls || called
-			return false
+			return c.apart != nil
 		case kRef:
-			return b.text != name || !calmBuiltins[name]
+			return (b.text != name || !calmBuiltins[name]) && (b.x != nil && b.x.self != nil || !c.it.ordinary(b.text))
 		case kUnknown:
 			return called || slices.Contains(b.from, "namespace") || slices.Contains(b.from, "module")
 		case kInst, kObj, kNone, kBool, kInt, kFloat, kStr, kBytes, kList, kTuple, kSet, kDict:
@@ -152,11 +204,19 @@ func (c *tamer) known(name string, called bool) bool {
 	})
 }
 
+// starred reports that a name is one of ordinary modules, of which the program
+// has all names.
+func (c *tamer) starred(name string) bool {
+	return len(c.it.star) > 0 && !builtins[name] && !c.it.dangerous(name) && !slices.ContainsFunc(c.it.star, func(module string) bool {
+		return !c.it.ordinary(module) || !c.it.ordinary(module+"."+name)
+	})
+}
+
 // alias is another name for a function that every program has, in the module
 // itself: who calls it by that name is followed.
 func (c *tamer) alias(n *node) bool {
 	l, r := n.child("left"), n.child("right")
-	if c.s != c.it.module || l == nil || r == nil || l.kind != "identifier" || r.kind != "identifier" {
+	if c.apart != nil || c.s != c.it.module || l == nil || r == nil || l.kind != "identifier" || r.kind != "identifier" {
 		return false
 	}
 	name := c.t.text(r)
