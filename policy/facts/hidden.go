@@ -94,7 +94,7 @@ func passesFor(word string) string {
 				same = same && byte(r) == g[i]
 			}
 		}
-		if same && latin > 0 {
+		if same && latin > 0 && 2*latin >= len(folded) { // a letter before a word of another script disguises nothing
 			return g
 		}
 	}
