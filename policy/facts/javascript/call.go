@@ -56,7 +56,7 @@ func (w *walk) call(n id) *val {
 	}
 	s := &site{n: n}
 	if k := w.t.kind(fn); k == kMember || k == kSubscript {
-		filters := w.t.text(w.t.child(fn, fProperty)) == "filter" && w.picked(argNode)
+		filters := w.filtersCall(w.t.text(w.t.child(fn, fProperty)), argNode)
 		if filters {
 			w.picks++
 		}
@@ -95,6 +95,19 @@ func (w *walk) call(n id) *val {
 	default: // called for something else, or not known
 	}
 	return w.apply(callee, s)
+}
+
+// filtersCall reports a method of a list that picks items by their names.
+func (w *walk) filtersCall(method string, args id) bool {
+	switch method {
+	case "filter", "find", "some":
+		return w.picked(args)
+	case "forEach", "map":
+		fn := w.t.nodes[args].first
+		k := w.t.kind(fn)
+		return (k == kArrow || k == kFunction) && w.filters(w.t.child(fn, fBody))
+	}
+	return false
 }
 
 // callAny calls a member of obj whose name is one of several, or not known.

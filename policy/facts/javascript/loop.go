@@ -271,15 +271,16 @@ func (w *walk) forIn(n id) flow {
 	w.sc = &scope{up: outer}
 	defer func() { w.sc = outer }()
 	left, body := w.t.child(n, fLeft), w.t.child(n, fBody)
-	first := body
-	if w.t.kind(body) == kBlock {
-		first = w.t.nodes[body].first
-	}
-	filters := w.t.kind(first) == kIf && w.picked(w.t.child(first, fCondition))
+	of := w.t.text(w.t.child(n, fOperator)) == "of"
+	filters := w.filters(body)
 	if filters {
 		w.picks++
 	}
 	over := w.expr(w.t.child(n, fRight))
+	items, open := elements(settled(over))
+	if !of {
+		items, open = w.keysOf(over, n)
+	}
 	if filters {
 		w.picks--
 	}
@@ -289,11 +290,6 @@ func (w *walk) forIn(n id) flow {
 		if w.t.text(kw) == "var" {
 			mode = declareCall
 		}
-	}
-	of := w.t.text(w.t.child(n, fOperator)) == "of"
-	items, open := elements(settled(over))
-	if !of {
-		items, open = w.keysOf(over, n)
 	}
 	if !open && len(items) <= maxTurns && w.loops <= 1 && w.steps < w.inline && len(w.assigned(body)) > 0 {
 		return w.eachTurn(items, left, body, mode)
@@ -362,6 +358,25 @@ func (w *walk) eachTurn(items []*val, left, body id, mode assignMode) flow {
 
 // pickers are methods that tell one name from others.
 var pickers = []string{".startsWith(", ".endsWith(", ".test(", ".match("}
+
+// filters reports that all a loop does with an item stands under a condition
+// that picks it by its name: it is that alone, or goes on with the next first.
+func (w *walk) filters(body id) bool {
+	first := body
+	if w.t.kind(body) == kBlock {
+		first = w.t.nodes[body].first
+	}
+	if w.t.kind(first) != kIf || !w.picked(w.t.child(first, fCondition)) {
+		return false
+	}
+	then := w.t.child(first, fConsequence)
+	if w.t.kind(then) == kBlock {
+		then = w.t.nodes[then].first
+	}
+	k := w.t.kind(then)
+	alone := (first == body || w.t.nodes[first].next == 0) && w.t.child(first, fAlternative) == 0
+	return alone || k == kContinue || k == kReturn || k == kBreak
+}
 
 // picked reports a condition that compares with a text or a pattern.
 func (w *walk) picked(cond id) bool {
