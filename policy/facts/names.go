@@ -15,12 +15,34 @@ func (x *effects) parameters() []string {
 	}
 	var names []string
 	for i := range len(c.c.Args) - 1 {
-		if s, known := c.c.Args[i].One(); known {
-			names = append(names, wordsOf().FindAllString(s, -1)...)
+		for _, v := range asItems(c.c.Args[i]) {
+			if s, known := v.One(); known {
+				names = append(names, wordsOf().FindAllString(s, -1)...)
+			}
 		}
 	}
 	return names
 }
+
+// namesOnly reports that what parameters are given as, in a language where they
+// are text too, is names: anything else there is code that is run.
+func (x *effects) namesOnly() bool {
+	c, ok := x.args.(callArgs)
+	if !ok || x.b.lang == Python || c.c.Name != "Function" {
+		return true
+	}
+	for i := range len(c.c.Args) - 1 {
+		for _, v := range asItems(c.c.Args[i]) {
+			if s, known := v.One(); !known || strings.Trim(s, nameLetters) != "" {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// nameLetters are those of names and of lists of them.
+const nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$, \n"
 
 // ownNames reports that names in the text are those of the program around it,
 // or of a namespace that holds no functions.

@@ -17,7 +17,7 @@ func init() {
 	natives = map[string]native{
 		"require": nativeRequire, "import": nativeImport, "module._load": nativeLoad,
 		"module.register": nativeImport, "worker_threads.Worker": nativeWorker, "Worker": nativeWorker,
-		"process.getBuiltinModule": nativeLoad, "process.mainModule.require": nativeLoad, "module.createRequire": nativeCreateRequire,
+		"process.binding": nativeBinding, "process.getBuiltinModule": nativeLoad, "process.mainModule.require": nativeLoad, "module.createRequire": nativeCreateRequire,
 		"module.createRequireFromPath": nativeCreateRequire, "require.resolve": nativeKeep,
 		"eval": nativeEval, "Function": nativeFunction, "setTimeout": nativeTimer, "setInterval": nativeTimer,
 		"setImmediate": nativeTimer, "queueMicrotask": nativeTimer, "process.nextTick": nativeTimer,
@@ -93,6 +93,15 @@ func nativeLoad(w *walk, s *site) (*val, bool) {
 	return w.importModule(s.arg(0), "require", "", nil, s.n), true
 }
 
+// nativeBinding takes a part of node's inside; some hold no more than constants, sources and functions on bytes.
+func nativeBinding(_ *walk, s *site) (*val, bool) {
+	switch name, _ := s.arg(0).one(); name {
+	case "buffer", "config", "constants", "natives", "uv", "v8":
+		return unknown, true
+	}
+	return nil, false
+}
+
 // nativeWorker starts a program that may stand in its address.
 func nativeWorker(w *walk, s *site) (*val, bool) {
 	if url, ok := s.arg(0).one(); ok && strings.HasPrefix(url, "data:") {
@@ -108,12 +117,15 @@ func nativeFirst(_ *walk, s *site) (*val, bool) { return settled(s.arg(0)), true
 func nativeKeep(_ *walk, s *site) (*val, bool) { return opaque(s.origins()), true }
 
 func nativeEval(w *walk, s *site) (*val, bool) {
+	m := w.b.Mark()
 	w.emit(s)
 	sc := w.root
 	if w.t.kind(s.n) == kCall && w.t.kind(w.t.child(s.n, fFunction)) == kIdentifier {
 		sc = w.sc
 	}
-	return w.evaluated(s, sc), true
+	v := w.evaluated(s, sc)
+	w.tameCode(m, s, s.arg(0), sc, false)
+	return v, true
 }
 
 func nativeRun(w *walk, s *site) (*val, bool) {
@@ -128,8 +140,13 @@ func nativeFunction(w *walk, s *site) (*val, bool) {
 	if len(s.args) == 0 {
 		return unknown, true
 	}
+	m := w.b.Mark()
 	w.emit(s)
-	return w.functionOf(s), true
+	v := w.functionOf(s)
+	if v.ref != nil && v.ref.fn != nil {
+		w.tameTree(m, s.args[len(s.args)-1], v.ref.fn.tree, w.root, true)
+	}
+	return v, true
 }
 
 // nativeTimer runs a function later. Text in its place is code.
@@ -140,8 +157,10 @@ func nativeTimer(w *walk, s *site) (*val, bool) {
 	}
 	switch {
 	case a.simple() && a.Type == "str" && (s.name == "setTimeout" || s.name == "setInterval"):
+		m := w.b.Mark()
 		w.emit(s)
 		w.evaluated(s, w.root)
+		w.tameCode(m, s, a, w.root, true)
 	case a.name != "":
 		rest := s.args[1:]
 		if strings.HasPrefix(s.name, "set") && len(rest) > 0 && s.name != "setImmediate" {

@@ -1,0 +1,147 @@
+package javascript
+
+import (
+	"strings"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+)
+
+// reaching are names of members by which text gets at what is around it.
+var reaching = nameSet(`constructor __proto__ eval Function AsyncFunction GeneratorFunction require process global globalThis GLOBAL module mainModule import execScript
+	importScripts callee caller setTimeout setInterval setImmediate binding getBuiltinModule createRequire __defineGetter__ __lookupGetter__ getPrototypeOf
+	defineProperty setPrototypeOf Reflect Proxy WebAssembly Deno Bun fetch`)
+
+// tameCode looks at code that is evaluated as it is. From m on are the facts
+// that came of it; late says that it runs at some later time.
+func (w *walk) tameCode(m facts.Mark, s *site, code *val, sc *scope, late bool) {
+	src, ok := code.one()
+	if !ok || w.depth >= maxCalls {
+		return
+	}
+	fn := w.compile(src, nil, sc, s.n)
+	if fn == nil || !w.tameTree(m, code, fn.tree, sc, false) || !late {
+		return
+	}
+	fn.handed = true
+	w.functions = append(w.functions, &val{ref: &object{role: closure, fn: fn}})
+}
+
+// tameTree is text that was written down, names nothing of node's, and was read
+// without errors: what it does is what it would do in its place, where it was
+// followed.
+func (w *walk) tameTree(m facts.Mark, code *val, t *tree, sc *scope, function bool) bool {
+	if len(code.From) > 0 || w.quiet > 0 || t.errors > 0 || t.tooDeep || !w.tame(t, sc, function) {
+		return false
+	}
+	w.b.Tame(m)
+	return true
+}
+
+// tame reports that a text reaches nothing that the program does not hand to
+// it. What it calls of the program must be followed, so that a function, which
+// may be called out of sight, names nothing of that.
+func (w *walk) tame(t *tree, sc *scope, function bool) bool {
+	if !function {
+		for c := t.nodes[0].first; c != 0; c = t.nodes[c].next {
+			switch t.kind(c) {
+			case kDeclaration, kFunctionDecl, kClassDecl: // the program has these names from then on
+				return false
+			default: // an expression, or a statement around some
+			}
+		}
+	}
+	var own map[string]bool
+	if function {
+		own = t.declared()
+	}
+	for i := range t.nodes {
+		n := id(i)
+		if !w.tameNode(t, n) {
+			return false
+		}
+		if name := t.text(n); function && t.kind(n) == kIdentifier && !own[name] && (!pureRoots[name] || sc.find(name) != nil) && name != "arguments" {
+			return false
+		}
+	}
+	return true
+}
+
+// declared are the names that a text declares for itself.
+func (t *tree) declared() map[string]bool {
+	own := map[string]bool{}
+	for i := range t.nodes {
+		n := id(i)
+		switch t.kind(n) {
+		case kDeclarator, kFunction, kFunctionDecl, kClass, kClassDecl:
+			own[t.text(t.child(n, fName))] = true
+		case kArrow, kCatch:
+			own[t.text(t.child(n, fParameter))] = true
+		case kParams:
+			t.each(n, func(c id) {
+				own[t.text(c)] = true
+				own[t.text(t.child(c, fLeft))] = true
+			})
+		case kArrayPattern, kRest:
+			t.each(n, func(c id) { own[t.text(c)] = true })
+		case kShorthandPattern:
+			own[t.text(n)] = true
+		default: // declares nothing
+		}
+	}
+	return own
+}
+
+func (w *walk) tameNode(t *tree, n id) bool {
+	switch t.kind(n) {
+	case kImport, kMeta, kImportStatement, kExport, kWith, kError, kAmbient, kNamespace:
+		return false
+	case kIdentifier, kShorthand:
+		name := t.text(n)
+		return !reaching[name] && (!present[name] || pureRoots[name] || name == "arguments") && !strings.Contains(name, "\\")
+	case kProperty, kString, kFragment:
+		return !reaching[strings.Trim(t.text(n), "\"'")] && !strings.Contains(t.text(n), "\\")
+	case kReturn, kArguments, kPair, kArray, kSpread, kAssign, kDeclarator, kBinary, kTernary, kArrow:
+		return !t.holdsThis(n)
+	case kMember:
+		p := t.text(t.child(n, fProperty))
+		return !t.wide(t.child(n, fObject)) || !present[p]
+	case kSubscript:
+		return t.tameIndex(n)
+	case kCall, kNew:
+		callee := t.child(n, fFunction)
+		if t.kind(n) == kNew {
+			callee = t.child(n, fConstructor)
+		}
+		for t.kind(callee) == kParen && t.nodes[callee].first != 0 {
+			callee = t.nodes[callee].first
+		}
+		return t.kind(callee) != kSubscript || literal(t.kind(t.child(callee, fIndex)))
+	}
+	return true
+}
+
+// holdsThis reports that this, or the global object, is a part of n by itself.
+func (t *tree) holdsThis(n id) bool {
+	found := false
+	t.each(n, func(c id) { found = found || t.wide(c) })
+	return found
+}
+
+// wide reports the global object, or what may be it.
+func (t *tree) wide(n id) bool {
+	return t.kind(n) == kThis || t.kind(n) == kIdentifier && globalAliases[t.text(n)]
+}
+
+// tameIndex reports a member that is named, or one of what the program handed in.
+func (t *tree) tameIndex(n id) bool {
+	switch k := t.kind(t.child(n, fIndex)); {
+	case literal(k):
+		s := strings.Trim(t.text(t.child(n, fIndex)), "\"'")
+		return !t.wide(t.child(n, fObject)) || !present[s]
+	case k == kIdentifier:
+		return !t.wide(t.child(n, fObject))
+	}
+	return false
+}
+
+func literal(k kind) bool { return k == kString || k == kNumber }
