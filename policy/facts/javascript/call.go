@@ -275,7 +275,7 @@ func (w *walk) anyGlobal(callee *val, s *site) *val {
 			w.pages = append(w.pages, w.pos(s.n))
 		}
 		return opaque(s.origins())
-	case s.new && !s.open && !slices.ContainsFunc(s.args, notSized):
+	case s.new && !s.open && !slices.ContainsFunc(s.args, w.notSized):
 		// new Array(2), whichever array that is: nothing that text could say. It may be a function of the program's own.
 		w.wild = w.wild || !w.idle
 		return of(facts.Value{Type: s.name, From: s.origins()})
@@ -286,8 +286,10 @@ func (w *walk) anyGlobal(callee *val, s *site) *val {
 }
 
 // notSized reports what is neither a number nor room for bytes.
-func notSized(v *val) bool {
+func (w *walk) notSized(v *val) bool {
 	switch v.Type {
+	case "ArrayBuffer", "SharedArrayBuffer":
+		return !v.simple() || w.extraOf[v] != nil
 	case "int", "float", "bool", "none":
 		return !v.simple() || !v.Known()
 	}

@@ -17,7 +17,7 @@ func init() {
 	natives = map[string]native{
 		"require": nativeRequire, "import": nativeImport, "module._load": nativeLoad,
 		"module.register": nativeImport, "worker_threads.Worker": nativeWorker, "Worker": nativeWorker,
-		"process.binding": nativeBinding, "process.getBuiltinModule": nativeLoad, "process.mainModule.require": nativeLoad, "module.createRequire": nativeCreateRequire,
+		"process.binding": nativeBinding, "importScripts": nativeScripts, "process.getBuiltinModule": nativeLoad, "process.mainModule.require": nativeLoad, "module.createRequire": nativeCreateRequire,
 		"module.createRequireFromPath": nativeCreateRequire, "require.resolve": nativeKeep,
 		"eval": nativeEval, "Function": nativeFunction, "setTimeout": nativeTimer, "setInterval": nativeTimer,
 		"setImmediate": nativeTimer, "queueMicrotask": nativeTimer, "process.nextTick": nativeTimer,
@@ -102,6 +102,11 @@ func nativeBinding(_ *walk, s *site) (*val, bool) {
 	return nil, false
 }
 
+// nativeScripts loads scripts into a worker of a page, which node has none of.
+func nativeScripts(w *walk, s *site) (*val, bool) {
+	return unknown, w.read[s.name] && w.notThere(s.name)
+}
+
 // nativeWorker starts a program that may stand in its address.
 func nativeWorker(w *walk, s *site) (*val, bool) {
 	if url, ok := s.arg(0).one(); ok && strings.HasPrefix(url, "data:") {
@@ -181,7 +186,7 @@ func nativeTimer(w *walk, s *site) (*val, bool) {
 // nativeProxy keeps what a proxy stands for, with the functions that answer for it.
 func nativeProxy(w *walk, s *site) (*val, bool) {
 	h := s.arg(1)
-	if h.ref == nil || h.ref.props["get"] == nil && h.ref.props["apply"] == nil && h.ref.props["construct"] == nil {
+	if h.ref == nil || h.ref.props["get"] == nil && h.ref.props["apply"] == nil && h.ref.props["construct"] == nil && h.ref.props["set"] == nil {
 		w.handOver(s, nil)
 		return s.arg(0), true
 	}

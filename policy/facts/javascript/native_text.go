@@ -295,6 +295,9 @@ func nativeRoom(w *walk, s *site) (*val, bool) {
 	if s.arg(0).isNumber() {
 		w.takes(s.arg(0), s.n)
 	}
+	if s.new && strings.HasSuffix(s.name, "ArrayBuffer") {
+		return of(facts.Value{Type: s.name}), true
+	}
 	return nil, false
 }
 

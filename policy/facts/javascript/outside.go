@@ -11,7 +11,6 @@ import (
 func (w *walk) global(name string) *val {
 	switch {
 	case globalAliases[name]:
-		w.defines = w.defines || name == "globalThis" || name == "global" // by that, any name can be set
 		return &val{name: globalName, page: name == "window" && w.notThere(name)}
 	case name == "NaN":
 		return numeric(nan)

@@ -47,7 +47,7 @@ const maxNames = 400_000
 // notThere reports that a name which the program does not declare has no
 // meaning where node runs it, and that nothing in the text gives it one.
 func (w *walk) notThere(name string) bool {
-	if w.loaded[name] || w.b.Depth() > 0 || w.b.Lang() != facts.JavaScript || w.defines || name == "" || pureRoots[name] || present[name] || w.module(name) != "" {
+	if w.onTop[name] || w.mayBe(name) {
 		return false
 	}
 	if w.names == nil {
@@ -58,6 +58,15 @@ func (w *walk) notThere(name string) bool {
 	}
 	return !w.names[name] && w.root.vars[name] == nil
 }
+
+// mayBe reports a name that something else than the text may have given a meaning.
+func (w *walk) mayBe(name string) bool {
+	return w.loaded[name] || w.b.Depth() > 0 || w.b.Lang() != facts.JavaScript || w.defines || name == "" || pureRoots[name] || present[name] || w.module(name) != ""
+}
+
+// ownGlobal reports a name that has a meaning because the program assigned to
+// it, as in lib = lib || {}: what it was before is nothing.
+func (w *walk) ownGlobal(name string) bool { return w.root.vars[name] != nil && !w.mayBe(name) }
 
 // givenNames are the names that a text may give a meaning to by assigning to
 // them, or to members of anything but this, which is followed.
@@ -116,7 +125,7 @@ func (w *walk) setsGlobals(o *val) {
 // name which is not there, and keeps them for the case that it is.
 func (w *walk) withheld(to string, values ...*val) bool {
 	head, _, _ := strings.Cut(to, ".")
-	if !w.read[head] || len(w.kept) > maxKept || !w.notThere(head) {
+	if !w.read[head] || len(w.kept) > maxKept || !w.ownGlobal(head) && !w.notThere(head) {
 		return false
 	}
 	w.kept = append(w.kept, values...)

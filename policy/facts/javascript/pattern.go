@@ -210,9 +210,18 @@ func (w *walk) packageScript(key string, v *val, n id) {
 func (w *walk) put(obj *val, key string, ok bool, v *val, target id) {
 	obj.all(func(o *val) {
 		if o.ref != nil && o.ref == w.top {
-			w.loaded[key] = w.loaded[key] || ok
+			w.onTop[key] = w.onTop[key] || ok
 		}
 		switch {
+		case o.ref != nil && o.ref.role == proxy:
+			w.giveFunction(v, nil, 2)
+			name := unknown
+			if ok {
+				name = text(key)
+			}
+			if _, done := w.proxied(o, "set", []*val{name, v}, target); !done {
+				w.put(o.ref.items[0], key, ok, v, target)
+			}
 		case o.ref != nil && ok:
 			if f := w.memberRef(o, setterOf+key, "", target, 4); f != nil && f.ref != nil && f.ref.fn != nil && f.ref.fn.setter {
 				w.invoke(f.ref.fn, o, []*val{v}, target)

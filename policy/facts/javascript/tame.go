@@ -59,7 +59,7 @@ func (w *walk) tame(t *tree, sc *scope, function bool) bool {
 		if !w.tameNode(t, n) {
 			return false
 		}
-		if name := t.text(n); function && t.kind(n) == kIdentifier && !own[name] && (!pureRoots[name] || sc.find(name) != nil) && name != "arguments" {
+		if name := t.text(n); function && t.kind(n) == kIdentifier && !own[name] && (!pureRoots[name] || sc.find(name) != nil) && name != "arguments" && !w.notThere(name) {
 			return false
 		}
 	}
@@ -116,6 +116,7 @@ func (w *walk) tameNode(t *tree, n id) bool {
 			callee = t.nodes[callee].first
 		}
 		return t.kind(callee) != kSubscript || literal(t.kind(t.child(callee, fIndex)))
+	default: // of no matter by itself
 	}
 	return true
 }

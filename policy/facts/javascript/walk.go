@@ -62,7 +62,8 @@ type walk struct {
 	kept    []*val          // what was handed to what is not there
 	pages   []facts.Pos     // calls of what only a page has
 	read    map[string]bool // names that the program does not declare and reads
-	loaded  map[string]bool // what the names of modules begin with, and members of top
+	loaded  map[string]bool // what the names of modules begin with
+	onTop   map[string]bool // members that top is given
 }
 
 // frame is what changes from one function to the next.
@@ -97,7 +98,7 @@ func newWalk(b *facts.Builder, g *grammar, t *tree) *walk {
 	w.varNames, w.assigns = map[place][]string{}, map[place][]string{}
 	w.emitted, w.trees = map[string]*val{}, map[string]*tree{}
 	w.extra, w.extraOf = map[string]*val{}, map[*val]*object{}
-	w.read, w.loaded = map[string]bool{}, map[string]bool{}
+	w.read, w.loaded, w.onTop = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	w.exports = &val{ref: &object{role: plain, open: true}}
 	w.extra["module.exports"] = w.exports
 	return w
