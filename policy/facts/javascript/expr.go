@@ -140,6 +140,7 @@ func (w *walk) identifier(n id) *val {
 	if b := w.sc.find(name); b != nil {
 		return b.get(w.late > 0)
 	}
+	w.defines = w.defines || len(w.withs) > 0 // it may be a member of that
 	v := w.global(name)
 	for i := len(w.withs) - 1; i >= 0; i-- {
 		v = union(w.member(w.withs[i], name, "", n), v)

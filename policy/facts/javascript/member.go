@@ -84,6 +84,12 @@ func (w *walk) member(v *val, key, how string, n id) *val {
 				return m
 			}
 		}
+		if v.ref == w.top && !present[key] { // the module's exports, or the global object, which has no such name
+			if m := w.exports.ref.props[key]; m != nil {
+				return m
+			}
+			return undefined
+		}
 		if v.ref.open || v.ref.from != nil {
 			return opaque(v.ref.from)
 		}
