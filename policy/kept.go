@@ -121,7 +121,7 @@ func exactStart(s Start) [32]byte {
 		word(name)
 		value(s.Env[name])
 	}
-	for _, texts := range []map[string]string{s.Files, s.Modules} {
+	for _, texts := range []map[string]string{s.Files, s.Modules, s.Links} {
 		_, _ = fmt.Fprintf(h, "%d\n", len(texts))
 		for _, name := range sortedKeys(texts) {
 			word(name)

@@ -27,6 +27,9 @@ const PackageInit = facts.PackageInit
 // another, "" where there is none.
 func ModuleName(from, name string) string { return facts.ModuleName(from, name) }
 
+// LinkName is what the module from, "" for the text itself, imports as spec.
+func LinkName(from, spec string) string { return facts.LinkName(from, spec) }
+
 // Bounds of what facts tell of a command: what reaches them may go on.
 const (
 	mostWords = 64

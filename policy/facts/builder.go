@@ -38,7 +38,7 @@ func Scan(ctx context.Context, t *Tables, d Dispatcher, lim Limits, lang Lang, s
 // ScanStarted is [Scan] of a text of which it is known how it is started.
 func ScanStarted(ctx context.Context, t *Tables, d Dispatcher, lim Limits, lang Lang, src []byte, start Start) *Document {
 	sum := sha256.Sum256(src)
-	s := &scan{ctx: ctx, tables: t, langs: d, lim: lim.withDefaults(), files: map[string]Value{}, lying: start.Files, modules: start.Modules, seen: map[nestedKey]bool{}}
+	s := &scan{ctx: ctx, tables: t, langs: d, lim: lim.withDefaults(), files: map[string]Value{}, lying: start.Files, modules: start.Modules, links: start.Links, seen: map[nestedKey]bool{}}
 	s.doc.Meta = Meta{Lang: lang, SHA256: hex.EncodeToString(sum[:]), Bytes: len(src)}
 	b := &Builder{s: s, lang: lang, cwd: t.Cwd, start: start, given: start.texts()}
 	b.extract(ctx, src)
@@ -86,7 +86,8 @@ type scan struct {
 	files   map[string]Value  // written by the program so far, by absolute path
 	lying   map[string]string // what lies in others
 	modules map[string]string // see Start.Modules
-	set     map[string]Value  // variables that the program sets, for shells that it starts
+	links   map[string]string
+	set     map[string]Value // variables that the program sets, for shells that it starts
 	seen    map[nestedKey]bool
 }
 

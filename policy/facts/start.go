@@ -27,10 +27,15 @@ type Start struct {
 	// absolute paths.
 	Files map[string]string `json:"files,omitempty"`
 	// Modules are the texts of modules of the workspace that the text, or one of
-	// them, imports: by the names that it imports them by, where those of a
-	// package end in [PackageInit].
+	// them, imports. In Python they go by the names that it imports them by, where
+	// those of a package end in [PackageInit]; in JavaScript by names of which
+	// Links say what they are to whoever imports them, see [LinkName].
 	Modules map[string]string `json:"modules,omitempty"`
+	Links   map[string]string `json:"links,omitempty"`
 }
+
+// LinkName is what the module from, "" for the text itself, imports as spec.
+func LinkName(from, spec string) string { return from + "\n" + spec }
 
 // PackageInit ends the name of a package in [Start.Modules].
 const PackageInit = ".__init__"
@@ -147,6 +152,10 @@ func (b *Builder) Module(name string) (text string, isPackage, ok bool) {
 	}
 	return text, isPackage, ok
 }
+
+// Link is the name of the module that another one, or for "" the text itself,
+// imports as spec; "" where its text is not known.
+func (b *Builder) Link(from, spec string) string { return b.s.links[LinkName(from, spec)] }
 
 // HasModules reports whether there are modules of the workspace whose texts are known.
 func (b *Builder) HasModules() bool { return len(b.s.modules) > 0 }

@@ -43,10 +43,11 @@ type unit struct {
 	by    *unit             // what starts it, where that is known
 	files map[string]string // what lies in files that it sources, or starts elsewhere
 	told  bool              // it is judged with its arguments and variables, beside what it is for any
-	// Of a text in Python: the modules of the workspace that it imports, by the
-	// names that it calls them by, and the texts that it is judged with.
+	// The modules of the workspace that it imports, by the names that it calls
+	// them by, and the texts that it is judged with.
 	imports  map[string]*unit
 	modules  map[string]string
+	links    map[string]string
 	imported bool // it came as a module
 }
 
@@ -72,6 +73,7 @@ type walker struct {
 	tree      []sandbox.FileInfo           // of the whole workspace, once looked at
 	loads     bool                         // something of the workspace is loaded, or may be
 	search    []string                     // where Python is told to look beside a program's own folder
+	spec      string                       // as what a program for Node imports what is looked for
 	importing bool                         // what is added next is a module
 	wanders   bool                         // a text changes where modules are looked for
 	input     bool                         // there is standard input
@@ -178,7 +180,7 @@ func (w *walker) examine(ctx context.Context, u *unit) error {
 
 // together judges a text once more, with what is known of others by then.
 func (w *walker) together(ctx context.Context, u *unit) error {
-	u.modules = modulesOf(u)
+	u.modules, u.links = modulesOf(u)
 	if u.files == nil && !u.told && u.modules == nil {
 		return nil
 	}

@@ -38,36 +38,46 @@ func (w *walker) addModule(ctx context.Context, from *unit, file, as string) err
 }
 
 // modulesOf are the texts of the modules that a program imports, and of those that
-// these import, the nearest first; nil where there are none, and of a module:
-// what it hands to others is followed from the program. That of all its texts
-// together too much is to be followed is no finding: each was judged by itself.
-func modulesOf(u *unit) map[string]string {
+// these import, the nearest first, and of a program for Node what each of them
+// imports as what; nil where there are none, and of a module: what it hands to
+// others is followed from the program. That of all its texts together too much is to
+// be followed is no finding: each was judged by itself.
+func modulesOf(u *unit) (texts, links map[string]string) {
 	if u.imported {
-		return nil
+		return nil, nil
 	}
 	type module struct {
 		name string
 		unit *unit
 	}
-	var texts map[string]string
 	size := 0
 	queue := []module{{"", u}}
 	for i := 0; i < len(queue); i++ {
-		for _, name := range slices.Sorted(maps.Keys(queue[i].unit.imports)) {
-			m := queue[i].unit.imports[name]
-			name = policy.ModuleName(queue[i].name, name)
-			if _, ok := texts[name]; ok || name == "" || len(texts) >= mostModules || size+len(m.code) > mostModuleBytes {
+		from := queue[i]
+		for _, spec := range slices.Sorted(maps.Keys(from.unit.imports)) {
+			m := from.unit.imports[spec]
+			name := m.name
+			if u.lang == "python" {
+				name = policy.ModuleName(from.name, spec)
+			}
+			_, known := texts[name]
+			if name == "" || m == u || !known && (len(texts) >= mostModules || size+len(m.code) > mostModuleBytes) {
 				continue
 			}
 			if texts == nil {
-				texts = map[string]string{}
+				texts, links = map[string]string{}, map[string]string{}
 			}
-			texts[name] = string(m.code)
-			size += len(m.code)
-			queue = append(queue, module{name, m})
+			if u.lang != "python" {
+				links[policy.LinkName(from.name, spec)] = name
+			}
+			if !known {
+				texts[name] = string(m.code)
+				size += len(m.code)
+				queue = append(queue, module{name, m})
+			}
 		}
 	}
-	return texts
+	return texts, links
 }
 
 // tooMuch is the finding that a text could not be scanned to its end.

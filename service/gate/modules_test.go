@@ -88,3 +88,36 @@ func TestJudgesModulesWithTheirCallers(t *testing.T) {
 		})
 	}
 }
+
+// The same of programs for Node.
+func TestJudgesNodeModulesWithTheirCallers(t *testing.T) {
+	t.Parallel()
+	p := newPolicy(t)
+	runner := "const { execSync } = require('child_process')\nexports.sh = c => execSync(c)\n"
+	for name, tt := range map[string]struct {
+		main string
+		ws   files
+		want sandbox.Verdict
+	}{
+		"a harmful command": {"require('./lib').sh('rm -rf /')", files{"lib.js": runner}, sandbox.Deny},
+		"a good one":        {"require('./lib').sh('git status')", files{"lib.js": runner}, sandbox.Allow},
+		"a folder":          {"require('./lib').sh('rm -rf /')", files{"lib/index.js": "exports.sh = require('./inner').sh", "lib/inner.js": runner}, sandbox.Deny},
+		"a package":         {"require('tool').sh('rm -rf /')", files{"node_modules/tool/package.json": `{"main": "main.js"}`, "node_modules/tool/main.js": runner}, sandbox.Deny},
+		"code":              {"require('./lib').run(\"require('child_process').execSync('rm -rf /')\")", files{"lib.js": "exports.run = c => eval(c)"}, sandbox.Deny},
+		"through two":       {"require('./a').clean('/')", files{"a.js": "const { sh } = require('./lib'); exports.clean = d => sh('rm -rf ' + d)", "lib.js": runner}, sandbox.Deny},
+		"at its load":       {"require('./a')", files{"a.js": "require('./lib').sh('rm -rf /')", "lib.js": runner}, sandbox.Deny},
+		"each other":        {"require('./a').f(3)", files{"a.js": "const b = require('./b'); exports.f = n => n && b.f(n - 1)", "b.js": "const a = require('./a'); exports.f = n => n && a.f(n - 1)"}, sandbox.Allow},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tt.ws["main.js"] = tt.main + "\n"
+			a, err := newGate(t, p, &desk{}).Judge(t.Context(), manager.Question{Exec: question(sandbox.Run{Language: "node", File: "main.js"}, tt.ws, "")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.Decision.Verdict != tt.want {
+				t.Errorf("%s, want %s: %+v", a.Decision.Verdict, tt.want, a.Decision.Findings)
+			}
+		})
+	}
+}

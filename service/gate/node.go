@@ -17,6 +17,11 @@ func (w *walker) importNode(ctx context.Context, from *unit, r policy.Ref) error
 		return nil
 	}
 	w.loads = true // what is not found now must not be found later
+	defer func(outer string) { w.spec = outer }(w.spec)
+	w.spec = r.Name
+	if from.imports == nil {
+		from.imports = map[string]*unit{}
+	}
 	if from.staged && (r.By == "dynamic" || r.By == "import") {
 		// import() goes past the loader that gives out the judged copies.
 		inPlace := *from
@@ -139,7 +144,16 @@ func (w *walker) nodeAdd(ctx context.Context, from *unit, name string) error {
 		w.cannot(name, "it is machine code")
 		return nil
 	}
-	return w.addFile(ctx, name, "javascript", from.staged, nil)
+	spec := w.spec
+	w.spec = ""
+	w.importing = w.units[path.Clean(name)] == nil
+	err := w.addFile(ctx, name, "javascript", from.staged, nil)
+	w.importing = false
+	if m := w.units[path.Clean(name)]; m != nil && spec != "" && from.imports[spec] == nil && judgesNode(m.lang) {
+		from.imports[spec] = m
+	}
+	w.spec = spec
+	return err
 }
 
 // nodeMain reads a package's main file, in place of which it may name exports.
@@ -176,6 +190,8 @@ func (w *walker) nodeMapped(ctx context.Context, from *unit, dir string) error {
 	if json.Unmarshal(b, &p) != nil {
 		return nil // Node refuses it too
 	}
+	defer func(outer string) { w.spec = outer }(w.spec)
+	w.spec = "" // any of them may be meant
 	for _, raw := range []json.RawMessage{p.Exports, p.Imports} {
 		for _, m := range nodeTarget().FindAllSubmatch(raw, -1) {
 			if strings.Contains(string(m[0]), "*") {

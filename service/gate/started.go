@@ -54,10 +54,10 @@ func (w *walker) begun(name string, args []string) policy.Start {
 // startOf is what a text is judged with: those variables alone that it may mean.
 func (w *walker) startOf(u *unit) policy.Start {
 	if u.lang != "bash" && !u.told || !u.start.Known {
-		return policy.Start{Modules: u.modules}
+		return policy.Start{Modules: u.modules, Links: u.links}
 	}
 	s := u.start
-	s.Files, s.Modules = u.files, u.modules
+	s.Files, s.Modules, s.Links = u.files, u.modules, u.links
 	s.Env = map[string]policy.Given{}
 	size := 0
 	all := u.lang == "bash" && indirectly().Match(u.code)

@@ -20,7 +20,11 @@ func (w *walk) importModule(spec *val, how, alias string, names []string, n id) 
 				w.dataModule(m, n)
 			}
 			w.farModule(m, n)
-			out = union(out, w.moduleValue(m))
+			v := w.load(m, n)
+			if v == nil {
+				v = w.moduleValue(m)
+			}
+			out = union(out, v)
 		}
 		if spec.Known() {
 			return out
@@ -78,26 +82,6 @@ func (w *walk) dataModule(url string, n id) {
 	}
 }
 
-// exportStmt runs what is exported, and records what is exported from elsewhere.
-func (w *walk) exportStmt(n id) {
-	if src := w.t.child(n, fSource); src != 0 {
-		w.importModule(text(w.stringText(src)), "from", "", nil, src)
-		return
-	}
-	w.t.each(n, func(c id) {
-		switch w.t.nodes[c].field {
-		case fDeclaration:
-			w.stmt(c)
-		case fValue:
-			w.expr(c)
-		default:
-			if k := w.t.kind(c); k != kOther && k != kToken {
-				w.stmt(c)
-			}
-		}
-	})
-}
-
 func (w *walk) importStmt(n id) {
 	if req := w.t.kid(n, kImportRequire); req != 0 {
 		src := w.t.child(req, fSource)
@@ -125,7 +109,7 @@ func (w *walk) importStmt(n id) {
 			switch w.t.kind(c) {
 			case kIdentifier:
 				alias = w.t.text(c)
-				locals = append(locals, local{c, ""})
+				locals = append(locals, local{c, "default"})
 			case kNamespaceImport:
 				if name := w.t.kid(c, kIdentifier); name != 0 {
 					alias = w.t.text(name)
@@ -154,6 +138,10 @@ func (w *walk) importStmt(n id) {
 	}
 	m := w.importModule(text(w.stringText(src)), "import", alias, names, n)
 	for _, l := range locals {
+		if l.name == "default" && m.ref != nil && m.ref.props["default"] != nil {
+			w.declareAt(l.at, m.ref.props["default"])
+			continue
+		}
 		if l.name == "" || l.name == "default" {
 			w.declareAt(l.at, m)
 			continue

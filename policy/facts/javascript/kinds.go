@@ -96,6 +96,8 @@ const (
 	kNamespaceImport
 	kImportRequire
 	kExport
+	kExportClause
+	kExportSpecifier
 	kBlock
 	kIf
 	kElse
@@ -157,7 +159,7 @@ var kindNames = map[string]kind{
 	"variable_declaration": kDeclaration, "using_declaration": kDeclaration, "variable_declarator": kDeclarator,
 	"import_statement": kImportStatement, "import_clause": kImportClause, "named_imports": kNamedImports,
 	"import_specifier": kImportSpecifier, "namespace_import": kNamespaceImport, "import_require_clause": kImportRequire,
-	"export_statement": kExport, "statement_block": kBlock, "if_statement": kIf, "else_clause": kElse,
+	"export_statement": kExport, "export_clause": kExportClause, "export_specifier": kExportSpecifier, "statement_block": kBlock, "if_statement": kIf, "else_clause": kElse,
 	"for_statement": kFor, "for_in_statement": kForIn, "while_statement": kWhile, "do_statement": kDo,
 	"try_statement": kTry, "catch_clause": kCatch, "finally_clause": kFinally, "switch_statement": kSwitch,
 	"switch_body": kSwitchBody, "switch_case": kCase, "switch_default": kDefault, "return_statement": kReturn,

@@ -40,11 +40,16 @@ var dispatcher = facts.Dispatcher{
 
 func scan(t testing.TB, lang facts.Lang, code string) *facts.Document {
 	t.Helper()
+	return scanStarted(t, lang, code, facts.Start{})
+}
+
+func scanStarted(t testing.TB, lang facts.Lang, code string, start facts.Start) *facts.Document {
+	t.Helper()
 	tb, err := shipped()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return facts.Scan(context.Background(), tb, dispatcher, facts.Limits{}, lang, []byte(code))
+	return facts.ScanStarted(context.Background(), tb, dispatcher, facts.Limits{}, lang, []byte(code), start)
 }
 
 // lines spells facts in short, one a line, without their places.

@@ -30,6 +30,7 @@ type tree struct {
 	// origin is where code that a program makes stands in the text that is scanned, and label tells it apart from that.
 	origin *facts.Pos
 	label  string
+	module string // of the workspace, that it is; "" of the text itself
 }
 
 // Bounds of parsing.

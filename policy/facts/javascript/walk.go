@@ -39,8 +39,10 @@ type walk struct {
 	times     map[place]int
 	trees     map[string]*tree
 	exports   *val
-	withs     []*val // objects of with statements around the current place
-	thrown    *val   // by what ran so far within a try statement
+	modules   map[string]*object // of the workspace, as they know themselves; see load
+	offers    *object            // what the module that is being followed exports
+	withs     []*val             // objects of with statements around the current place
+	thrown    *val               // by what ran so far within a try statement
 	// extra are members that the program gave to what is not its own: by name, or by the object.
 	extra   map[string]*val
 	extraOf map[*val]*object
