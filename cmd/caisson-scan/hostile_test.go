@@ -27,7 +27,7 @@ func lines(n int, format string) string {
 // and what the rules make of them.
 func TestHostileDecisions(t *testing.T) {
 	const second = 1500 * time.Millisecond // as a slow machine counts
-	p := newPolicy(t)
+	p := newPolicyWithin(t, 0)
 	for name, tc := range map[string]struct {
 		lang facts.Lang
 		code string
