@@ -87,6 +87,17 @@ findings contains {"id": "SBX-REC-0004", "at": a.at, "msg": sprintf("%s is asked
 	some a in input.actions[op]
 	a.depth > 0
 	not a.idle
+	not running(a)
+}
+
+# running: whether one program runs, by its name.
+running(a) if {
+	a.by == "pidof"
+	some c in input.commands.pidof
+	c.line == a.line
+	count(c.operands) == 1
+	regex.match(`^[A-Za-z0-9_.+-]+$`, c.operands[0])
+	count(c.pipe_to) == 0
 }
 
 findings contains {"id": "SBX-REC-0004", "at": a.at, "msg": sprintf("%s by %s", [a.detail, a.by])} if {

@@ -8,7 +8,7 @@ package caisson.rules.resources
 # custom:
 #   id: SBX-RES-0001
 #   severity: high
-#   category: resources
+#   category: network
 #   cwe: ["CWE-400"]
 #   attack: ["T1498"]
 #   remediation: "Use a connection, in small pieces."
