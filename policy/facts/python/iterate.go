@@ -209,7 +209,7 @@ func (it *interp) ownSifts(f *node, around []*node) bool {
 var pickers = []string{".startswith(", ".endswith(", ".match(", ".fullmatch(", ".search("}
 
 // picked reports a condition that compares with a text that is not empty.
-func (it *interp) picked(cond *node) bool {
+func (it *interp) picked(cond *node, s *scope) bool {
 	if cond == nil {
 		return false
 	}
@@ -229,7 +229,27 @@ func (it *interp) picked(cond *node) bool {
 		}
 	}
 	look(cond)
-	return found
+	return found || it.prefixed(wrapped(cond), s)
+}
+
+// prefixed reports a condition that compares the beginning of a name with a
+// value that is no empty text, or is what a caller out of sight hands over.
+func (it *interp) prefixed(n *node, s *scope) bool {
+	for c := n.first; c != nil; c = c.next {
+		if f, args := c.child("function"), c.child("arguments"); c.kind == "call" && f != nil && args != nil && f.kind == "attribute" && it.t.text(f.child("attribute")) == "startswith" {
+			it.quiet++
+			v := it.evalOr(args.nth(0), s)
+			it.quiet--
+			if v.kind == kStr && !v.open && !slices.ContainsFunc(v.all(), func(t string) bool { return len(t) < 2 }) {
+				return true
+			}
+			return v.kind == kUnknown && len(v.from) == 1 && v.from[0] == "param"
+		}
+		if c.size > 1 && it.prefixed(c, s) {
+			return true
+		}
+	}
+	return false
 }
 
 // comprehension folds a comprehension over constants, and follows the body
@@ -252,7 +272,7 @@ func (it *interp) comprehension(k kind, n *node, outer *scope) *val {
 		return unknown
 	}
 	for _, c := range clauses {
-		if c.kind == "if_clause" && it.picked(c) {
+		if c.kind == "if_clause" && it.picked(c, s) {
 			it.picks++
 			defer func() { it.picks-- }()
 			break

@@ -256,7 +256,7 @@ func (it *interp) forStatement(n *node, s *scope) {
 	if left == nil || right == nil || body == nil {
 		return
 	}
-	if first := body.nth(0); first != nil && first.kind == "if_statement" && it.picked(first.child("condition")) {
+	if first := body.nth(0); first != nil && first.kind == "if_statement" && it.picked(first.child("condition"), s) {
 		it.picks++
 		defer func() { it.picks-- }()
 	}
