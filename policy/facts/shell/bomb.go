@@ -100,6 +100,10 @@ type ender struct {
 	plain bool // nothing in it names the script, as far as can be seen
 }
 
+// maxEnder bounds the programs of what is looked at whenever a script starts
+// itself.
+const maxEnder = 64
+
 // ownArgument is how a text reads the first word that it was called with.
 var ownArgument = lazyregexp.New(`\$(?:1|\{1[}:-])`)
 
@@ -136,8 +140,9 @@ func enderOf(stmts []*syntax.Stmt) *ender {
 		code := strings.NewReplacer("trap ''", "", `trap ""`, "").Replace(b.String())
 		e.plain = e.plain && !strings.Contains(code, self)
 	}
-	e.calls = f.calls
-	e.plain = e.plain && !f.background
+	slices.Sort(f.calls)
+	e.calls = slices.Compact(f.calls)
+	e.plain = e.plain && !f.background && len(e.calls) <= maxEnder
 	return e
 }
 

@@ -56,6 +56,7 @@ func TestHostile(t *testing.T) {
 		{"aliases of each other", "alias a=b b=a; a", false},
 		{"NUL bytes", "r\x00m -rf /", true},
 		{"marks", "x='\x01\x00'; \x01rm -rf /\x01", true},
+		{"starts of itself", `if [ "$1" = w ]; then ` + strings.Repeat("ls; cat x; ", 8000) + "exit; fi\n" + strings.Repeat("sh $0 w &\n", 8000), false},
 		{"unclosed", "echo 'abc", true},
 		{"deep eval", "eval " + strings.Repeat("eval ", 500) + "rm", true},
 	}
