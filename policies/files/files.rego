@@ -246,6 +246,9 @@ findings contains {"id": "SBX-FS-0005", "at": f.at, "msg": sprintf("%s is opened
 #     - {"language": "bash", "code": "ls /etc/ssh"}
 #     - {"language": "bash", "code": "ls -d /etc/*"}
 #     - {"language": "bash", "code": "ls /var/lib"}
+#     - {"language": "bash", "code": "tar cf x.tar /var/lib/tool"}
+#     - {"language": "bash", "code": "cp -r /var/lib/tool ."}
+#     - {"language": "bash", "code": "find /var/lib/tool -exec cp {} . ;"}
 #     - {"language": "bash", "code": "ls /usr/bin/*"}
 #     - {"language": "bash", "code": "ls -d /; ls /etc"}
 #     - {"language": "bash", "code": "ls ../.."}
@@ -340,10 +343,12 @@ part(f) if {
 	regex.match(`^/((usr/)?(local/)?(lib|lib64|libexec|include|src)|opt)/[^*?\[/]`, f.path)
 }
 
-# part: what one program keeps for itself.
+# part: what one program keeps for itself, where it is looked at and not copied.
 part(f) if {
 	f.class in {"system_state", "system_binary"}
+	f.by in {"ls", "dir", "vdir", "os.listdir", "os.scandir", "glob.glob", "glob.iglob", "fs.readdirSync", "fs.readdir", "fs.promises.readdir"}
 	not f.traversal
+	not f.recursive
 	regex.match(`^/var/(lib|cache)/[^/*?\[]{3,}|^/(usr/)?(local/)?s?bin/[A-Za-z][A-Za-z0-9_-]{2}[^/]*$`, f.path)
 }
 
