@@ -30,12 +30,15 @@ func (w *walk) tameCode(m facts.Mark, s *site, code *val, sc *scope, late bool) 
 // without errors: what it does is what it would do in its place, where it was
 // followed.
 func (w *walk) tameTree(m facts.Mark, code *val, t *tree, sc *scope, function bool) bool {
-	if len(code.From) > 0 || w.quiet > 0 || t.errors > 0 || t.tooDeep || !w.tame(t, sc, function) {
+	if w.looked += len(t.nodes); w.looked > maxTamed || len(code.From) > 0 || w.quiet > 0 || t.errors > 0 || t.tooDeep || !w.tame(t, sc, function) {
 		return false
 	}
 	w.b.Tame(m)
 	return true
 }
+
+// maxTamed is how many nodes of evaluated code are looked at in all.
+const maxTamed = 200_000
 
 // tame reports that a text reaches nothing that the program does not hand to
 // it. What it calls of the program must be followed, so that a function, which

@@ -63,6 +63,7 @@ type walk struct {
 	defines bool            // names of the global object are set that are not known
 	kept    []*val          // what was handed to what is not there
 	pages   []facts.Pos     // calls of what only a page has
+	looked  int             // see maxTamed
 	read    map[string]bool // names that the program does not declare and reads
 	loaded  map[string]bool // what the names of modules begin with
 	onTop   map[string]bool // members that top is given
