@@ -247,8 +247,19 @@ findings contains {"id": "SBX-EXEC-0007", "at": a.at, "msg": sprintf("%s", [conc
 #   cwe: ["CWE-502"]
 #   attack: ["T1059"]
 #   remediation: "Use json."
+#   match:
+#     - {"language": "javascript", "code": "require('node-serialize').unserialize('{\"a\":\"_$$ND_FUNC$$_function(){f()}()\"}')"}
+#   not_match:
+#     - {"language": "javascript", "code": "require('js-yaml').load('a: 1')"}
 findings contains {"id": "SBX-EXEC-0008", "at": a.at, "msg": sprintf("%s of data from the network", [a.detail])} if {
 	some a in input.actions.deserialise_remote
+}
+
+# Data that holds a function, in the form in which it is called.
+findings contains {"id": "SBX-EXEC-0008", "at": a.at, "msg": sprintf("a function stands in data for %s", [a.detail])} if {
+	some a in input.actions.deserialise_text
+	some text in a.args
+	regex.match(`_\$\$ND_FUNC\$\$_|!!js/function`, text)
 }
 
 # METADATA

@@ -218,11 +218,21 @@ own_program(name, c) if {
 #   match:
 #     - {"language": "bash", "code": "nmap 10.0.0.0/8"}
 #     - {"language": "bash", "code": "tcpdump -i eth0"}
+#     - {"language": "bash", "code": "for p in {20..90}; do nc -z localhost $p; done"}
+#     - {"language": "python", "code": "import socket\nfor p in range(1, 1025):\n    s = socket.socket()\n    if s.connect_ex(('localhost', p)) == 0:\n        print(p)"}
 #   not_match:
 #     - {"language": "bash", "code": "ls"}
 findings contains {"id": "SBX-NET-0004", "at": n.at, "msg": sprintf("%s is scanned by %s", [n.host, n.by])} if {
 	some class
 	some n in input.net[class].scan
+}
+
+# One place that tries one port after the other.
+findings contains {"id": "SBX-NET-0004", "at": n.at, "msg": sprintf("one port after the other of %s is tried by %s", [n.host, n.by])} if {
+	some n in input.net.loopback.connect
+	not n.idle
+	ports := {m.port | some m in input.net.loopback.connect; m.line == n.line; m.by == n.by; m.port > 0}
+	count(ports) > 7
 }
 
 findings contains {"id": "SBX-NET-0004", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {

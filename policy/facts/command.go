@@ -167,6 +167,8 @@ func (c *command) program(name string, argv []Value, wrappers []string) Value {
 		c.walks(p)
 	case base == "git":
 		c.gitSettings(p)
+	case slices.Contains(callers, base):
+		c.calls(p)
 	case slices.Contains(editors, base):
 		c.edits(p)
 	}

@@ -1,6 +1,10 @@
 package facts
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
+)
 
 // EnvClass is the class of a variable's name, "" where no pattern matches.
 func (t *Tables) EnvClass(name string) string {
@@ -81,4 +85,12 @@ func (b *Builder) setFor(name string, value Value) {
 		value = Union(value, old)
 	}
 	b.s.set[name] = value
+}
+
+// secretWords are how names of secrets are told from others.
+var secretWords = lazyregexp.New(`(?i)passw|secret|token|credential|api_?key|private|[_"'/|]keys?[_"'/|$]`)
+
+// SeeksSecrets reports that a condition on names picks those of secrets.
+func SeeksSecrets(condition string) bool {
+	return len(condition) < keptText && secretWords().MatchString(condition)
 }

@@ -221,7 +221,7 @@ type API struct {
 type Effect struct {
 	// Do is file, net, net_remote (only where it names a host), file_or_net, argv, execv, shell, shell_join, code, code_text
 	// (code only where it is text), env, action, dynamic, apply, import, chdir,
-	// or struct.
+	// template (code between marks), or struct.
 	Do string `json:"do"`
 	// Op is the fact's Op or Kind. For files, "open" takes it from Mode.
 	Op string `json:"op,omitempty"`

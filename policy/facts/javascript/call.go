@@ -151,7 +151,7 @@ func (w *walk) arguments(n id, s *site) {
 			s.args = append(s.args, v)
 			return
 		}
-		items, open := elements(v)
+		items, open := elements(w.iterated(v, n))
 		s.args = append(s.args, items...)
 		if open {
 			s.args = append(s.args, itemOf(v))

@@ -222,7 +222,7 @@ func (w *walk) array(n id) *val {
 		}
 		v := w.expr(c)
 		if w.t.kind(c) == kSpread {
-			items, open := elements(v)
+			items, open := elements(w.iterated(v, n))
 			o.items = append(o.items, items...)
 			o.open = o.open || open
 			o.from = merge(o.from, v.From)

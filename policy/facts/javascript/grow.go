@@ -175,6 +175,8 @@ func (w *walk) wearing(f *function, before tally) {
 	case !f.often:
 	case w.tally.spawns > before.spawns:
 		w.structure(facts.StructResourceBurn, "processes are started by a timer", f.body)
+	case w.tally.buffers > before.buffers && w.tally.grows > before.grows+1:
+		w.structure(facts.StructHugeAlloc, "memory is taken by a timer", f.body)
 	case w.tally.writes > before.writes && f.pause <= oftenWrites:
 		w.structure(facts.StructLoopWrite, "files are written by a timer", f.body)
 	}

@@ -130,7 +130,7 @@ func (w *walk) loopBody(n id, endless bool, body func()) {
 }
 
 // tally counts what makes a loop without end worse.
-type tally struct{ spawns, writes, grows int }
+type tally struct{ spawns, writes, grows, buffers int }
 
 // endless reports that nothing ends a loop: its condition is true, nothing leaves it, and nothing is waited for.
 func (w *walk) endless(cond, body id) bool {
@@ -277,7 +277,7 @@ func (w *walk) forIn(n id) flow {
 		w.picks++
 	}
 	over := w.expr(w.t.child(n, fRight))
-	items, open := elements(settled(over))
+	items, open := elements(w.iterated(settled(over), n))
 	if !of {
 		items, open = w.keysOf(over, n)
 	}
@@ -381,7 +381,7 @@ func (w *walk) filters(body id) bool {
 // picked reports a condition that compares with a text or a pattern.
 func (w *walk) picked(cond id) bool {
 	src := w.t.text(cond)
-	if strings.Contains(src, "||") || !slices.ContainsFunc(pickers, func(p string) bool { return strings.Contains(src, p) }) {
+	if strings.Contains(src, "||") || facts.SeeksSecrets(src) || !slices.ContainsFunc(pickers, func(p string) bool { return strings.Contains(src, p) }) {
 		return false
 	}
 	found := false

@@ -148,6 +148,9 @@ func (w *walk) objectMethod(obj *val, key string, s *site) (*val, bool) {
 }
 
 func (w *walk) regexMethod(obj *val, key string, s *site) *val {
+	if key == "test" || key == "exec" {
+		w.backtracks(obj, s.arg(0), s.n)
+	}
 	if key == "test" {
 		if re, _, ok := goRegexp(obj); ok {
 			if t, ok := s.arg(0).one(); ok && s.arg(0).isText() {
@@ -261,7 +264,11 @@ func (w *walk) textMethod(obj *val, key string, s *site) (*val, bool) {
 		return w.split(obj, s), true
 	case "replace", "replaceAll":
 		return w.replace(obj, key == "replaceAll", s), true
-	case "match", "matchAll":
+	case "match", "matchAll", "search":
+		w.backtracks(s.arg(0), obj, s.n)
+		if key == "search" {
+			break
+		}
 		return match(obj, key == "matchAll", s), true
 	case "trim", "trimEnd", "trimStart":
 		if !obj.Known() {

@@ -312,10 +312,16 @@ func nativeLength(w *walk, s *site) (*val, bool) {
 	return nil, false
 }
 
-const hugeAlloc = 1 << 29
+const (
+	hugeAlloc   = 1 << 29
+	largeBuffer = 1 << 20 // that nobody keeps one after the other
+)
 
 func (w *walk) takes(size *val, n id) {
 	w.tally.grows++
+	if f, ok := size.float(); ok && f >= largeBuffer {
+		w.tally.buffers++
+	}
 	if f, ok := size.float(); ok && f >= hugeAlloc {
 		w.structure(facts.StructHugeAlloc, spell(f)+" elements", n)
 	}

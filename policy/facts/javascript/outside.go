@@ -165,6 +165,7 @@ func (w *walk) shapes(s *site) {
 			}
 		}
 	}
+	w.scans(s)
 	if spawns {
 		w.tally.spawns++
 		for _, fn := range w.stack {
@@ -173,6 +174,30 @@ func (w *walk) shapes(s *site) {
 		w.bombs(s)
 	}
 	w.pipes(s)
+}
+
+// connects are calls that try a port.
+var connects = map[string]bool{"net.connect": true, "net.createConnection": true, "net.Socket.connect": true}
+
+// scans notices a connection in a loop whose port the loop gives.
+func (w *walk) scans(s *site) {
+	if !connects[s.name] || w.loops == 0 || len(s.args) == 0 || w.quiet > 0 || w.idle {
+		return
+	}
+	port, host := s.args[0], unknown
+	if len(s.args) > 1 {
+		host = s.args[1]
+	}
+	if port.ref != nil {
+		host = port.ref.props["host"]
+		if port = port.ref.props["port"]; port == nil {
+			return
+		}
+	}
+	if port.Known() || port.name != "" || port.ref != nil || len(port.From) > 0 || host == nil {
+		return
+	}
+	w.b.Net(facts.Use{Pos: w.pos(s.n), Op: facts.OpScan, What: host.Value, By: s.name})
 }
 
 // bombs looks for a program that starts itself with no condition in between.

@@ -81,7 +81,7 @@ func (w *walk) assignName(name string, v *val, mode assignMode) {
 }
 
 func (w *walk) assignItems(target id, v *val, mode assignMode) {
-	v = settled(v)
+	v = w.iterated(settled(v), target)
 	items, open := elements(v)
 	i := 0
 	for c := w.t.nodes[target].first; c != 0; c = w.t.nodes[c].next {

@@ -258,6 +258,7 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 	c.unpickles()
 	c.builds()
 	c.fills()
+	c.backtracks()
 	if h, ok := it.x.handlers[name]; ok {
 		if v := h(c); v != nil {
 			if !harmless[lastPart(name)] {

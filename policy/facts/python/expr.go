@@ -96,7 +96,7 @@ func (it *interp) name(name string, s *scope) *val {
 	}
 	for i := len(it.star) - 1; i >= 0; i-- {
 		full := canonical(it.star[i] + "." + name)
-		if _, ok := it.b.API(full); ok || it.dangerous(full) {
+		if _, ok := it.b.API(full); ok || starred[full] || it.dangerous(full) {
 			return ref(full, "from")
 		}
 	}

@@ -113,6 +113,15 @@ func (c *invocation) each(f *val, spread bool, over ...*val) *val {
 			}
 		}
 	}
+	if len(over) > 0 {
+		n := turns(over[0], nil)
+		defer c.it.repeated(max(n, float64(len(rows))))()
+		if !known && len(over) == 1 && n > float64(len(rows)) && len(rows) > 1 { // the others are not kept one by one
+			each := *widest(over[0].x.items, over[0])
+			each.open = true
+			rows = [][]*val{{&each}}
+		}
+	}
 	if !known && len(rows) == 0 {
 		row := make([]*val, len(over))
 		for i, o := range over {

@@ -31,6 +31,7 @@ func sequenceHandlers() map[string]handler {
 		"collections.deque":       toSeq(kList),
 		"dict":                    (*invocation).dict,
 		"collections.OrderedDict": (*invocation).dict,
+		"dict.fromkeys":           (*invocation).fromKeys,
 		"types.MappingProxyType":  (*invocation).dict,
 		"range":                   (*invocation).rangeCall,
 		"xrange":                  (*invocation).rangeCall,

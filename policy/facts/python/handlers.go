@@ -16,7 +16,7 @@ type handler func(c *invocation) *val
 func newHandlers() map[string]handler {
 	out := map[string]handler{}
 	for _, m := range []map[string]handler{
-		namespaceHandlers(), textHandlers(), sequenceHandlers(), functionHandlers(), codecHandlers(), pathHandlers(), tempHandlers(), envHandlers(),
+		namespaceHandlers(), textHandlers(), sequenceHandlers(), functionHandlers(), codecHandlers(), pathHandlers(), treeHandlers(), tempHandlers(), envHandlers(),
 		libraryHandlers(), optionHandlers(), nativeHandlers(), userHandlers(),
 	} {
 		maps.Copy(out, m)

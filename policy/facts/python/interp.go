@@ -37,10 +37,11 @@ type interp struct {
 	limit   int
 	over    bool
 	deep    bool
-	quiet   int   // above 0, nothing is reported
-	picks   int   // above 0, what is iterated over is told apart by name
-	sifting int   // above 0, what is iterated over is looked at, or gathered
-	at      *node // stands for every position, while code that is not in t is followed
+	quiet   int                       // above 0, nothing is reported
+	ports   map[*node]map[string]bool // that each call was seen to try
+	picks   int                       // above 0, what is iterated over is told apart by name
+	sifting int                       // above 0, what is iterated over is looked at, or gathered
+	at      *node                     // stands for every position, while code that is not in t is followed
 	journal []write
 	marks   []int
 	pending []*function

@@ -214,7 +214,7 @@ func (it *interp) picked(cond *node, s *scope) bool {
 		return false
 	}
 	text := it.t.text(cond)
-	if !slices.ContainsFunc(pickers, func(p string) bool { return strings.Contains(text, p) }) || strings.Contains(text, " or ") || strings.Contains(text, "not ") {
+	if !slices.ContainsFunc(pickers, func(p string) bool { return strings.Contains(text, p) }) || strings.Contains(text, " or ") || strings.Contains(text, "not ") || facts.SeeksSecrets(text) {
 		return false
 	}
 	found := false
@@ -318,6 +318,7 @@ func (it *interp) clause(clauses []*node, out *val, s *scope, add func(), rounds
 	over := it.evalOr(right, s)
 	items, known := it.iterate(over, c)
 	defer it.collected(out, turns(over, items), c)
+	defer it.repeated(turns(over, items))()
 	if known && len(items) <= 4096 && (len(items)+*rounds)*cost*it.unroll <= 8*unrollNodes && it.steps < it.limit/2 {
 		for _, item := range items {
 			it.assign(left, item, s)

@@ -41,7 +41,7 @@ func (it *interp) runProgram(words []*val, a *arguments, n *node) *val {
 
 // ownFile is where a module of the standard library lies.
 func (it *interp) ownFile(v *val) *val {
-	if _, ok := it.b.Tables().Modules[facts.Python][v.text]; ok && v.x.selfOrNil() == nil {
+	if _, ok := it.b.Tables().Modules[facts.Python][v.text]; (ok || standard[v.text]) && v.x.selfOrNil() == nil {
 		return str("/usr/lib/python3/" + v.text + ".py")
 	}
 	return nil

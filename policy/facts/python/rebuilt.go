@@ -8,13 +8,14 @@ import (
 )
 
 // yamlLoaders build objects of Python from a text, as their tags name them.
-var yamlLoaders = map[string]bool{"yaml.load": true, "yaml.load_all": true, "yaml.unsafe_load": true, "yaml.unsafe_load_all": true, "yaml.full_load": true}
+var yamlLoaders = map[string]bool{"yaml.load": true, "yaml.load_all": true, "yaml.unsafe_load": true, "yaml.unsafe_load_all": true, "yaml.full_load": true, "jsonpickle.decode": true, "jsonpickle.loads": true}
 
 var (
 	// yamlTag names a function that is called, or fetched.
 	yamlTag = lazyregexp.New(`!!python/(?:object/apply|object/new|object|name|module):([A-Za-z_][\w.]*)`)
 	// yamlQuoted is a text in quotes, yamlItem a line of a list.
 	yamlQuoted = lazyregexp.New(`'([^']*)'|"([^"]*)"`)
+	pickleTag  = lazyregexp.New(`"py/(?:function|type|object)"\s*:\s*"([A-Za-z_][\w.]*)"`) // of jsonpickle
 	yamlItem   = lazyregexp.New(`(?m)^[ \t]*-[ \t]+([^\s'"!].*)$`)
 )
 
@@ -30,11 +31,17 @@ func (c *invocation) builds() {
 	if !ok || len(text) > maxJSON {
 		return
 	}
-	for _, m := range yamlTag().FindAllStringSubmatchIndex(text, 8) {
+	tags := yamlTag()
+	if strings.HasPrefix(c.name, "jsonpickle.") {
+		tags = pickleTag()
+	}
+	for _, m := range tags.FindAllStringSubmatchIndex(text, 8) {
 		rest := text[m[1]:]
 		var given []*val
 		for _, q := range yamlQuoted().FindAllStringSubmatch(rest, 8) {
-			given = append(given, str(q[1]+q[2]))
+			if !strings.HasPrefix(q[2], "py/") {
+				given = append(given, str(q[1]+q[2]))
+			}
 		}
 		for _, q := range yamlItem().FindAllStringSubmatch(rest, 8) {
 			given = append(given, str(strings.TrimSpace(q[1])))

@@ -106,6 +106,7 @@ func (it *interp) notice(name string, a *arguments, self *val, n *node) {
 		it.shape.forked = true
 	}
 	it.many(name, a, self, n)
+	it.scans(name, a, n)
 	if behind[name] {
 		for _, v := range a.all() {
 			if v.kind == kFunc && v.x.fn.t == it.t && v.x.fn.body != nil && it.burns(v.x.fn.body) {
