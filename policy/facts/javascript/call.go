@@ -341,6 +341,7 @@ func (w *walk) applyName(callee *val, s *site) *val {
 	if sets[s.name] {
 		w.setsGlobals(s.arg(0))
 	}
+	w.defines = w.defines || strings.HasSuffix(s.name, ".__defineGetter__")
 	if strings.HasSuffix(s.name, unknownSuffix) {
 		owner := strings.TrimSuffix(s.name, unknownSuffix)
 		if owner == globalName {

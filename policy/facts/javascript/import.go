@@ -62,6 +62,7 @@ func (w *walk) moduleValue(spec string) *val {
 	name := moduleName(spec)
 	head, _, _ := strings.Cut(name, ".")
 	w.loaded[head] = true
+	w.others = w.others || w.module(name) == "" && !present[head]
 	if name == globalName {
 		return named(globalName, "alias")
 	}

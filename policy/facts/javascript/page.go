@@ -61,7 +61,7 @@ func (w *walk) notThere(name string) bool {
 
 // mayBe reports a name that something else than the text may have given a meaning.
 func (w *walk) mayBe(name string) bool {
-	return w.loaded[name] || w.b.Depth() > 0 || w.b.Lang() != facts.JavaScript || w.defines || name == "" || pureRoots[name] || present[name] || w.module(name) != ""
+	return w.others || w.loaded[name] || w.b.Depth() > 0 || w.b.Lang() != facts.JavaScript || w.defines || name == "" || pureRoots[name] || present[name] || w.module(name) != ""
 }
 
 // ownGlobal reports a name that has a meaning because the program assigned to
@@ -69,7 +69,7 @@ func (w *walk) mayBe(name string) bool {
 func (w *walk) ownGlobal(name string) bool { return w.root.vars[name] != nil && !w.mayBe(name) }
 
 // givenNames are the names that a text may give a meaning to by assigning to
-// them, or to members of anything but this, which is followed.
+// them, or to members of anything, which may be the global object.
 func (t *tree) givenNames() map[string]bool {
 	given := map[string]bool{}
 	for i := range t.nodes {
@@ -92,9 +92,7 @@ func (t *tree) givenBy(c id, given map[string]bool) {
 	case kIdentifier, kShorthandPattern:
 		given[t.text(c)] = true
 	case kMember:
-		if t.kind(t.child(c, fObject)) != kThis {
-			given[t.text(t.child(c, fProperty))] = true
-		}
+		given[t.text(t.child(c, fProperty))] = true
 	default: // looked at by itself
 	}
 }

@@ -65,6 +65,7 @@ type walk struct {
 	pages   []facts.Pos     // calls of what only a page has
 	looked  int             // see maxTamed
 	read    map[string]bool // names that the program does not declare and reads
+	others  bool            // modules are loaded that may give names a meaning
 	loaded  map[string]bool // what the names of modules begin with
 	onTop   map[string]bool // members that top is given
 }

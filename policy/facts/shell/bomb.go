@@ -79,7 +79,7 @@ func (w *walker) word(c *invocation, f func(string) bool) bool {
 
 // relieved: a script ends as soon as it has left another of itself running.
 func (w *walker) relieved(c *invocation) bool {
-	return c.background && w.asides == 1 && w.following != nil && len(w.following.Redirs) == 0 && leavesAtEnd([]*syntax.Stmt{w.following}) &&
+	return c.background && w.repeat == 0 && w.asides == 1 && w.following != nil && len(w.following.Redirs) == 0 && leavesAtEnd([]*syntax.Stmt{w.following}) &&
 		w.st.funcs.get("exit") == nil && w.st.aliases.get("exit") == nil
 }
 
