@@ -16,13 +16,28 @@ package caisson.rules.credentials
 #     - {"language": "bash", "code": "cat /etc/shadow"}
 #     - {"language": "python", "code": "open('/root/.ssh/id_rsa').read()"}
 #     - {"language": "javascript", "code": "require('fs').readFileSync('/proc/self/environ')"}
+#     - {"language": "bash", "code": "find ~ -name '*.pem' -exec cp {} /tmp/x \\;"}
 #   not_match:
 #     - {"language": "bash", "code": "cat notes.txt"}
+#     - {"language": "bash", "code": "find . -name '*.pem'"}
+#     - {"language": "bash", "code": "find ~ -name '*.log'"}
 findings contains {"id": "SBX-CRED-0001", "at": f.at, "msg": sprintf("%s is read by %s", [f.path, f.by])} if {
 	some op in {"read", "copy_src", "move_src", "list", "link", "exec"}
 	used := input.files[op]
 	some class in data.settings.secret_classes
 	some f in used[class]
+}
+
+# Files whose names say that they hold secrets are looked for in places of people
+# or of the system.
+findings contains {"id": "SBX-CRED-0001", "at": c.at, "msg": sprintf("%s is looked for in %s", [name, place])} if {
+	some c in input.commands.find
+	some i, flag in c.argv
+	flag in {"-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex"}
+	name := c.argv[i + 1]
+	regex.match(`(?i)\.(pem|key|kdbx|p12|pfx|ovpn|keystore|jks|ppk|asc)$|\.env\b|id_(rsa|dsa|ecdsa|ed25519)|wallet|credential|passw|secret|token`, name)
+	some place in c.operands
+	regex.match(`^(~|/$|/(home|root|etc|var|Users|srv|mnt|media)(/|$))`, place)
 }
 
 # METADATA

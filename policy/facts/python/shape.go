@@ -229,6 +229,7 @@ var idlers = map[string]bool{
 	"encode": true, "decode": true, "md5": true, "sha1": true, "sha256": true, "sha512": true, "digest": true, "hexdigest": true, "dumps": true,
 	"int": true, "float": true, "abs": true, "min": true, "max": true, "sorted": true, "set": true, "tuple": true, "time": true, "now": true,
 	"join": true, "format": true, "Path": true, "sqrt": true, "pow": true, "sum": true, "uuid4": true,
+	"chdir": true, "next": true, "getrandbits": true, "truncate": true, "seek": true, "fsync": true, "mkstemp": true, "mkdtemp": true,
 }
 
 // spends is what a loop does at each turn, in words.
@@ -265,7 +266,7 @@ func (it *interp) spendCall(c *node, f *spends) {
 	switch name {
 	case "append", "extend", "appendleft", "insert":
 		f.grows = true
-	case "mkdir", "makedirs", "touch", "write_text", "write_bytes", "write", "copy2", "copyfile":
+	case "mkdir", "makedirs", "touch", "write_text", "write_bytes", "write", "copy2", "copyfile", "mkstemp", "mkdtemp":
 		f.makes = true
 	case "copy":
 		f.makes = f.makes || strings.HasPrefix(it.t.text(fn), "shutil.")

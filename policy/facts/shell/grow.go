@@ -194,7 +194,7 @@ func invariably(stmts []*syntax.Stmt, name string) bool {
 	for _, s := range stmts {
 		switch c := s.Cmd.(type) {
 		case *syntax.CallExpr:
-			if len(c.Args) > 0 && c.Args[0].Lit() == name {
+			if len(c.Args) > 0 && c.Args[0].Lit() == name || substituted(c, name) {
 				return true
 			}
 		case *syntax.Block:
@@ -212,4 +212,20 @@ func invariably(stmts []*syntax.Stmt, name string) bool {
 		}
 	}
 	return false
+}
+
+// substituted reports a command for whose words a function is called.
+func substituted(c *syntax.CallExpr, name string) bool {
+	found := false
+	syntax.Walk(c, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst:
+			found = found || invariably(n.Stmts, name)
+			return false
+		case *syntax.ParamExp: // what stands in it may not be needed
+			return n.Exp == nil
+		}
+		return !found
+	})
+	return found
 }
