@@ -93,6 +93,9 @@ func (it *interp) strings(n *node, s *scope) *val {
 
 // toStr is str(v).
 func toStr(v *val) *val {
+	if v.everyEnv() {
+		return &val{from: []string{"env", everyVariable}}
+	}
 	switch v.kind {
 	case kStr:
 		return v
@@ -124,6 +127,9 @@ func toStr(v *val) *val {
 }
 
 func reprOf(v *val) *val {
+	if v.everyEnv() {
+		return &val{from: []string{"env", everyVariable}}
+	}
 	switch v.kind {
 	case kStr:
 		return v.mapText(kStr, func(s string) (string, bool) { return "'" + s + "'", !strings.ContainsAny(s, "'\\\n\r\t") })
@@ -177,9 +183,6 @@ func textHandlers() map[string]handler {
 		"str": func(c *invocation) *val {
 			if len(c.pos) == 0 {
 				return str("")
-			}
-			if c.pos[0].kind == kRef && c.pos[0].text == "os.environ" {
-				return &val{from: []string{"env", everyVariable}}
 			}
 			if c.pos[0].kind == kBytes && len(c.pos)+len(c.keys) > 1 {
 				return c.pos[0].decode()

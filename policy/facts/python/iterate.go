@@ -352,3 +352,8 @@ func oneOfEach(v *val) *val {
 	}
 	return out
 }
+
+// everyEnv reports the whole environment, or a copy of it.
+func (v *val) everyEnv() bool {
+	return v.kind == kRef && v.text == "os.environ" || v.kind == kObj && v.text == "os.environ.copy"
+}

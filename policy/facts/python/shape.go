@@ -229,7 +229,7 @@ var idlers = map[string]bool{
 	"encode": true, "decode": true, "md5": true, "sha1": true, "sha256": true, "sha512": true, "digest": true, "hexdigest": true, "dumps": true,
 	"int": true, "float": true, "abs": true, "min": true, "max": true, "sorted": true, "set": true, "tuple": true, "time": true, "now": true,
 	"join": true, "format": true, "Path": true, "sqrt": true, "pow": true, "sum": true, "uuid4": true,
-	"chdir": true, "next": true, "getrandbits": true, "truncate": true, "seek": true, "fsync": true, "mkstemp": true, "mkdtemp": true,
+	"chdir": true, "getrandbits": true, "truncate": true, "seek": true, "fsync": true, "mkstemp": true, "mkdtemp": true,
 }
 
 // spends is what a loop does at each turn, in words.
