@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -51,7 +50,7 @@ func serve(in io.Reader, out io.Writer) error {
 			}
 			return err
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(ask.Millis)*time.Millisecond)
+		ctx, cancel := within(time.Duration(ask.Millis) * time.Millisecond)
 		lim := hello.Limits
 		lim.NoCalls = lim.NoCalls || !ask.Calls
 		doc := facts.ScanStarted(ctx, tables, langs, lim, ask.Lang, ask.Code, ask.Start)

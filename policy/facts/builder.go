@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"time"
 )
 
 // Extractor turns source text of one language into facts. It is safe for
@@ -147,4 +148,7 @@ type Request struct {
 	Calls bool
 	// Start is how it is started.
 	Start Start
+	// Within is how much time a scan may take that has a processor to itself. One
+	// that has not may take longer, until its context ends; 0 is until then.
+	Within time.Duration
 }

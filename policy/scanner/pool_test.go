@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -60,6 +61,10 @@ func fake(how string) {
 			os.Exit(139)
 		case "fake-hang":
 			time.Sleep(time.Hour)
+		case "fake-spin":
+			for n := 0; ; n++ {
+				runtime.KeepAlive(n)
+			}
 		case "fake-id":
 			a.ID++
 		case "fake-digest":
@@ -109,6 +114,33 @@ func fakePool(t *testing.T, how string) *scanner.Pool {
 	}
 	t.Cleanup(func() { _ = p.Close() })
 	return p
+}
+
+// A scanner that hangs or spins is ended when its time is over, long before the
+// end that a busy machine is given.
+func TestScansEndInTheirTime(t *testing.T) {
+	for _, how := range []string{"fake-hang", "fake-spin"} {
+		t.Run(how, func(t *testing.T) {
+			p := fakePool(t, how)
+			if _, err := p.Warm(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			const within = 200 * time.Millisecond
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			start := time.Now()
+			if _, err := p.Scan(ctx, facts.Request{Lang: facts.Python, Code: []byte("evil"), Within: within}); !errors.Is(err, sandbox.TimedOut) {
+				t.Errorf("%v is not TimedOut", err)
+			}
+			// How long a spinning one takes by the clock is up to what else runs.
+			if took := time.Since(start); took < within || took > 20*within {
+				t.Errorf("ended after %s", took)
+			}
+			if _, err := p.Scan(t.Context(), facts.Request{Lang: facts.Python, Code: []byte("fine"), Within: within}); err != nil {
+				t.Errorf("next request: %v", err)
+			}
+		})
+	}
 }
 
 func TestMisbehavingScannersAreErrors(t *testing.T) {

@@ -2,6 +2,7 @@ package scanner
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -104,9 +105,14 @@ func (p *process) scan(ctx context.Context, r facts.Request) (*facts.Document, e
 	p.requests++
 	p.bytes += len(r.Code)
 	ask := Ask{ID: uint64(p.requests), Lang: r.Lang, Code: r.Code, Millis: 10_000, Calls: r.Calls, Start: r.Start}
+	// The scanner gives up a little earlier, so that its answer arrives.
 	if d, ok := ctx.Deadline(); ok {
-		// The scanner gives up a little earlier, so that its answer arrives.
 		ask.Millis = max(1, time.Until(d).Milliseconds()*8/10)
+	}
+	late := func() bool { return false }
+	if r.Within > 0 {
+		ask.Millis = min(ask.Millis, max(1, r.Within.Milliseconds()*8/10))
+		late = p.watch(r.Within)
 	}
 	// Killing it ends what follows, too.
 	stop := context.AfterFunc(ctx, p.kill)
@@ -115,9 +121,9 @@ func (p *process) scan(ctx context.Context, r facts.Request) (*facts.Document, e
 	if err == nil {
 		err = ReadFrame(p.out, MaxAnswer, &a)
 	}
-	if !stop() {
+	if over := late(); !stop() || over {
 		p.kill()
-		return nil, sandbox.Errorf(sandbox.TimedOut, "the scan took too long: %w", context.Cause(ctx))
+		return nil, sandbox.Errorf(sandbox.TimedOut, "the scan took too long: %w", cmp.Or(context.Cause(ctx), context.DeadlineExceeded))
 	}
 	if err != nil {
 		return nil, sandbox.Errorf(sandbox.Internal, "the scanner ended: %w", err)
@@ -126,6 +132,50 @@ func (p *process) scan(ctx context.Context, r facts.Request) (*facts.Document, e
 		return nil, sandbox.Errorf(sandbox.Internal, "the scanner's answer is not valid: %w", err)
 	}
 	return a.Document, nil
+}
+
+// watch ends the process once it has had its time, or does nothing with it. stop
+// ends that, and reports whether the process was ended.
+func (p *process) watch(within time.Duration) (stop func() bool) {
+	done, ended := make(chan struct{}), make(chan bool, 1)
+	before := usageOf(p.cmd.Process.Pid)
+	go func() {
+		last, wait := usage{}, within
+		for {
+			select {
+			case <-done:
+				ended <- false
+				return
+			case <-time.After(wait):
+			}
+			now := usageOf(p.cmd.Process.Pid)
+			if spent(before, last, now, within) {
+				p.kill()
+				ended <- true
+				return
+			}
+			last, wait = now, pause
+		}
+	}()
+	return func() bool {
+		close(done)
+		return <-ended
+	}
+}
+
+// pause is between two looks at a process whose time has passed.
+const pause = 20 * time.Millisecond
+
+// spent reports that a process has had its time, or does nothing with it: it
+// waits, and has done nothing since the last look.
+func spent(before, last, now usage, within time.Duration) bool {
+	return now.processor-before.processor >= within || !now.busy && last == now
+}
+
+// usage is what a process did until now.
+type usage struct {
+	processor time.Duration
+	busy      bool // it does something, or waits for a processor
 }
 
 // kill ends the process and waits for it. It may be called twice.

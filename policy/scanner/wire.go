@@ -20,6 +20,10 @@ const (
 	MaxSource = 1 << 20
 )
 
+// Patience is how much longer than its time a scan may take where others keep
+// the processors busy.
+const Patience = 4
+
 // Lockdown is how far a scanner could lock itself down. The levels are
 // ordered; each has what those below it have.
 type Lockdown int
@@ -71,7 +75,7 @@ type Ask struct {
 	ID   uint64     `json:"id"`
 	Lang facts.Lang `json:"lang"`
 	Code []byte     `json:"code"`
-	// Millis is how long the scan may take.
+	// Millis is how long the scan may take, of a processor.
 	Millis int64 `json:"millis"`
 	// Calls asks for the list of calls.
 	Calls bool `json:"calls,omitempty"`

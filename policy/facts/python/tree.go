@@ -12,7 +12,7 @@ import (
 
 const (
 	parseTime  = 400 * time.Millisecond // of a processor
-	parseWall  = 600 * time.Millisecond
+	parseWall  = 2 * time.Second        // where others keep it from one
 	parseBytes = 256 << 20
 	maxNodes   = 400_000
 )

@@ -1,0 +1,49 @@
+package scanner
+
+import (
+	"os"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// A scan is over once it has had its time of a processor: not while it waits for
+// one, but at once where it waits for something else.
+func TestSpent(t *testing.T) {
+	const within = time.Second
+	at := func(d time.Duration, busy bool) usage { return usage{d, busy} }
+	for name, tt := range map[string]struct {
+		last, now usage
+		want      bool
+	}{
+		"had its time":             {at(0, true), at(1500*time.Millisecond, true), true},
+		"waits for a processor":    {at(900*time.Millisecond, true), at(900*time.Millisecond, true), false},
+		"slow":                     {at(900*time.Millisecond, true), at(1200*time.Millisecond, true), false},
+		"sleeps":                   {at(900*time.Millisecond, false), at(900*time.Millisecond, false), true},
+		"sleeps, and did not just": {at(800*time.Millisecond, true), at(900*time.Millisecond, false), false},
+		"first look":               {usage{}, at(900*time.Millisecond, false), false},
+		"ended":                    {usage{}, usage{}, true},
+	} {
+		if got := spent(at(500*time.Millisecond, true), tt.last, tt.now, within); got != tt.want {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+func TestUsageOf(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the kernel is asked on Linux alone")
+	}
+	before := usageOf(os.Getpid())
+	for start := time.Now(); usageOf(os.Getpid()).processor-before.processor < 5*tick; {
+		if time.Since(start) > time.Minute {
+			t.Fatal("this process computes, and no time of a processor is told")
+		}
+	}
+	if u := usageOf(os.Getpid()); !u.busy {
+		t.Error("a process that asks about itself is not told to do anything")
+	}
+	if u := usageOf(1 << 30); u != (usage{}) {
+		t.Errorf("a process that does not exist did %+v", u)
+	}
+}
