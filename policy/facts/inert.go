@@ -37,6 +37,9 @@ var (
 	defines = lazyregexp.New(`\b(?:def|function)\s+([\pL_]\w*)\s*\(`)
 	changes = lazyregexp.New(`\b(?:for|lambda|let|const|var|as|global|nonlocal)\s+([\pL_]\w*)|([\pL_]\w*)\s*(?:,[\w\s,]*)?[-+*/%|&^:]?=[^=]`)
 	called  = lazyregexp.New(`(def\s+|class\s+|function\s+)?([\pL_$][\pL\pN_$]*)\s*\(`)
+	// handed are calls of what is not a name, and of functions that call what they
+	// are given, but where that is a name of the language.
+	handed  = lazyregexp.New(`[\])]\s*\(|\b(?:map|filter)\s*\(\s*(\w*)|\bkey\s*=\s*(\w*)`)
 	formula = lazyregexp.New(`^[\w\s+\-*/%(),.<>=!&|^~]*$`)
 	// ofNumbers are calls of functions that compute, with numbers alone.
 	ofNumbers = lazyregexp.New(`\b(?:sin|cos|tan|asin|acos|atan|atan2|sinh|cosh|tanh|exp|log|log2|log10|sqrt|pow|abs|min|max|round|int|float|floor|ceil|factorial|gcd|hypot|degrees|radians|sum|len|bool|complex|fabs|comb|perm)?\(\s*[\d.+\-*/%,\s]*\)`)
@@ -85,6 +88,9 @@ func (b *Builder) plain(lang Lang, text string, given []string, variables bool) 
 			return false // what it is given is called
 		}
 	}
+	if lang == Python && b.callsGiven(bare) {
+		return false
+	}
 	for _, w := range wordsOf().FindAllString(bare, -1) {
 		switch {
 		case slices.Contains(own, w):
@@ -106,6 +112,15 @@ func (b *Builder) plain(lang Lang, text string, given []string, variables bool) 
 		}
 	}
 	return true
+}
+
+// callsGiven reports that a text may call what a list or another value that it
+// is given holds.
+func (b *Builder) callsGiven(bare string) bool {
+	return slices.ContainsFunc(handed().FindAllStringSubmatch(bare, -1), func(m []string) bool {
+		f := m[1] + m[2]
+		return f != "lambda" && f != "None" && (!slices.Contains(plainWords[Python], f) || b.bound(f)) && !defined(bare, f)
+	})
 }
 
 // parameters gives the names in a list of parameters, without what they are

@@ -73,7 +73,12 @@ func (it *interp) attribute(v *val, name string, n *node, s *scope) *val {
 		if !keyed[name] {
 			it.ownModule(v)
 		}
+		it.shaken = it.shaken || ofBuiltins(v) && !reading[name]
 		return &val{kind: kRef, text: "dict." + name, x: &extra{self: v}}
+	case kDict:
+		if !reading[name] && (n == nil || n.field != "function" || name != "update" && name != "setdefault") {
+			v.open = true // who has that can put anything into it
+		}
 	default: // a method of its type, below
 	}
 	if name == "value" || name == "_value_" {
@@ -103,6 +108,14 @@ func attributeOfWrap(v *val, name string) *val {
 // keyed are methods of a namespace that give nothing of it, or by a key.
 var keyed = map[string]bool{
 	"get": true, "keys": true, "update": true, "setdefault": true, "clear": true, "__contains__": true, "__getitem__": true, "__setitem__": true,
+}
+
+// reading are methods of a dictionary that put nothing into it.
+var reading = set("get items keys values copy pop popitem clear fromkeys __getitem__ __contains__ __len__ __iter__ __class__ value _value_ name")
+
+// ofBuiltins: a namespace is that of what every program has.
+func ofBuiltins(v *val) bool {
+	return v.kind == kSpace && v.x != nil && v.x.self != nil && v.x.self.kind == kRef && canonical(v.x.self.text) == "builtins"
 }
 
 // methodType names the class that a constant's methods stand under.

@@ -26,7 +26,7 @@ func (c *invocation) doctests() *val {
 			c.it.b.Nested(facts.Python, facts.Text(code), facts.NestedOpts{Pos: c.it.pos(c.n), Via: []string{c.name}})
 		}
 		if t := c.it.inlinable(str(code)); t != nil {
-			c.it.inline(t, &invocation{it: c.it, name: "exec", arguments: &arguments{}, n: c.n, s: c.it.module})
+			c.it.inline(t, &invocation{it: c.it, name: "exec", arguments: &arguments{}, n: c.n, s: c.it.module}, c.it.module)
 		}
 	}
 	if text, ok := c.nth(0).oneText(); ok { // a session in place of a module

@@ -186,6 +186,15 @@ func (v *val) put(k, item *val) {
 	v.x.dict[key] = item
 }
 
+// store is put in the course of the program: what another branch stored there
+// before may be there as well, where that can be called.
+func (it *interp) store(d, k, item *val) {
+	if old := d.x.dict[dictKey(k)]; old != nil && len(it.marks) > 0 && old.kind >= kRef && !same(old, item) {
+		item = join(old, item)
+	}
+	d.put(k, item)
+}
+
 func (v *val) merge(o *val) {
 	if o.kind != kDict {
 		v.open = true
@@ -397,7 +406,7 @@ func (it *interp) assignItem(n *node, v *val, s *scope) {
 			if old := o.x.dict[dictKey(key)]; old != nil && !same(old, v) && v.kind != kUnknown {
 				it.changed("", key, v)
 			}
-			o.put(key, v)
+			it.store(o, key, v)
 		case o.kind == kList:
 			i, ok := key.int()
 			if ok && i < 0 {
@@ -416,6 +425,8 @@ func (it *interp) assignItem(n *node, v *val, s *scope) {
 			if name, ok := key.oneText(); ok {
 				it.set(it.module, name, v)
 			}
+		case ofBuiltins(o):
+			it.shaken = true
 		case o.kind == kRef || o.kind == kObj:
 			if _, ok := it.b.API(o.text + ".__setitem__"); ok {
 				it.report(o.text+".__setitem__", &arguments{pos: []*val{key, v}}, o, n)

@@ -252,10 +252,19 @@ func (c *invocation) dictUpdate() *val {
 	}
 	c.it.changed("", c.all()...)
 	for _, v := range c.pos {
-		c.self.merge(v)
+		if v.isSeq() && !v.open { // pairs
+			v = (&invocation{it: c.it, arguments: &arguments{pos: []*val{v}}, n: c.n, s: c.s}).dict()
+		}
+		if v.kind != kDict || v.open || len(c.it.marks) == 0 {
+			c.self.merge(v)
+			continue
+		}
+		for _, k := range v.x.order {
+			c.it.store(c.self, keyValue(k), v.x.dict[k])
+		}
 	}
 	for _, k := range c.keys {
-		c.self.put(str(k), c.kw[k])
+		c.it.store(c.self, str(k), c.kw[k])
 	}
 	return none
 }

@@ -1,8 +1,12 @@
 package python
 
 import (
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/caisson-dev/caisson/policy/facts"
 )
 
 // evaluate is eval or exec of a text: the builder scans it, and it is followed
@@ -12,8 +16,19 @@ func (c *invocation) evaluate(code *val) (got, v *val) {
 		return got, got
 	}
 	t := c.it.inlinable(code)
+	s, d := c.s, (*val)(nil)
 	own := t != nil && c.ownNames()
-	tame := t != nil && len(code.origins(0)) == 0 && (own && c.it.tame(t, c.s) || !own && !c.open && c.it.tameApart(t, c.all()[1:]))
+	if t != nil && !own {
+		if lone, names := c.loneNames(); lone != nil {
+			s, d, own = lone, names, true
+		}
+	}
+	if t != nil && c.makesNames() {
+		c.it.dynamic(facts.DynOpaqueCode, c.it.t.text(c.n), c.n)
+	}
+	known := t != nil && len(code.origins(0)) == 0
+	tame := known && own && c.it.tame(t, s, d != nil)
+	apart := known && !tame && (!own || d != nil) && !c.open && c.it.tameApart(t, c.all()[1:])
 	m := c.it.b.Mark()
 	c.it.b.Offers(own)
 	got = c.it.report(c.name, c.arguments, nil, c.n)
@@ -21,10 +36,13 @@ func (c *invocation) evaluate(code *val) (got, v *val) {
 	if t == nil {
 		return got, nil
 	}
-	v = c.it.inline(t, c)
+	v = c.it.inline(t, c, s)
+	if d != nil {
+		d.bind(s)
+	}
 	switch {
 	case c.it.quiet > 0:
-	case tame && !c.it.b.Told(m) && (own || c.name == "eval" || c.opensNames()):
+	case (tame || apart) && !c.it.b.Told(m) && (tame || c.name == "eval" || c.opensNames()):
 		c.it.b.Tame(m)
 	case len(code.origins(0)) == 0 && c.it.imports(t) && (own || c.opensNames()):
 		c.it.b.Imports(m)
@@ -92,6 +110,68 @@ func (c *invocation) ownNames() bool {
 	})
 }
 
+// loneNames are those of a dictionary that the text is run among, and of which
+// all is known, and the dictionary that gets what it binds. Names of the program
+// mean nothing there.
+func (c *invocation) loneNames() (*scope, *val) {
+	spaces := append(slices.Clone(c.pos[min(1, len(c.pos)):]), c.all()[len(c.pos):]...)
+	if c.open || len(spaces) == 0 || len(spaces) > 2 {
+		return nil, nil
+	}
+	s := newScope(nil)
+	for _, d := range spaces {
+		if d.kind != kDict || d.open || len(d.x.order) > maxLoneNames {
+			return nil, nil
+		}
+		for _, key := range d.x.order {
+			name, ok := strings.CutPrefix(key, textKey)
+			if !ok {
+				return nil, nil
+			}
+			v := d.x.dict[key]
+			if name != "__builtins__" {
+				s.vars[name] = v
+			} else if v.kind != kNone && (v.kind != kDict || v.open || len(v.x.order) > 0) && !ofBuiltins(v) && (v.kind != kRef || v.text != "builtins") {
+				return nil, nil // what every program has may mean something else
+			}
+		}
+	}
+	return s, spaces[len(spaces)-1]
+}
+
+// makesNames: the text is run among the names of something that makes up what it
+// does not have.
+func (c *invocation) makesNames() bool {
+	return slices.ContainsFunc(c.all()[min(1, len(c.all())):], func(v *val) bool {
+		switch v.kind {
+		case kDict:
+			made := v.x.dict["?:"]
+			return made != nil && made.kind >= kRef && made.kind <= kWrap
+		case kInst:
+			return v.x.cls.member("__missing__", 0) != nil || v.x.cls.member("__getitem__", 0) != nil
+		default:
+			return false
+		}
+	})
+}
+
+// maxLoneNames bounds what such a dictionary holds.
+const maxLoneNames = 64
+
+// textKey is how [dictKey] begins for a text.
+var textKey = strconv.Itoa(int(kStr)) + ":"
+
+// bind puts the names of a scope into a dictionary, as running text among them
+// does, which adds those of every program.
+func (v *val) bind(s *scope) {
+	for _, name := range slices.Sorted(maps.Keys(s.vars)) {
+		if item := s.vars[name]; item != nil {
+			v.put(str(name), item)
+		}
+	}
+	v.put(str("__builtins__"), &val{kind: kSpace, x: &extra{self: ref("builtins", "attr")}})
+}
+
 // inlinable is code that can be followed here, nil where that is not so.
 func (it *interp) inlinable(code *val) *tree {
 	if code.kind == kObj && code.text == "code" && len(code.x.recv) > 0 {
@@ -108,11 +188,11 @@ func (it *interp) inlinable(code *val) *tree {
 	return t
 }
 
-// inline follows code that the program made, in the program's own names. What
+// inline follows code that the program made, among the names of s. What
 // it does is reported only where it uses those names: the scan of the text by
 // itself, which the builder starts, sees the rest.
-func (it *interp) inline(t *tree, c *invocation) *val {
-	quiet := !it.usesOwn(t, t.root, c.s)
+func (it *interp) inline(t *tree, c *invocation, s *scope) *val {
+	quiet := !it.usesOwn(t, t.root, s)
 	before, at := it.t, it.at
 	if at == nil {
 		it.at = c.n
@@ -131,9 +211,9 @@ func (it *interp) inline(t *tree, c *invocation) *val {
 		}
 	}()
 	if c.name == "eval" {
-		return it.evalOr(t.root.nth(0), c.s)
+		return it.evalOr(t.root.nth(0), s)
 	}
-	it.block(t.root, c.s)
+	it.block(t.root, s)
 	return none
 }
 

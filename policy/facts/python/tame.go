@@ -12,6 +12,7 @@ type tamer struct {
 	it    *interp
 	t     *tree
 	s     *scope
+	lone  bool // s is a namespace of its own, and followed wherever it is used
 	bound map[string]bool // names that the text binds; true: as functions
 	calls bool            // functions of the program are called
 	apart []*val          // the dictionaries that the text has its names in; nil for those of the program
@@ -20,14 +21,18 @@ type tamer struct {
 
 // tame reports that a text names nothing but what it binds itself, values,
 // functions and classes of the program, which are followed, and what every
-// program has and only computes; and that it calls nothing that it is given.
-func (it *interp) tame(t *tree, s *scope) bool {
+// program has and only computes; and that it calls nothing that it is given, but
+// in a namespace of its own, where that is followed.
+func (it *interp) tame(t *tree, s *scope, lone bool) bool {
+	if it.shaken {
+		return false
+	}
 	for name := range it.patched {
 		if builtins[name] {
 			return false
 		}
 	}
-	c := &tamer{it: it, t: t, s: s, bound: map[string]bool{}}
+	c := &tamer{it: it, t: t, s: s, lone: lone, bound: map[string]bool{}}
 	c.binds(t.root)
 	return c.check(t.root) && (!c.calls || !c.words)
 }
@@ -35,7 +40,7 @@ func (it *interp) tame(t *tree, s *scope) bool {
 // tameApart is tame for a text that has names of its own: what it defines is
 // not followed, so that it may use nothing of the program but values.
 func (it *interp) tameApart(t *tree, spaces []*val) bool {
-	if slices.ContainsFunc(spaces, func(v *val) bool { return v.kind != kDict || v.open && v.x.dict["?:"] != fromSomewhere }) || len(it.patched) > 0 {
+	if slices.ContainsFunc(spaces, func(v *val) bool { return v.kind != kDict || v.open && v.x.dict["?:"] != fromSomewhere }) || len(it.patched) > 0 || it.shaken {
 		return false
 	}
 	c := &tamer{it: it, t: t, apart: spaces, bound: map[string]bool{}}
@@ -102,6 +107,8 @@ func (c *tamer) check(n *node) bool {
 		return true
 	}
 	switch n.kind {
+	case "global_statement":
+		return !c.lone && c.each(n, nil)
 	case "import_statement", "import_from_statement", "future_import_statement":
 		return false
 	case "identifier":
@@ -181,11 +188,13 @@ func (c *tamer) outside(n *node, depth int) bool {
 // known tells a name that the text may use, or call.
 func (c *tamer) known(name string, called bool) bool {
 	if function, ok := c.bound[name]; ok {
-		return function || !called
+		c.calls = c.calls || called && !function
+		return function || !called || c.lone
 	}
 	v, ok := c.find(name)
 	if !ok {
-		return calmBuiltins[name] || c.apart == nil && c.starred(name)
+		_, shadowed := c.it.module.vars[name] // where setattr of builtins puts it
+		return calmBuiltins[name] && !shadowed || c.apart == nil && !c.lone && c.starred(name)
 	}
 	return !slices.ContainsFunc(v.branches(), func(b *val) bool {
 		switch b.kind {
