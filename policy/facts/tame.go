@@ -1,5 +1,10 @@
 package facts
 
+import (
+	"slices"
+	"strings"
+)
+
 // Mark is a place in what a scan has found so far.
 type Mark struct{ files, net, commands, env, actions, dynamic, structs, imports int }
 
@@ -38,6 +43,11 @@ func (b *Builder) tame(m Mark) {
 	if len(d.Net) > m.net || len(d.Commands) > m.commands || len(d.Structs) > m.structs {
 		return
 	}
+	for _, f := range d.Imports[m.imports:] {
+		if !OnlyComputes(f.Module) {
+			return
+		}
+	}
 	own := -1
 	for i := range d.Dynamic[m.dynamic:] {
 		switch f := &d.Dynamic[m.dynamic+i]; {
@@ -61,6 +71,15 @@ func (b *Builder) tame(m Mark) {
 		d.Dynamic[own].Inert = true
 	}
 }
+
+// OnlyComputes reports that a module of Python computes, and calls what it is
+// given at most.
+func OnlyComputes(module string) bool {
+	return slices.Contains(plainModules, module) || slices.Contains(followedModules, module)
+}
+
+// followedModules call what they are given, which is followed.
+var followedModules = strings.Fields("collections functools heapq bisect re json typing dataclasses enum abc copy textwrap")
 
 // Offers says, until it is called again, that what a text defines which is run
 // as code is the program's own from then on, and followed where that calls it.

@@ -12,7 +12,7 @@ type tamer struct {
 	it    *interp
 	t     *tree
 	s     *scope
-	lone  bool // s is a namespace of its own, and followed wherever it is used
+	lone  bool            // s is a namespace of its own, and followed wherever it is used
 	bound map[string]bool // names that the text binds; true: as functions
 	calls bool            // functions of the program are called
 	apart []*val          // the dictionaries that the text has its names in; nil for those of the program
@@ -79,6 +79,17 @@ func (c *tamer) binds(n *node) {
 		c.names(n.child("left"))
 	case "named_expression":
 		c.names(n.child("name"))
+	case "import_statement", "import_from_statement":
+		n.each(func(k *node) {
+			if k.field != "name" {
+				return
+			}
+			name, alias := c.imported(k)
+			if alias == "" {
+				alias, _, _ = strings.Cut(name, ".")
+			}
+			c.bound[alias] = false
+		})
 	case "as_pattern_target":
 		c.names(n)
 	}
@@ -110,7 +121,7 @@ func (c *tamer) check(n *node) bool {
 	case "global_statement":
 		return !c.lone && c.each(n, nil)
 	case "import_statement", "import_from_statement", "future_import_statement":
-		return false
+		return c.imports(n)
 	case "identifier":
 		return c.known(identifier(c.t.text(n)), false)
 	case "string_content":
@@ -130,6 +141,31 @@ func (c *tamer) check(n *node) bool {
 		return c.alias(n) || c.each(n, nil)
 	}
 	return c.each(n, nil)
+}
+
+// imported is what one name of an import stands for, and the name it gets.
+func (c *tamer) imported(n *node) (name, alias string) {
+	if n.kind == "aliased_import" {
+		return c.t.text(n.child("name")), identifier(c.t.text(n.child("alias")))
+	}
+	return c.t.text(n), ""
+}
+
+// imports reports that nothing but modules that compute are imported, into a
+// namespace of its own.
+func (c *tamer) imports(n *node) bool {
+	if !c.lone || n.kind == "future_import_statement" {
+		return false
+	}
+	if from := n.child("module_name"); from != nil {
+		return facts.OnlyComputes(c.t.text(from)) && !strings.Contains(c.t.text(n), "*")
+	}
+	calm := true
+	n.each(func(k *node) {
+		name, _ := c.imported(k)
+		calm = calm && (k.field != "name" || facts.OnlyComputes(name))
+	})
+	return calm
 }
 
 func (c *tamer) each(n, but *node) bool {
@@ -157,7 +193,9 @@ func (c *tamer) callee(n *node) bool {
 	case n.kind == "attribute":
 		name := identifier(c.t.text(n.child("attribute")))
 		plain := c.member(n) && !c.it.dangerous(name) && !c.it.b.Tables().Runners(facts.Python)["."+name]
-		return (calmMethods[name] || plain && (c.outside(n.child("object"), 0) || c.inner(n, name))) && c.check(n.child("object"))
+		calm := calmMethods[name] || plain && (c.outside(n.child("object"), 0) || c.inner(n, name))
+		c.calls = c.calls || !calm
+		return (calm || c.lone && c.member(n)) && c.check(n.child("object"))
 	}
 	return false
 }
@@ -248,4 +286,5 @@ var calmBuiltins = set(`abs all any bool bytes bytearray chr complex dict divmod
 	StopIteration NotImplementedError ZeroDivisionError ArithmeticError LookupError OverflowError NameError`)
 
 // calmMethods are methods that do the same of whatever has them.
-var calmMethods = set(`append extend add get items keys values join split strip upper lower title format startswith endswith replace copy index count`)
+var calmMethods = set(`append extend add get items keys values join split strip upper lower title format startswith endswith replace copy index count
+	isalnum isalpha isdigit isspace islower isupper capitalize swapcase zfill lstrip rstrip splitlines pop setdefault reverse`)
