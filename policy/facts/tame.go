@@ -28,9 +28,12 @@ func (b *Builder) Told(m Mark) bool {
 // program around it has, and that it was followed there. It is inert if nothing
 // came of that but what functions would do that nothing calls.
 func (b *Builder) Tame(m Mark) {
-	if len(b.s.doc.Imports) == m.imports {
-		b.tame(m)
+	for _, f := range b.s.doc.Imports[m.imports:] {
+		if !OnlyComputes(f.Module) {
+			return
+		}
 	}
+	b.tame(m)
 }
 
 // Imports says that text which is run as code since m does nothing but import
@@ -42,11 +45,6 @@ func (b *Builder) tame(m Mark) {
 	d := &b.s.doc
 	if len(d.Net) > m.net || len(d.Commands) > m.commands || len(d.Structs) > m.structs {
 		return
-	}
-	for _, f := range d.Imports[m.imports:] {
-		if !OnlyComputes(f.Module) {
-			return
-		}
 	}
 	own := -1
 	for i := range d.Dynamic[m.dynamic:] {

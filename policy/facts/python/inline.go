@@ -44,7 +44,7 @@ func (c *invocation) evaluate(code *val) (got, v *val) {
 	case c.it.quiet > 0:
 	case (tame || apart) && !c.it.b.Told(m) && (tame || c.name == "eval" || c.opensNames()):
 		c.it.b.Tame(m)
-	case len(code.origins(0)) == 0 && c.it.imports(t) && (own || c.opensNames()):
+	case len(code.origins(0)) == 0 && c.it.imports(t) && (own && d == nil || c.opensNames()):
 		c.it.b.Imports(m)
 	}
 	return got, v
@@ -120,7 +120,7 @@ func (c *invocation) loneNames() (*scope, *val) {
 	}
 	s := newScope(nil)
 	for _, d := range spaces {
-		if d.kind != kDict || d.open || len(d.x.order) > maxLoneNames {
+		if d.kind != kDict || d.open || len(d.x.order) > maxLoneNames || d.otherBuiltins() {
 			return nil, nil
 		}
 		for _, key := range d.x.order {
@@ -128,11 +128,8 @@ func (c *invocation) loneNames() (*scope, *val) {
 			if !ok {
 				return nil, nil
 			}
-			v := d.x.dict[key]
 			if name != "__builtins__" {
-				s.vars[name] = v
-			} else if v.kind != kNone && (v.kind != kDict || v.open || len(v.x.order) > 0) && !ofBuiltins(v) && (v.kind != kRef || v.text != "builtins") {
-				return nil, nil // what every program has may mean something else
+				s.vars[name] = d.x.dict[key]
 			}
 		}
 	}
@@ -153,6 +150,13 @@ func (c *invocation) makesNames() bool {
 			return false
 		}
 	})
+}
+
+// otherBuiltins: what every program has may mean something else to text that is
+// run among the names of a dictionary.
+func (v *val) otherBuiltins() bool {
+	b := v.x.dict[textKey+"__builtins__"]
+	return b != nil && b.kind != kNone && (b.kind != kDict || b.open || len(b.x.order) > 0) && !ofBuiltins(b) && (b.kind != kRef || b.text != "builtins")
 }
 
 // maxLoneNames bounds what such a dictionary holds.

@@ -40,7 +40,9 @@ func (it *interp) tame(t *tree, s *scope, lone bool) bool {
 // tameApart is tame for a text that has names of its own: what it defines is
 // not followed, so that it may use nothing of the program but values.
 func (it *interp) tameApart(t *tree, spaces []*val) bool {
-	if slices.ContainsFunc(spaces, func(v *val) bool { return v.kind != kDict || v.open && v.x.dict["?:"] != fromSomewhere }) || len(it.patched) > 0 || it.shaken {
+	if slices.ContainsFunc(spaces, func(v *val) bool {
+		return v.kind != kDict || v.open && v.x.dict["?:"] != fromSomewhere || v.otherBuiltins()
+	}) || len(it.patched) > 0 || it.shaken {
 		return false
 	}
 	c := &tamer{it: it, t: t, apart: spaces, bound: map[string]bool{}}
@@ -195,7 +197,7 @@ func (c *tamer) callee(n *node) bool {
 		plain := c.member(n) && !c.it.dangerous(name) && !c.it.b.Tables().Runners(facts.Python)["."+name]
 		calm := calmMethods[name] || plain && (c.outside(n.child("object"), 0) || c.inner(n, name))
 		c.calls = c.calls || !calm
-		return (calm || c.lone && c.member(n)) && c.check(n.child("object"))
+		return (calm || c.lone && plain && name[0] != '_') && c.check(n.child("object"))
 	}
 	return false
 }

@@ -287,6 +287,7 @@ func (w *walker) unset(c *invocation) text {
 	w.status = succeeds
 	for _, f := range c.args() {
 		s, ok := f.t.one()
+		w.perhaps = w.perhaps || !ok || s == "-f" || len(w.st.funcs.get(s)) > 0
 		switch {
 		case !ok:
 		case strings.HasPrefix(s, "-"):

@@ -341,6 +341,7 @@ func (w *walker) declare(c *syntax.FuncDecl) {
 	for _, n := range names {
 		f := &function{name: clean(n.Value), body: c.Body, b: w.b}
 		w.st.funcs.set(f.name, []*function{f})
+		w.perhaps = w.perhaps || w.st.funcs.up != nil || w.repeat > 0
 		w.declared = append(w.declared, f)
 	}
 }

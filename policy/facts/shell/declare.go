@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -45,6 +46,9 @@ func (w *walker) declClause(c *syntax.DeclClause, rd *redirection) text {
 
 // definitions is declare -f NAME: the function as source.
 func (w *walker) definitions(c *syntax.DeclClause) text {
+	if len(c.Args) == 1 && c.Args[0].Naked && c.Args[0].Value != nil && c.Args[0].Value.Lit() == "-F" {
+		return w.functionNames()
+	}
 	out := text{}
 	for _, a := range c.Args {
 		if a.Naked && a.Name == nil {
@@ -69,6 +73,26 @@ func (w *walker) definitions(c *syntax.DeclClause) text {
 	}
 	return out
 }
+
+// functionNames is declare -F: the names of all functions, where no other text
+// could have defined more, and all of them are certain to be there: a line may
+// be picked by its number.
+func (w *walker) functionNames() text {
+	names := slices.Sorted(maps.Keys(w.st.funcs.flat()))
+	if w.perhaps || w.strange || w.st.sourced || len(names) == 0 || len(names) > maxNames {
+		return opaque()
+	}
+	var b strings.Builder
+	for _, name := range names {
+		if len(w.st.funcs.get(name)) > 0 {
+			b.WriteString("declare -f " + name + "\n")
+		}
+	}
+	return lit(clean(b.String()))
+}
+
+// maxNames bounds how many functions are listed by name.
+const maxNames = 64
 
 // printing are options of declare and export by which they print variables.
 var printing = map[string]bool{"-p": true, "-x": true, "-px": true, "-xp": true}

@@ -75,6 +75,7 @@ type walker struct {
 	substs           int
 	started          map[string]bool // variables that hold what the script started, and nothing else
 	temps            []string        // folders that mktemp -d made
+	perhaps          bool            // there may be fewer functions than are known
 	strange          bool            // code that is not known may have changed anything
 	guessed          bool            // what was evaluated rests on more than constants of the text
 	stages           []bool          // for each pipeline around: a stage called a running function
