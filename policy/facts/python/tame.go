@@ -12,7 +12,7 @@ type tamer struct {
 	it    *interp
 	t     *tree
 	s     *scope
-	lone  bool            // s is a namespace of its own, and followed wherever it is used
+	lone  bool            // s is a namespace of its own
 	bound map[string]bool // names that the text binds; true: as functions
 	calls bool            // functions of the program are called
 	apart []*val          // the dictionaries that the text has its names in; nil for those of the program
@@ -21,8 +21,8 @@ type tamer struct {
 
 // tame reports that a text names nothing but what it binds itself, values,
 // functions and classes of the program, which are followed, and what every
-// program has and only computes; and that it calls nothing that it is given, but
-// in a namespace of its own, where that is followed.
+// program has and only computes; and that it calls nothing that it is given. lone
+// says that s is a namespace of its own.
 func (it *interp) tame(t *tree, s *scope, lone bool) bool {
 	if it.shaken {
 		return false
@@ -196,8 +196,7 @@ func (c *tamer) callee(n *node) bool {
 		name := identifier(c.t.text(n.child("attribute")))
 		plain := c.member(n) && !c.it.dangerous(name) && !c.it.b.Tables().Runners(facts.Python)["."+name]
 		calm := calmMethods[name] || plain && (c.outside(n.child("object"), 0) || c.inner(n, name))
-		c.calls = c.calls || !calm
-		return (calm || c.lone && plain && name[0] != '_') && c.check(n.child("object"))
+		return calm && c.check(n.child("object"))
 	}
 	return false
 }
@@ -228,8 +227,7 @@ func (c *tamer) outside(n *node, depth int) bool {
 // known tells a name that the text may use, or call.
 func (c *tamer) known(name string, called bool) bool {
 	if function, ok := c.bound[name]; ok {
-		c.calls = c.calls || called && !function
-		return function || !called || c.lone
+		return function || !called
 	}
 	v, ok := c.find(name)
 	if !ok {
