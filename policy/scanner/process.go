@@ -138,9 +138,10 @@ func (p *process) scan(ctx context.Context, r facts.Request) (*facts.Document, e
 // ends that, and reports whether the process was ended.
 func (p *process) watch(within time.Duration) (stop func() bool) {
 	done, ended := make(chan struct{}), make(chan bool, 1)
-	before := usageOf(p.cmd.Process.Pid)
+	pid := p.cmd.Process.Pid
+	before := processorOf(pid)
 	go func() {
-		last, wait := usage{}, within
+		last, wait := usage{processor: -1}, within
 		for {
 			select {
 			case <-done:
@@ -148,8 +149,8 @@ func (p *process) watch(within time.Duration) (stop func() bool) {
 				return
 			case <-time.After(wait):
 			}
-			now := usageOf(p.cmd.Process.Pid)
-			if spent(before, last, now, within) {
+			now := usage{processorOf(pid) - before, busy(pid)}
+			if spent(last, now, within) {
 				p.kill()
 				ended <- true
 				return
@@ -168,14 +169,14 @@ const pause = 20 * time.Millisecond
 
 // spent reports that a process has had its time, or does nothing with it: it
 // waits, and has done nothing since the last look.
-func spent(before, last, now usage, within time.Duration) bool {
-	return now.processor-before.processor >= within || !now.busy && last == now
+func spent(last, now usage, within time.Duration) bool {
+	return now.processor >= within || !now.busy && last == now
 }
 
-// usage is what a process did until now.
+// usage is what a process did for a scan until now.
 type usage struct {
 	processor time.Duration
-	busy      bool // it does something, or waits for a processor
+	busy      bool
 }
 
 // kill ends the process and waits for it. It may be called twice.

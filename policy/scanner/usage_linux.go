@@ -6,44 +6,34 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// tick is the unit of /proc/PID/stat: USER_HZ, which is 100 on every
-// architecture that Go runs on.
-const tick = 10 * time.Millisecond
-
-// usageOf asks the kernel. A process that it tells nothing of is taken for one
-// that does nothing.
-func usageOf(pid int) usage {
-	dir := filepath.Join("/proc", strconv.Itoa(pid))
-	fields := statOf(filepath.Join(dir, "stat"))
-	if len(fields) < 13 {
-		return usage{}
+// processorOf is the processor time of a process, 0 of one that has ended.
+func processorOf(pid int) time.Duration {
+	const ofProcess = 2 // CPUCLOCK_SCHED of <linux/posix-timers_types.h>
+	var t unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|ofProcess), &t); err != nil {
+		return 0
 	}
-	user, err1 := strconv.ParseInt(string(fields[11]), 10, 64)
-	system, err2 := strconv.ParseInt(string(fields[12]), 10, 64)
-	if err1 != nil || err2 != nil {
-		return usage{}
-	}
-	u := usage{processor: time.Duration(user+system) * tick}
-	tasks, err := os.ReadDir(filepath.Join(dir, "task"))
-	if err != nil {
-		return usage{}
-	}
-	for _, t := range tasks {
-		if f := statOf(filepath.Join(dir, "task", t.Name(), "stat")); len(f) > 0 && (f[0][0] == 'R' || f[0][0] == 'D') {
-			u.busy = true
-		}
-	}
-	return u
+	return time.Duration(t.Nano())
 }
 
-// statOf are the fields behind the name, which may hold anything: the state
-// comes first.
-func statOf(file string) [][]byte {
-	b, err := os.ReadFile(file)
+// busy reports that a process does something, or waits for a processor: that one
+// of its threads is not asleep.
+func busy(pid int) bool {
+	dir := filepath.Join("/proc", strconv.Itoa(pid), "task")
+	tasks, err := os.ReadDir(dir)
 	if err != nil {
-		return nil // it has ended
+		return false // it has ended
 	}
-	return bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
+	for _, t := range tasks {
+		b, err := os.ReadFile(filepath.Join(dir, t.Name(), "stat"))
+		// The state stands behind the name, which may hold anything.
+		if at := bytes.LastIndexByte(b, ')') + 2; err == nil && at < len(b) && (b[at] == 'R' || b[at] == 'D') {
+			return true
+		}
+	}
+	return false
 }
