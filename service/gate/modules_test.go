@@ -71,6 +71,8 @@ func TestJudgesModulesWithTheirCallers(t *testing.T) {
 		"through two":            {"import a\na.clean('/')", files{"a.py": "import lib\ndef clean(d):\n    lib.sh('rm -rf ' + d)\n", "lib.py": runner}, sandbox.Deny},
 		"a class":                {"from lib import Job\nJob('rm -rf /').go()", files{"lib.py": "import os\nclass Job:\n    def __init__(self, c):\n        self.c = c\n    def go(self):\n        os.system(self.c)\n"}, sandbox.Deny},
 		"by a module of modules": {"import pkg.mod\npkg.mod.go()", files{"pkg/__init__.py": "", "pkg/mod.py": "from .other import sh\ndef go():\n    sh('rm -rf /')\n", "pkg/other.py": runner}, sandbox.Deny},
+		"what nobody called":     {"import lib\nprint(lib.look())", files{"lib.py": "import os\ndef look():\n    return os.listdir('/etc')\n"}, sandbox.Ask},
+		"and nobody calls":       {"import lib", files{"lib.py": "import os\ndef look():\n    return os.listdir('/etc')\n"}, sandbox.Allow},
 		"at its import":          {"import a", files{"a.py": "import lib\nlib.sh('rm -rf /')\n", "lib.py": runner}, sandbox.Deny},
 		"each other":             {"import a\na.f(3)", files{"a.py": "import b\ndef f(n):\n    return n and b.f(n - 1)\n", "b.py": "import a\ndef f(n):\n    return n and a.f(n - 1)\n"}, sandbox.Allow},
 	} {
