@@ -11,16 +11,6 @@ findings contains {"id": e.id, "at": f.at, "msg": sprintf("%s of %s by %s", [f.o
 	some class in e.files.class
 	some f in used[class]
 	recursive_enough(e.files, f)
-	not excepted(e.files, f)
-}
-
-# excepted: a place of one program, and all of its name is known.
-excepted(want, f) if {
-	f.folded
-	not f.traversal
-	f.class in want.except.class
-	some pattern in want.except.path
-	regex.match(pattern, f.path)
 }
 
 recursive_enough(want, _) if not want.recursive
