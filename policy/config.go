@@ -31,9 +31,6 @@ type Request struct {
 	Context map[string]any
 }
 
-// patience is how much longer than its time a scan may take on a busy machine.
-const patience = 4
-
 // Config says where rules and data come from.
 type Config struct {
 	// Rules has the shipped rules and data, as policies.FS. Required.
@@ -59,7 +56,7 @@ type Config struct {
 	// machine: an evaluation takes about one millisecond.
 	Timeout time.Duration
 	// ScanTimeout bounds one scan that has a processor to itself; 800 ms where 0.
-	// One that others keep from it may take [patience] times as long: what is found
+	// One that others keep from it may take [facts.Patience] times as long: what is found
 	// must not depend on what else a machine does.
 	ScanTimeout time.Duration
 	// CacheSize is the number of decisions kept; 4096 where 0, none below.

@@ -111,7 +111,7 @@ func (p *Policy) Examine(ctx context.Context, r Request) (sandbox.Decision, []Re
 			return d, refs
 		}
 	}
-	scanCtx, cancel := context.WithTimeout(ctx, patience*p.c.ScanTimeout)
+	scanCtx, cancel := context.WithTimeout(ctx, facts.Patience*p.c.ScanTimeout)
 	defer cancel()
 	doc, err := p.c.Scanner.Scan(scanCtx, facts.Request{Lang: key.lang, Code: r.Code, Owner: r.Owner, Start: r.Start, Calls: s.uses("calls"), Within: p.c.ScanTimeout})
 	failed := err != nil || doc == nil

@@ -6,13 +6,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/caisson-dev/caisson/policy/scanner"
+	"github.com/caisson-dev/caisson/policy/facts"
 )
 
 // within ends once a scan has had a processor for that long, or has taken
-// [scanner.Patience] times that.
+// [facts.Patience] times that.
 func within(d time.Duration) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(context.Background(), scanner.Patience*d)
+	ctx, cancel := context.WithTimeout(context.Background(), facts.Patience*d)
 	used := processor()
 	go func() {
 		for left := d; left > 0; left = d - (processor() - used) {

@@ -104,11 +104,17 @@ func (c *command) exCommand(line string, depth int) {
 	}
 }
 
+// exFunctions are functions of an editor's language by how a call begins, and what
+// they do to a file; "" is that they start a program.
+var exFunctions = []struct{ name, op string }{
+	{"system(", ""}, {"systemlist(", ""}, {"job_start(", ""}, {"jobstart(", ""}, {"term_start(", ""}, {"delete(", OpDelete}, {"readfile(", OpRead},
+}
+
 // exCalls follows calls of functions that start programs or change files.
 func (c *command) exCalls(text string) {
-	for name, op := range map[string]string{"system(": "", "systemlist(": "", "job_start(": "", "jobstart(": "", "term_start(": "", "delete(": OpDelete, "readfile(": OpRead} {
+	for _, f := range exFunctions {
 		for i, rest := 0, text; i < 16; i++ {
-			_, after, ok := strings.Cut(rest, name)
+			_, after, ok := strings.Cut(rest, f.name)
 			if !ok {
 				break
 			}
@@ -118,10 +124,10 @@ func (c *command) exCalls(text string) {
 				continue
 			}
 			arg, _, _ := strings.Cut(after[1:], after[:1])
-			if op == "" {
+			if f.op == "" {
 				c.exShell(arg)
 			} else {
-				c.b.File(Use{Pos: c.o.Pos, Op: op, What: Text(arg), By: "ex"})
+				c.b.File(Use{Pos: c.o.Pos, Op: f.op, What: Text(arg), By: "ex"})
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -35,7 +36,7 @@ func (c *command) handed(base string, p *parsed) {
 	for _, o := range p.operands {
 		look(o)
 	}
-	for _, name := range sortedKeys(p.values) {
+	for _, name := range slices.Sorted(maps.Keys(p.values)) {
 		for _, it := range asItems(p.values[name]) {
 			look(it)
 		}

@@ -2,6 +2,7 @@ package facts
 
 import (
 	"encoding/json"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ func (b *Builder) settings(file string, content Value, pos Pos) {
 			Scripts map[string]any `json:"scripts"`
 		}
 		if json.Unmarshal([]byte(text), &p) == nil && len(p.Scripts) <= maxItems {
-			for _, name := range sortedKeys(p.Scripts) {
+			for _, name := range slices.Sorted(maps.Keys(p.Scripts)) {
 				if line, ok := p.Scripts[name].(string); ok {
 					b.setting(base, line, pos)
 				}
@@ -37,15 +38,6 @@ func (b *Builder) settings(file string, content Value, pos Pos) {
 
 // maxSettings is how long a file of settings may be that is read for commands.
 const maxSettings = 64 << 10
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
 
 // setting scans a command line that stands in a file or an option as a value;
 // one that is none is some other text.

@@ -1,8 +1,6 @@
 package scanner
 
 import (
-	"os"
-	"runtime"
 	"testing"
 	"time"
 )
@@ -27,24 +25,5 @@ func TestSpent(t *testing.T) {
 		if got := spent(tt.last, tt.now, within); got != tt.want {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
-	}
-}
-
-func TestUsageOf(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("the kernel is asked on Linux alone")
-	}
-	pid := os.Getpid()
-	before := processorOf(pid)
-	for start := time.Now(); processorOf(pid)-before < 50*time.Millisecond; {
-		if time.Since(start) > time.Minute {
-			t.Fatal("this process computes, and no time of a processor is told")
-		}
-	}
-	if !busy(pid) {
-		t.Error("a process that asks about itself is not told to do anything")
-	}
-	if n := processorOf(1 << 26); n != 0 || busy(1<<26) {
-		t.Errorf("a process that does not exist took %s", n)
 	}
 }

@@ -20,10 +20,6 @@ const (
 	MaxSource = 1 << 20
 )
 
-// Patience is how much longer than its time a scan may take where others keep
-// the processors busy.
-const Patience = 4
-
 // Lockdown is how far a scanner could lock itself down. The levels are
 // ordered; each has what those below it have.
 type Lockdown int

@@ -3,7 +3,6 @@ package gate_test
 import (
 	"context"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/caisson-dev/caisson/manager"
@@ -25,6 +24,18 @@ func (p tired) Examine(ctx context.Context, r policy.Request) (sandbox.Decision,
 	return d, refs
 }
 
+// verdict judges a run in that workspace.
+func verdict(t *testing.T, p gate.Policy, run sandbox.Run, ws files, want sandbox.Verdict) {
+	t.Helper()
+	a, err := newGate(t, p, &desk{}).Judge(t.Context(), manager.Question{Exec: question(run, ws, "")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Decision.Verdict != want {
+		t.Errorf("%s, want %s: %+v", a.Decision.Verdict, want, a.Decision.Findings)
+	}
+}
+
 // Modules that are too much to be followed together are judged one by one.
 func TestModulesThatAreTooMuch(t *testing.T) {
 	t.Parallel()
@@ -39,13 +50,7 @@ func TestModulesThatAreTooMuch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ws := files{"main.py": tt.main, "lib.py": "import os\ndef sh(c):\n    os.system(c)\n"}
-			a, err := newGate(t, p, &desk{}).Judge(t.Context(), manager.Question{Exec: question(sandbox.Run{Language: "python", File: "main.py"}, ws, "")})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if a.Decision.Verdict != tt.want {
-				t.Errorf("%s, want %s: %+v", a.Decision.Verdict, tt.want, a.Decision.Findings)
-			}
+			verdict(t, p, sandbox.Run{Language: "python", File: "main.py"}, ws, tt.want)
 		})
 	}
 }
@@ -78,15 +83,8 @@ func TestJudgesModulesWithTheirCallers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			run := sandbox.Run{Language: "python", File: "main.py"}
-			tt.ws["main.py"] = strings.TrimSuffix(tt.main, "\n") + "\n"
-			a, err := newGate(t, p, &desk{}).Judge(t.Context(), manager.Question{Exec: question(run, tt.ws, "")})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if a.Decision.Verdict != tt.want {
-				t.Errorf("%s, want %s: %+v", a.Decision.Verdict, tt.want, a.Decision.Findings)
-			}
+			tt.ws["main.py"] = tt.main + "\n"
+			verdict(t, p, sandbox.Run{Language: "python", File: "main.py"}, tt.ws, tt.want)
 		})
 	}
 }
@@ -113,13 +111,7 @@ func TestJudgesNodeModulesWithTheirCallers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tt.ws["main.js"] = tt.main + "\n"
-			a, err := newGate(t, p, &desk{}).Judge(t.Context(), manager.Question{Exec: question(sandbox.Run{Language: "node", File: "main.js"}, tt.ws, "")})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if a.Decision.Verdict != tt.want {
-				t.Errorf("%s, want %s: %+v", a.Decision.Verdict, tt.want, a.Decision.Findings)
-			}
+			verdict(t, p, sandbox.Run{Language: "node", File: "main.js"}, tt.ws, tt.want)
 		})
 	}
 }

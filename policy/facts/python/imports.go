@@ -1,6 +1,8 @@
 package python
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/caisson-dev/caisson/policy/facts"
@@ -58,9 +60,10 @@ func (it *interp) importFrom(n *node, s *scope) {
 			f.Names = append(f.Names, "*")
 			it.star = append(it.star, canonical(module))
 			if from != nil {
-				for name, v := range from.x.cls.scope.vars {
+				vars := from.x.cls.scope.vars
+				for _, name := range slices.Sorted(maps.Keys(vars)) {
 					if !strings.HasPrefix(name, "_") {
-						it.set(s, name, v)
+						it.set(s, name, vars[name])
 					}
 				}
 			}

@@ -281,3 +281,20 @@ func (it *interp) resume() {
 	}
 	it.waiters = nil
 }
+
+// fromKeys is dict.fromkeys.
+func (c *invocation) fromKeys() *val {
+	keys, ok := c.it.iterate(c.get(0, "iterable"), c.n)
+	if len(keys) == 0 || len(keys) > 4096 {
+		return nil
+	}
+	d := &val{kind: kDict, open: !ok, x: &extra{dict: map[string]*val{}}}
+	value := none
+	if v := c.get(1, "value"); v != nil {
+		value = v
+	}
+	for _, k := range keys {
+		d.put(k, value)
+	}
+	return d
+}

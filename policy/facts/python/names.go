@@ -123,3 +123,25 @@ var builtins = func() map[string]bool {
 	}
 	return m
 }()
+
+// standard are modules that come with Python, beside those that the tables name.
+var standard = func() map[string]bool {
+	out := map[string]bool{}
+	for _, name := range strings.Fields(`abc argparse array ast asyncio base64 binascii bisect calendar cmath cmd codecs collections
+		concurrent configparser contextlib copy csv curses dataclasses datetime decimal difflib dis email encodings enum errno
+		fileinput fnmatch fractions functools gettext getpass glob gzip hashlib heapq hmac html http imaplib inspect io ipaddress
+		itertools json keyword linecache locale logging lzma math mimetypes multiprocessing numbers operator optparse os pathlib
+		platform plistlib pprint queue random re reprlib sched secrets select selectors shelve shlex shutil signal site smtplib
+		socketserver sqlite3 ssl stat statistics string stringprep struct sysconfig tarfile tempfile textwrap threading time timeit
+		token tokenize trace traceback types typing unicodedata unittest urllib uuid venv warnings wave weakref webbrowser xml xmlrpc
+		zipfile zipimport zlib zoneinfo`) {
+		out[name] = true
+	}
+	return out
+}()
+
+// starred are names that modules have, beside functions and classes, for those
+// who import all of one.
+var starred = map[string]bool{
+	"ctypes.cdll": true, "ctypes.pydll": true, "ctypes.windll": true, "ctypes.pythonapi": true,
+}
