@@ -243,15 +243,36 @@ func (a cmdArgs) has(cond string) bool {
 		return len(a.p.operands) >= atoi(n)
 	}
 	if rest, ok := strings.CutPrefix(cond, "value:"); ok {
-		ref, want, _ := strings.Cut(rest, "=")
-		v, found := a.find(ref)
-		return found && (slices.Contains(v.Alts, want) || len(v.Alts) == 0)
+		v, want, found := a.wanted(rest)
+		return found && (slices.ContainsFunc(v.Alts, want) || !v.Known())
+	}
+	if rest, ok := strings.CutPrefix(cond, "only:"); ok {
+		v, want, found := a.wanted(rest)
+		return found && v.Known() && !slices.ContainsFunc(v.Alts, func(s string) bool { return !want(s) })
+	}
+	if cond == "assigns" {
+		return slices.ContainsFunc(a.p.operands, assigns)
 	}
 	if strings.HasPrefix(cond, "-") {
-		return slices.Contains(a.p.flags, strings.TrimLeft(cond, "-"))
+		return slices.ContainsFunc(strings.Split(cond, ","), func(flag string) bool {
+			return slices.Contains(a.p.flags, strings.TrimLeft(flag, "-"))
+		})
 	}
 	_, ok := a.find(cond)
 	return ok
+}
+
+// wanted splits REF=A,B: the value at REF, and whether a text is one of A, B.
+func (a cmdArgs) wanted(cond string) (Value, func(string) bool, bool) {
+	ref, words, _ := strings.Cut(cond, "=")
+	v, ok := a.find(ref)
+	list := strings.Split(words, ",")
+	return v, func(s string) bool { return slices.Contains(list, s) }, ok
+}
+
+// assigns reports whether an operand may be NAME=value.
+func assigns(o Value) bool {
+	return strings.Contains(o.Prefix+o.Suffix, "=") || slices.ContainsFunc(o.Alts, func(s string) bool { return strings.Contains(s, "=") })
 }
 
 func (a cmdArgs) not(cond string) bool { return !a.has(cond) }

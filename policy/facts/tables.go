@@ -244,10 +244,12 @@ type Effect struct {
 	// Method of a request: a constant ("POST"), or "$0" for an argument.
 	Method string `json:"method,omitempty"`
 	Scheme string `json:"scheme,omitempty"`
-	// When must hold: a flag that is given ("-d"), "!-d" for one that is not,
-	// "kw:shell" for an argument that may be true, "!kw:shell" for one that is not
-	// certainly true, "args:2" for at least two arguments, "value:X=Y" for a
-	// flag's value. All of them.
+	// When must hold: a flag that is given ("-d"; "-d,--delete" for one of
+	// several), "!-d" for one that is not, "kw:shell" for an argument that may be
+	// true, "!kw:shell" for one that is not certainly true, "args:2" for at least
+	// two arguments, "value:X=Y" for a value that may be Y. All of them. Programs
+	// alone: "value:1=Y,Z" for an operand that may be one of several, "only:1=Y,Z"
+	// for one that certainly is, "assigns" for an operand NAME=value.
 	When []string `json:"when,omitempty"`
 	// Lang of code; "" is the caller's.
 	Lang Lang `json:"lang,omitempty"`
