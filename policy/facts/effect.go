@@ -388,7 +388,7 @@ func (x *effects) code(e *Effect, v Value) {
 	if at >= 0 && at < len(x.b.s.doc.Dynamic) && v.Known() && len(v.From) == 0 && x.namesOnly() {
 		imports := len(v.Alts) > 0 && lang == Python && !slices.ContainsFunc(v.Alts, func(s string) bool { return !x.b.importsPlain(s) })
 		x.b.s.doc.Dynamic[at].Inert = imports || x.b.s.weight() == before && !slices.ContainsFunc(v.Alts, func(s string) bool {
-			return named(s) && !global[strings.Trim(s, " ;\n")] && !x.b.plain(lang, s, x.parameters(), x.ownNames())
+			return named(s) && !findsGlobal(s) && !x.b.plain(lang, s, x.parameters(), x.ownNames())
 		})
 	}
 }

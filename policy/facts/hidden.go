@@ -22,7 +22,7 @@ func (b *Builder) hidden(src []byte) {
 			b.Dynamic(DynInvisible, fmt.Sprintf("U+%04X changes the direction of text", r), posAt(src, i))
 			return
 		case r == 0x200B || r == 0x2060 || r == 0xFEFF && i > 0 || r == 0x00AD:
-			if i > 0 && wordByte(src[i-1]) {
+			if after := i + utf8.RuneLen(r); i > 0 && wordByte(src[i-1]) && after < len(src) && wordByte(src[after]) {
 				b.Dynamic(DynInvisible, fmt.Sprintf("U+%04X within a word", r), posAt(src, i))
 				return
 			}
@@ -89,9 +89,12 @@ func passesFor(word string) string {
 		}
 		latin, same := 0, true
 		for i, r := range folded {
-			if r < utf8.RuneSelf {
+			switch {
+			case r < utf8.RuneSelf:
 				latin++
 				same = same && byte(r) == g[i]
+			case unicode.IsPunct(r): // a quotation mark is read as no letter
+				same = false
 			}
 		}
 		if same && latin > 0 && 2*latin >= len(folded) { // a letter before a word of another script disguises nothing

@@ -76,9 +76,17 @@ func (x *effects) ownNames() bool {
 	})
 }
 
-// global are texts by which programs of any host find its global object; what
-// is done with that is seen.
-var global = map[string]bool{"return this": true, "this": true, "return globalThis": true}
+// global are texts by which programs of any host find its global object, without
+// the space in them; what is done with that is seen.
+var global = map[string]bool{
+	"returnthis": true, "this": true, "returnglobalThis": true, "globalThis": true,
+	"(function(){returnthis})()": true, "(function(){returnthis}())": true, "(function(){returnthis;})()": true, "(function(){returnthis;}())": true,
+}
+
+// findsGlobal reports one of them.
+func findsGlobal(text string) bool {
+	return len(text) < 80 && global[strings.TrimRight(strings.Join(strings.Fields(text), ""), ";")]
+}
 
 // named: text that names anything may give it to what is around it.
 func named(text string) bool {
