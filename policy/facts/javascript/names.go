@@ -27,7 +27,7 @@ var moduleAliases = map[string]string{
 	"cross-fetch": "fetch", "isomorphic-fetch": "fetch", "node-fetch-native": "fetch", "ws": "WebSocket",
 	"isomorphic-ws": "WebSocket", "buffer": "globalThis", "process": "process", "timers": "globalThis",
 	"dns/promises": "dns", "path/posix": "path", "path/win32": "path", "globalthis": "globalThis",
-	"console": "console", "axios/index": "axios", "readline/promises": "readline", "isolated-vm": "vm", "vm2": "vm",
+	"console": "console", "axios/index": "axios", "readline/promises": "readline",
 	"timers/promises": "timers", "bun": "Bun", "stream/promises": "stream",
 }
 
