@@ -77,6 +77,9 @@ func (w *walk) call(n id) *val {
 			s.this = w.thisValue()
 			return w.apply(w.member(obj, key, how, fn), s)
 		}
+		if calling[key] && key != "bind" && w.endsBefore(obj, argNode, s) {
+			return unknown
+		}
 		return w.callMethod(obj, key, how, fn, s)
 	}
 	if w.t.kind(fn) == kSuper {
@@ -85,6 +88,9 @@ func (w *walk) call(n id) *val {
 	}
 	callee := w.expr(fn)
 	w.arguments(argNode, s)
+	if w.endsBefore(callee, argNode, s) {
+		return unknown
+	}
 	switch w.t.kind(fn) {
 	case kFunction, kIdentifier:
 		s.this = named(globalName, "")
@@ -116,7 +122,7 @@ func (w *walk) callAny(obj, index *val, fn, argNode id, s *site) *val {
 	var rest *val
 	if len(names) == 0 || !index.Known() {
 		rest = w.unknownMember(obj, index, fn)
-		w.wild = w.wild || !w.idle && obj.name == ""
+		w.calledByAny(obj)
 	}
 	w.arguments(argNode, s)
 	var out *val
@@ -357,7 +363,9 @@ func (w *walk) applyName(callee *val, s *site) *val {
 	}
 	if f, ok := natives[s.name]; ok {
 		if v, done := f(w, s); done {
-			w.handOver(s, nil)
+			if !s.keeps() {
+				w.handOver(s, nil)
+			}
 			return v
 		}
 	}

@@ -66,6 +66,7 @@ func (w *walk) classMember(m id, c *object, v *val) {
 		key, ok := w.key(w.t.child(m, fName))
 		switch {
 		case !ok:
+			c.loose = append(c.loose, f)
 		case static:
 			f.ref.fn.this = v
 			c.set(key, f)

@@ -275,7 +275,7 @@ func (w *walk) object(n id) *val {
 			key, ok := w.key(w.t.child(c, fKey))
 			value := w.expr(w.t.child(c, fValue))
 			if !ok {
-				o.open = true
+				w.loosen(o, value)
 				o.from = merge(o.from, value.From)
 				return
 			}
@@ -292,7 +292,7 @@ func (w *walk) object(n id) *val {
 			m.ref.fn.home = o
 			m.ref.fn.this = v
 			if !ok {
-				o.open = true
+				w.loosen(o, m)
 				return
 			}
 			if m.ref.fn.setter {
@@ -314,6 +314,7 @@ func (w *walk) spreadInto(o *object, v *val) {
 			o.set(k, v.ref.props[k])
 		}
 		o.open = o.open || v.ref.open
+		o.loose = append(o.loose[:len(o.loose):len(o.loose)], v.ref.loose...)
 		if v.ref.base != nil {
 			o.base = v.ref.base
 		}

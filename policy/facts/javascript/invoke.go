@@ -3,8 +3,6 @@ package javascript
 import (
 	"strconv"
 	"strings"
-
-	"github.com/caisson-dev/caisson/policy/facts"
 )
 
 // Bounds of calling the program's own functions.
@@ -111,6 +109,7 @@ func (w *walk) invoke(fn *function, this *val, args []*val, n id) *val {
 		}
 		fn.memo[sign] = unknown
 	}
+	fn.called, fn.caller = n, w.t
 	v := w.run(fn, this, args)
 	if ok {
 		fn.memo[sign] = v
@@ -296,14 +295,4 @@ func (w *walk) thisValue() *val {
 		return unknown
 	}
 	return w.act.this
-}
-
-// recursion looks at a function that calls itself: one that starts processes on the way is a bomb.
-func (w *walk) recursion(fn *function, n id) {
-	if w.spawns[fn.key()] {
-		w.structure(facts.StructForkBomb, "a function that starts processes calls itself", n)
-	}
-	if !w.idle && w.once("recursion", n) && w.always(fn, n) {
-		w.structure(facts.StructInfiniteLoop, "recursion", n)
-	}
 }

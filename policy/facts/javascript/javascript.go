@@ -56,11 +56,12 @@ func NewTypeScript() *Extractor {
 // Extract reports the facts of src to b. It returns an error where src cannot
 // be parsed in time, or holds nothing that is JavaScript.
 func (x *Extractor) Extract(ctx context.Context, src []byte, b *facts.Builder) error {
-	wall := patience * x.limit
+	limit := parseLimit(x.limit, len(src))
+	wall := patience * limit
 	if d, ok := ctx.Deadline(); ok {
 		wall = min(wall, time.Until(d))
 	}
-	g, t := x.parse(src, wall)
+	g, t := x.parse(src, limit, wall)
 	if t == nil {
 		return errTime
 	}
@@ -80,11 +81,11 @@ func (x *Extractor) Extract(ctx context.Context, src []byte, b *facts.Builder) e
 	return ctx.Err()
 }
 
-func (x *Extractor) parse(src []byte, wall time.Duration) (*grammar, *tree) {
+func (x *Extractor) parse(src []byte, limit, wall time.Duration) (*grammar, *tree) {
 	var best *tree
 	var with *grammar
 	for _, g := range x.grammars {
-		t := parse(g, src, x.limit, wall)
+		t := parse(g, src, limit, wall)
 		if t == nil {
 			break
 		}

@@ -9,6 +9,7 @@ func (w *walk) program() {
 	w.late++
 	w.cond++
 	w.rest(false)
+	w.choices()
 	if (w.defines || w.others) && len(w.kept)+len(w.pages) > 0 {
 		w.after()
 		w.rest(false)

@@ -1,6 +1,7 @@
 package javascript
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/caisson-dev/caisson/policy/facts"
@@ -438,7 +439,7 @@ func anyMember(v *val) *val {
 	o := v.ref
 	var out *val
 	count := 0
-	for _, it := range o.items {
+	for _, it := range slices.Concat(o.items[:min(len(o.items), facts.MaxAlts+1)], o.loose[:min(len(o.loose), facts.MaxAlts)]) {
 		if count++; count > facts.MaxAlts {
 			break
 		}

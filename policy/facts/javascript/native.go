@@ -93,14 +93,15 @@ func nativeLoad(w *walk, s *site) (*val, bool) {
 	return w.importModule(s.arg(0), "require", "", nil, s.n), true
 }
 
-// nativeBinding takes a part of node's inside; some hold no more than constants, sources and functions on bytes.
+// nativeBinding takes a part of node's inside; some hold no more than constants,
+// sources, tests and functions on bytes, or work on what is open already.
 func nativeBinding(_ *walk, s *site) (*val, bool) {
-	switch name, _ := s.arg(0).one(); name {
-	case "buffer", "config", "constants", "natives", "uv", "v8":
-		return unknown, true
-	}
-	return nil, false
+	name, known := s.arg(0).one()
+	return unknown, known && quietBindings[name]
 }
+
+// quietBindings open, start and load nothing.
+var quietBindings = nameSet(`buffer config constants errors http_parser icu js_stream natives stream_wrap string_decoder symbols tty_wrap types url util uv v8 zlib`)
 
 // nativeScripts loads scripts into a worker of a page, which node has none of.
 func nativeScripts(w *walk, s *site) (*val, bool) {
@@ -145,9 +146,12 @@ func nativeFunction(w *walk, s *site) (*val, bool) {
 	if len(s.args) == 0 {
 		return unknown, true
 	}
-	m := w.b.Mark()
+	m, v := w.b.Mark(), w.functionOf(s)
+	if v.ref != nil && v.ref.fn != nil && v.ref.fn.importsGiven() {
+		v.ref.fn.silent = false // what it imports is told where it is called
+		return v, true
+	}
 	w.emit(s)
-	v := w.functionOf(s)
 	if v.ref != nil && v.ref.fn != nil {
 		w.tameTree(m, s.args[len(s.args)-1], v.ref.fn.tree, w.root, true)
 	}

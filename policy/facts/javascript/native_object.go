@@ -129,7 +129,7 @@ func nativeEntries(w *walk, s *site) (*val, bool) {
 	return &val{ref: o}, true
 }
 
-func nativeFromEntries(_ *walk, s *site) (*val, bool) {
+func nativeFromEntries(w *walk, s *site) (*val, bool) {
 	items, open := elements(s.arg(0))
 	o := &object{role: plain, open: open, from: s.origins()}
 	for _, it := range items {
@@ -141,7 +141,7 @@ func nativeFromEntries(_ *walk, s *site) (*val, bool) {
 		if k, ok := pair[0].keyText(); ok {
 			o.set(k, pair[1])
 		} else {
-			o.open = true
+			w.loosen(o, pair[1])
 		}
 	}
 	return &val{ref: o}, true

@@ -105,7 +105,7 @@ func (w *walk) setForeign(o *val, key string, known bool, v *val, n id) {
 		}
 		w.env("write", name, v, n)
 	case o.name == "module" && (key == "_load" || key == "_resolveFilename" || key == "_compile"),
-		strings.HasPrefix(o.name, "module._extensions") && (!known || slices.Contains(ordinary, key)), o.name == "module.prototype":
+		strings.HasPrefix(o.name, "module._extensions") && (!known || slices.Contains(ordinary, key)) && !v.isNone(), o.name == "module.prototype":
 		w.dynamic(facts.DynReflection, "the module loader is replaced: "+o.name+"."+key, n)
 	}
 	w.inherited(o, key, n)
@@ -168,9 +168,7 @@ func (w *walk) shapes(s *site) {
 	w.scans(s)
 	if spawns {
 		w.tally.spawns++
-		for _, fn := range w.stack {
-			w.spawns[fn.key()] = true
-		}
+		w.spawned(s.n)
 		w.bombs(s)
 	}
 	w.pipes(s)

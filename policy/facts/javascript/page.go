@@ -130,6 +130,34 @@ func (w *walk) withheld(to string, values ...*val) bool {
 	return true
 }
 
+// endsBefore reports a call of one of the program's functions that is handed a
+// name which is not there: reading it ends what would call. The function is kept
+// for the case that it is there after all.
+func (w *walk) endsBefore(callee *val, args id, s *site) bool {
+	if callee.ref == nil || callee.ref.role != closure || callee.ref.fn.calls > 0 || len(w.kept) > maxKept {
+		return false
+	}
+	ends := false
+	w.t.each(args, func(c id) { ends = ends || w.readsAbsent(c) })
+	if ends {
+		w.kept = append(append(w.kept, callee), s.args...)
+	}
+	return ends
+}
+
+// pageNames are names that stand for what a page has, whoever wrote the script;
+// others may be what a text leaves out.
+var pageNames = nameSet(`window document location history screen opener frames jQuery Zepto angular $`)
+
+// readsAbsent reports such a name, or a member of one, that is not there.
+func (w *walk) readsAbsent(n id) bool {
+	for w.t.kind(n) == kMember {
+		n = w.t.child(n, fObject)
+	}
+	name := w.t.text(n)
+	return w.t.kind(n) == kIdentifier && pageNames[name] && w.sc.find(name) == nil && len(w.withs) == 0 && w.notThere(name)
+}
+
 // after takes back what was said of names that are not there: the program may
 // have set them.
 func (w *walk) after() {

@@ -229,7 +229,7 @@ func (w *walk) put(obj *val, key string, ok bool, v *val, target id) {
 			}
 			w.setMember(o.ref, key, v)
 		case o.ref != nil:
-			o.ref.open = true
+			w.loosen(o.ref, v)
 			o.ref.from = merge(o.ref.from, v.origins())
 			if o.ref.role == array && w.cond > w.base {
 				return
@@ -273,7 +273,7 @@ func (w *walk) setMember(o *object, key string, v *val) {
 			return
 		}
 		if _, ok := index(key); ok {
-			o.open = true
+			w.loosen(o, v)
 			return
 		}
 	}

@@ -51,6 +51,9 @@ type function struct {
 	// given are the arguments that whoever calls it later will bring, as far as that is known.
 	given []*val
 	name  string
+	// called is where it was last called from, in caller.
+	called id
+	caller *tree
 }
 
 func (s *scope) find(name string) *binding {

@@ -69,6 +69,23 @@ func (w *walk) tame(t *tree, sc *scope, function bool) bool {
 	return true
 }
 
+// importsGiven reports a function that does nothing but import the module that
+// it is given: import as it stands there, where a compiler would make a call of
+// require of it.
+func (f *function) importsGiven() bool {
+	t := f.tree
+	if f.params == 0 || t.errors > 0 {
+		return false
+	}
+	stmt := t.nodes[f.body].first
+	call := t.nodes[stmt].first
+	if stmt == 0 || t.kind(stmt) != kReturn || t.nodes[stmt].next != 0 || t.kind(call) != kCall || t.kind(t.child(call, fFunction)) != kImport {
+		return false
+	}
+	arg := t.nodes[t.child(call, fArguments)].first
+	return arg != 0 && t.nodes[arg].next == 0 && t.kind(arg) == kIdentifier && t.text(arg) == t.text(t.nodes[f.params].first)
+}
+
 // declared are the names that a text declares for itself.
 func (t *tree) declared() map[string]bool {
 	own := map[string]bool{}

@@ -36,6 +36,7 @@ type tree struct {
 // Bounds of parsing.
 const (
 	parseTime  = 200 * time.Millisecond
+	parseMost  = 600 * time.Millisecond // see parseLimit
 	parseBytes = 256 << 20
 	parseNodes = 2_000_000
 	maxDepth   = 2500
@@ -44,6 +45,12 @@ const (
 
 // patience is how much longer than its limit a parse may take where the machine is busy with other things.
 const patience = 5
+
+// parseLimit is what a text may take by its length: a bundle of a page, on a
+// line of its own, has a node for every two or three bytes.
+func parseLimit(limit time.Duration, length int) time.Duration {
+	return min(limit+time.Duration(length)*limit/(200<<10), max(limit, parseMost))
+}
 
 // parse gives nil where src cannot be parsed in time. The limit is processor time, so that a busy machine does not
 // change what is found; wall is what may pass at most.

@@ -53,6 +53,7 @@ type object struct {
 	props map[string]*val // own members, and static ones of a class
 	keys  []string        // of props, in order
 	open  bool            // it may have other members or items
+	loose []*val          // members whose names are not known
 	base  *val            // where members are looked up that it lacks
 	proto map[string]*val // methods and fields of instances (class)
 	made  *val            // the last instance of a class; what a promise was resolved with
@@ -377,6 +378,9 @@ func (o *object) set(key string, v *val) {
 	if _, ok := o.props[key]; !ok {
 		if len(o.keys) >= maxProps {
 			o.open = true
+			if len(o.loose) < maxItems {
+				o.loose = append(o.loose, v)
+			}
 			return
 		}
 		o.keys = append(o.keys, key)

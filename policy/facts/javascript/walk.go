@@ -26,11 +26,12 @@ type walk struct {
 	skipped   []skipped
 	done      int            // of skipped
 	idle      bool           // what runs is not called by the program
-	wild      bool           // the program calls members whose names are not known
+	wild      bool           // the program calls members whose names are not known, of what is not known
+	chosen    []*object      // members of these are called by names that are not known
 	seen      map[place]bool // statements in skipped
 	made      map[place]int  // closures of each function
 	ran       map[place]bool
-	spawns    map[place]bool
+	spawns    map[place][]id // where functions start processes
 	serial    map[*object]int
 	varNames  map[place][]string
 	assigns   map[place][]string
@@ -97,7 +98,7 @@ func newWalk(b *facts.Builder, g *grammar, t *tree) *walk {
 	w.inline = 3*len(t.nodes) + 40_000
 	w.hard = 8*len(t.nodes) + 150_000
 	w.seen, w.made, w.ran = map[place]bool{}, map[place]int{}, map[place]bool{}
-	w.spawns, w.times = map[place]bool{}, map[place]int{}
+	w.spawns, w.times = map[place][]id{}, map[place]int{}
 	w.serial = map[*object]int{}
 	w.varNames, w.assigns = map[place][]string{}, map[place][]string{}
 	w.emitted, w.trees = map[string]*val{}, map[string]*tree{}
