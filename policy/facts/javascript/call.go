@@ -346,6 +346,7 @@ func (w *walk) applyName(callee *val, s *site) *val {
 	}
 	if sets[s.name] {
 		w.setsGlobals(s.arg(0))
+		w.disguises(s.arg(0))
 	}
 	w.defines = w.defines || strings.HasSuffix(s.name, ".__defineGetter__")
 	if strings.HasSuffix(s.name, unknownSuffix) {

@@ -169,6 +169,17 @@ func (w *walk) every(f *val, delay *val) {
 	}
 }
 
+// again looks at a function that a turn of it puts off more than once, whatever
+// it is given: the turns that wait double each time.
+func (w *walk) again(f *val, n id) {
+	if f.ref == nil || f.ref.fn == nil || w.act == nil || f.ref.fn != w.act.fn || w.cond > w.base {
+		return
+	}
+	if w.act.again++; w.act.again == 2 {
+		w.structure(facts.StructInfiniteLoop, "memory is taken by a function that puts itself off more than once a turn", n)
+	}
+}
+
 // wearing looks at what a timer's function did.
 func (w *walk) wearing(f *function, before tally) {
 	switch {

@@ -120,6 +120,8 @@ func (w *walk) loopBody(n id, endless bool, body func()) {
 		w.structure(facts.StructForkBomb, "processes are started in a loop without end", n)
 	case w.tally.writes > before.writes:
 		w.structure(facts.StructLoopWrite, "files are written in a loop without end", n)
+	case w.tally.opens > before.opens && !strings.Contains(w.t.text(n), ".close"):
+		w.structure(facts.StructInfiniteLoop, "memory is taken by what a loop without end opens", n)
 	case w.tally.grows > before.grows, w.gathers(w.t.child(n, fBody)):
 		w.structure(facts.StructInfiniteLoop, "memory is taken in a loop without end", n)
 	case w.b.Depth() == 0 && !w.idle && w.idles(w.t.child(n, fBody)):
@@ -130,7 +132,7 @@ func (w *walk) loopBody(n id, endless bool, body func()) {
 }
 
 // tally counts what makes a loop without end worse.
-type tally struct{ spawns, writes, grows, buffers int }
+type tally struct{ spawns, writes, grows, buffers, opens int }
 
 // endless reports that nothing ends a loop: its condition is true, nothing leaves it, and nothing is waited for.
 func (w *walk) endless(cond, body id) bool {
@@ -291,7 +293,7 @@ func (w *walk) forIn(n id) flow {
 			mode = declareCall
 		}
 	}
-	if !open && len(items) <= maxTurns && w.loops <= 1 && w.steps < w.inline && len(w.assigned(body)) > 0 {
+	if !open && len(items) <= maxTurns && w.loops <= 1 && w.steps < w.inline && (len(w.assigned(body)) > 0 || rows(items)) {
 		return w.eachTurn(items, left, body, mode)
 	}
 	if w.searched(n); open && len(items) > 0 && len(items) <= facts.MaxAlts && w.loops <= 1 && w.steps < w.inline {
@@ -317,6 +319,14 @@ func (w *walk) forIn(n id) flow {
 	})
 	return onward
 }
+
+// rows reports items that hold others, which belong together: a table.
+func rows(items []*val) bool {
+	return len(items) <= maxRows && slices.ContainsFunc(items, func(v *val) bool { return v.ref != nil && (v.ref.role == array || v.ref.role == plain) })
+}
+
+// maxRows is how many rows of a table are told apart.
+const maxRows = 32
 
 // eachTurn runs a loop over items that are known.
 func (w *walk) eachTurn(items []*val, left, body id, mode assignMode) flow {

@@ -379,6 +379,11 @@ func (w *walk) foreignMember(v *val, key, how string, n id) *val {
 	if m := w.extra[name]; m != nil {
 		return m
 	}
+	if name == "process.platform" {
+		if os := w.platform(); os != nil {
+			return os
+		}
+	}
 	if v.name == "process.argv" && key == "1" {
 		return of(facts.OwnSource(".js", "argv"))
 	}

@@ -164,6 +164,7 @@ func nativeTimer(w *walk, s *site) (*val, bool) {
 	if s.name == "setInterval" {
 		w.every(a, s.arg(1))
 	}
+	w.again(a, s.n)
 	switch {
 	case a.simple() && a.Type == "str" && (s.name == "setTimeout" || s.name == "setInterval"):
 		m := w.b.Mark()

@@ -109,6 +109,9 @@ func (w *walk) setForeign(o *val, key string, known bool, v *val, n id) {
 		w.dynamic(facts.DynReflection, "the module loader is replaced: "+o.name+"."+key, n)
 	}
 	w.inherited(o, key, n)
+	if !known {
+		w.disguises(o)
+	}
 	if o.name == "Object.prototype" { // which the global object has its members from
 		w.setsGlobals(o)
 	}
@@ -150,12 +153,17 @@ func (w *walk) shapes(s *site) {
 		return
 	}
 	spawns := false
+	if opening[s.name] {
+		w.tally.opens++
+	}
 	for i := range api.Effects {
 		switch e := &api.Effects[i]; e.Do {
 		case "argv", "execv", "shell", "shell_join":
 			spawns = true
 		case "action":
 			spawns = spawns || e.Op == "fork"
+		case "net":
+			w.tally.opens++
 		case "file":
 			switch e.Op {
 			case facts.OpWrite, facts.OpAppend, facts.OpMkdir:
@@ -173,6 +181,9 @@ func (w *walk) shapes(s *site) {
 	}
 	w.pipes(s)
 }
+
+// opening are calls that open a file which stays open.
+var opening = map[string]bool{"fs.open": true, "fs.openSync": true, "fs.promises.open": true, "fs.createReadStream": true}
 
 // connects are calls that try a port.
 var connects = map[string]bool{"net.connect": true, "net.createConnection": true, "net.Socket.connect": true}

@@ -75,6 +75,9 @@ func (t *tree) givenNames() map[string]bool {
 	for i := range t.nodes {
 		fields, ok := giving[t.kind(id(i))]
 		if !ok {
+			if t.kind(id(i)) == kCall {
+				t.definedBy(id(i), given)
+			}
 			continue
 		}
 		t.each(id(i), func(c id) {

@@ -25,6 +25,7 @@ type activation struct {
 	returns *val
 	last    *val // value of the last expression statement, which eval gives back
 	yields  []*val
+	again   int // how often it was put off by itself
 }
 
 // function is a function of the program, with the variables it sees.

@@ -58,17 +58,19 @@ type walk struct {
 
 	own *val // the program's own folder
 
-	main    *tree
-	top     *object         // this of the text itself, which is the global object where it is given as code
-	names   map[string]bool // that main gives a meaning to, once they were asked for
-	defines bool            // names of the global object are set that are not known
-	kept    []*val          // what was handed to what is not there
-	pages   []facts.Pos     // calls of what only a page has
-	looked  int             // see maxTamed
-	read    map[string]bool // names that the program does not declare and reads
-	others  bool            // modules are loaded that may give names a meaning
-	loaded  map[string]bool // what the names of modules begin with
-	onTop   map[string]bool // members that top is given
+	main  *tree
+	top   *object         // this of the text itself, which is the global object where it is given as code
+	names map[string]bool // that main gives a meaning to, once they were asked for
+	// disguised: members of process are set that are not known.
+	disguised bool
+	defines   bool            // names of the global object are set that are not known
+	kept      []*val          // what was handed to what is not there
+	pages     []facts.Pos     // calls of what only a page has
+	looked    int             // see maxTamed
+	read      map[string]bool // names that the program does not declare and reads
+	others    bool            // modules are loaded that may give names a meaning
+	loaded    map[string]bool // what the names of modules begin with
+	onTop     map[string]bool // members that top is given
 }
 
 // frame is what changes from one function to the next.
