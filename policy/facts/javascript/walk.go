@@ -187,16 +187,6 @@ const maxSame = 16
 
 // emit reports a call, once for the same arguments.
 func (w *walk) emit(s *site) *val {
-	c := facts.Call{Name: s.name, Recv: s.recv, How: callHow(s.how), New: s.new}
-	for _, a := range s.args {
-		c.Args = append(c.Args, w.argument(a))
-		if f := c.Args[len(c.Args)-1].Fields; f != nil && len(c.Kwargs) == 0 {
-			c.Kwargs = f
-		}
-	}
-	if text, ok := c.Args, s.tag && strings.HasPrefix(s.name, "execa"); ok {
-		c.Args = []facts.Value{words(text[0])}
-	}
 	if w.quiet > 0 {
 		return of(facts.Value{Type: s.name, From: s.origins()})
 	}
@@ -213,6 +203,7 @@ func (w *walk) emit(s *site) *val {
 	if w.times[p] >= maxSame {
 		return of(facts.Value{Type: s.name, From: s.origins()})
 	}
+	c := w.fact(s)
 	if w.times[p]++; w.times[p] == maxSame {
 		for i := range c.Args {
 			c.Args[i] = facts.Union(c.Args[i], facts.Opaque())
@@ -222,6 +213,21 @@ func (w *walk) emit(s *site) *val {
 	v := of(w.b.Call(c))
 	w.emitted[key.String()] = v
 	return v
+}
+
+// fact is a call as rules may see it.
+func (w *walk) fact(s *site) facts.Call {
+	c := facts.Call{Name: s.name, Recv: s.recv, How: callHow(s.how), New: s.new}
+	for _, a := range s.args {
+		c.Args = append(c.Args, w.argument(a))
+		if f := c.Args[len(c.Args)-1].Fields; f != nil && len(c.Kwargs) == 0 {
+			c.Kwargs = f
+		}
+	}
+	if text, ok := c.Args, s.tag && strings.HasPrefix(s.name, "execa"); ok {
+		c.Args = []facts.Value{words(text[0])}
+	}
+	return c
 }
 
 // words are the parts of a command line that no shell reads.
