@@ -103,19 +103,6 @@ func (w *walk) call(n id) *val {
 	return w.apply(callee, s)
 }
 
-// filtersCall reports a method of a list that picks items by their names.
-func (w *walk) filtersCall(method string, args id) bool {
-	switch method {
-	case "filter", "find", "some":
-		return w.picked(args)
-	case "forEach", "map":
-		fn := w.t.nodes[args].first
-		k := w.t.kind(fn)
-		return (k == kArrow || k == kFunction) && w.filters(w.t.child(fn, fBody))
-	}
-	return false
-}
-
 // callAny calls a member of obj whose name is one of several, or not known.
 func (w *walk) callAny(obj, index *val, fn, argNode id, s *site) *val {
 	names := index.keyTexts()

@@ -366,48 +366,6 @@ func (w *walk) eachTurn(items []*val, left, body id, mode assignMode) flow {
 	return onward
 }
 
-// pickers are methods that tell one name from others.
-var pickers = []string{".startsWith(", ".endsWith(", ".test(", ".match("}
-
-// filters reports that all a loop does with an item stands under a condition
-// that picks it by its name: it is that alone, or goes on with the next first.
-func (w *walk) filters(body id) bool {
-	first := body
-	if w.t.kind(body) == kBlock {
-		first = w.t.nodes[body].first
-	}
-	if w.t.kind(first) != kIf || !w.picked(w.t.child(first, fCondition)) {
-		return false
-	}
-	then := w.t.child(first, fConsequence)
-	if w.t.kind(then) == kBlock {
-		then = w.t.nodes[then].first
-	}
-	k := w.t.kind(then)
-	alone := (first == body || w.t.nodes[first].next == 0) && w.t.child(first, fAlternative) == 0
-	return alone || k == kContinue || k == kReturn || k == kBreak
-}
-
-// picked reports a condition that compares with a text or a pattern.
-func (w *walk) picked(cond id) bool {
-	src := w.t.text(cond)
-	if strings.Contains(src, "||") || facts.SeeksSecrets(src) || !slices.ContainsFunc(pickers, func(p string) bool { return strings.Contains(src, p) }) {
-		return false
-	}
-	found := false
-	var look func(n id)
-	look = func(n id) {
-		switch w.t.kind(n) {
-		case kString, kRegex:
-			found = found || len(strings.Trim(w.t.text(n), "\"'`/^.*$")) > 1
-		default: // its parts may
-			w.t.each(n, look)
-		}
-	}
-	look(cond)
-	return found
-}
-
 // itemOf is an item of v that is not known.
 func itemOf(v *val) *val {
 	if v.name != "" {
