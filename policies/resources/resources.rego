@@ -321,7 +321,7 @@ findings contains {"id": "SBX-RES-0005", "at": s.at, "msg": sprintf("%s in a loo
 
 findings contains {"id": "SBX-RES-0005", "at": s.at, "msg": sprintf("%s in a loop without end", [s.detail])} if {
 	some s in input.structs.infinite_loop
-	s.detail == "threading.Thread.start"
+	s.detail in {"threading.Thread.start", "subprocess.Popen"}
 }
 
 # METADATA

@@ -29,6 +29,9 @@ func (it *interp) attribute(v *val, name string, n *node, s *scope) *val {
 	if got := it.gadget(v, name, n); got != nil {
 		return got
 	}
+	if (name == "mapping" || name == "_mapping") && slices.Contains(v.from, everyVariable) {
+		return ref("os.environ", "attr") // a view of names leads back to all of them
+	}
 	switch v.kind {
 	case kInst, kClass:
 		return it.attributeOf(v, name, n, s)

@@ -333,13 +333,15 @@ func envHandlers() map[string]handler {
 	}
 	all := func(c *invocation) *val {
 		c.it.listEnv(c.n)
-		if c.name == "os.environ.keys" {
-			return nil
-		}
 		return &val{from: c.it.eachEnv()}
 	}
+	names := func(c *invocation) *val {
+		c.it.sifting++ // as where the environment itself is gone through
+		defer func() { c.it.sifting-- }()
+		return all(c)
+	}
 	return map[string]handler{
-		"os.environ.items": all, "os.environ.keys": all, "os.environ.values": all,
+		"os.environ.items": all, "os.environ.keys": names, "os.environ.values": all,
 		"os.getenv": read, "os.environ.get": read, "os.environ.__getitem__": read, "os.getenvb": read,
 		"os.environ.copy": func(*invocation) *val {
 			return &val{kind: kObj, text: "os.environ.copy", from: []string{"env_copy"}, x: &extra{}}

@@ -198,12 +198,18 @@ func (it *interp) ownSifts(f *node, around []*node) bool {
 		return false
 	}
 	v := it.module.vars[identifier(it.t.text(f))]
+	if v != nil && v.kind == kRef && memberTests[v.text] {
+		return true
+	}
 	if v == nil || v.kind != kFunc || v.x.fn.t != it.t || v.x.fn.body == nil {
 		return false
 	}
 	body := v.x.fn.body
 	return slices.Contains(around, body) || it.siftsIn(body, append(slices.Clone(around), body))
 }
+
+// memberTests are methods of constants that were given a name.
+var memberTests = map[string]bool{"set.__contains__": true, "dict.__contains__": true, "list.__contains__": true, "dict.get": true}
 
 // pickers are methods that tell one name from others.
 var pickers = []string{".startswith(", ".endswith(", ".match(", ".fullmatch(", ".search("}

@@ -1,5 +1,7 @@
 package python
 
+import "strings"
+
 // serves reports that a call stands behind one that waits for somebody to
 // connect, in the innermost loop without an end: it is made as often as others
 // ask for it.
@@ -13,6 +15,9 @@ func (it *interp) serves(n *node) bool {
 	}
 	_, accepts := it.passed["accept"]
 	_, joins := it.passed["join"]
+	if !accepts && (body.start > n.start || body.end < n.end) && it.acceptsEachTurn(body) {
+		return true // in a function that the loop calls
+	}
 	return !accepts && it.behindAccept(body, n, false) || !joins && it.joined(body, n)
 }
 
@@ -92,7 +97,7 @@ func (it *interp) accepts(n *node) bool {
 		return false
 	}
 	if f := n.child("function"); n.kind == "call" && f != nil && f.kind == "attribute" && it.t.text(f.child("attribute")) == "accept" {
-		return true
+		return it.listens(f.child("object"))
 	}
 	for c := n.first; c != nil; c = c.next {
 		if it.accepts(c) {
@@ -100,4 +105,10 @@ func (it *interp) accepts(n *node) bool {
 		}
 	}
 	return false
+}
+
+// listens: an object of the module is a socket, or one of which nothing is known.
+func (it *interp) listens(object *node) bool {
+	v := it.module.vars[it.t.text(object)]
+	return v == nil || v.kind == kObj && (strings.Contains(v.text, "socket") || strings.Contains(strings.ToLower(v.text), "listen")) || v.kind == kUnknown && handedIn(v.from)
 }

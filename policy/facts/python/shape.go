@@ -94,9 +94,9 @@ func (it *interp) notice(name string, a *arguments, self *val, n *node) {
 	endless := len(it.shape.endless) > 0
 	recursive := it.recursive()
 	switch kind, ok := starters[name]; {
-	case ok && endless && !recursive && it.serves(n):
+	case ok && endless && !recursive && (it.serves(n) || it.paced(name, a, n)):
 	case ok && (endless || recursive && kind == facts.StructForkBomb && name != "subprocess.Popen"):
-		it.structure(kind, name, n)
+		it.starting(kind, name, a, n)
 	case ok && strings.Contains(name, "fork") && it.shape.forked && len(it.calls) == 0 && it.loops > 0:
 		it.structure(kind, name, n)
 	case senders[name] && endless:
