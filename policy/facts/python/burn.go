@@ -190,6 +190,9 @@ func (c *invocation) shape(name string) float64 {
 		}
 	}
 	sizes := c.pos
+	if strings.HasSuffix(name, "arange") {
+		return c.span()
+	}
 	switch name[strings.LastIndexByte(name, '.')+1:] {
 	case "randint", "normal", "uniform": // of what range comes first
 		sizes = sizes[min(2, len(sizes)):]
@@ -205,4 +208,34 @@ func (c *invocation) shape(name string) float64 {
 		}
 	}
 	return n
+}
+
+// span is how many numbers lie between two, as far as they are known.
+func (c *invocation) span() float64 {
+	if c.open {
+		return 0
+	}
+	part := func(i int, name string, or float64) float64 {
+		v := c.at(i, name)
+		if v == nil || v.kind == kNone {
+			return or
+		}
+		text, ok := v.one()
+		f, err := strconv.ParseFloat(text, 64)
+		if !ok || err != nil {
+			return math.NaN()
+		}
+		return f
+	}
+	start, stop := 0.0, part(0, "start", 0)
+	if c.at(1, "stop") != nil {
+		start, stop = part(0, "start", 0), part(1, "stop", 0)
+	}
+	if math.IsNaN(start) && stop > 0 {
+		start = 0 // what it is taken for where nothing is known
+	}
+	if n := (stop - start) / part(2, "step", 1); n > 0 {
+		return n
+	}
+	return 0
 }

@@ -70,6 +70,9 @@ func (it *interp) item(v, key *val, n *node, s *scope) *val {
 		if v.text == cLibrary {
 			return it.attributeNamed(v, key, n, s)
 		}
+		if field := recordField(v.text, key); field != "" {
+			return it.attribute(v, field, n, s)
+		}
 		out := derived(v, key)
 		if _, ok := it.b.API(v.text + ".__getitem__"); ok {
 			return it.report(v.text+".__getitem__", &arguments{pos: []*val{key}}, v, n)

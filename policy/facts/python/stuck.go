@@ -222,11 +222,20 @@ func rebinds(t *tree, n *node, name string) bool {
 				return true
 			}
 		}
-		if c.size > 1 && c.kind != "expression_statement" && rebinds(t, c, name) {
+		if c.kind == "expression_statement" && names(t, c.first, name) || c.size > 1 && c.kind != "expression_statement" && rebinds(t, c, name) {
 			return true
 		}
 	}
 	return false
+}
+
+// names reports an assignment to a name, which is that of another function
+// from then on.
+func names(t *tree, n *node, name string) bool {
+	if n == nil || n.kind != "assignment" || n.child("left") == nil || n.child("right") == nil {
+		return false
+	}
+	return t.text(n.child("left")) == name && t.text(n.child("right")) != name
 }
 
 func yields(n *node) bool {

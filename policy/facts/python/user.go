@@ -61,3 +61,17 @@ func lesser(v *val, named bool) bool {
 		return false
 	}
 }
+
+// recordField names what stands at a place of the record of a user or a group.
+func recordField(record string, place *val) string {
+	i, ok := place.int()
+	switch {
+	case ok && record == "pwd.getpwnam" && i == 2:
+		return "pw_uid"
+	case ok && record == "pwd.getpwnam" && i == 3:
+		return "pw_gid"
+	case ok && record == "grp.getgrnam" && i == 2:
+		return "gr_gid"
+	}
+	return ""
+}
