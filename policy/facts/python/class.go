@@ -176,7 +176,9 @@ func (it *interp) instantiate(c *class, a *arguments, n *node, s *scope) *val {
 	}
 	if o := c.outside(0); o != nil {
 		// An exception, a thread, a dictionary: the base's constructor sees the arguments.
-		if !strings.HasSuffix(o.text, "Exception") && !strings.HasSuffix(o.text, "Error") {
+		it.objects++ // the base may have been replaced by what is derived from it
+		defer func() { it.objects-- }()
+		if !strings.HasSuffix(o.text, "Exception") && !strings.HasSuffix(o.text, "Error") && it.objects < maxObjects {
 			it.call(o, a, n, s)
 		}
 	}

@@ -32,6 +32,7 @@ type function struct {
 	matters bool     // it, or what it calls, does something that the tables know
 	news    int      // the last of its runs, after the first many, that did something else than those before
 	inside  []string // keys of the arguments of calls that are going on
+	itself  *bool    // see callsItself
 }
 
 type param struct {

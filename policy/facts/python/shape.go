@@ -120,11 +120,20 @@ func (it *interp) notice(name string, a *arguments, self *val, n *node) {
 // recursive reports that the function that is being followed calls itself.
 func (it *interp) recursive() bool {
 	for _, f := range it.calls {
-		if f.active > 1 || f.selfCall(f.body) {
+		if f.active > 1 || f.callsItself() {
 			return true
 		}
 	}
 	return false
+}
+
+// callsItself is selfCall, looked for once.
+func (f *function) callsItself() bool {
+	if f.itself == nil {
+		found := f.selfCall(f.body)
+		f.itself = &found
+	}
+	return *f.itself
 }
 
 // selfCall looks for a call of the function's own name in its body.

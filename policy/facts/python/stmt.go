@@ -1,6 +1,10 @@
 package python
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+)
 
 // block follows the statements under n in order.
 func (it *interp) block(n *node, s *scope) {
@@ -295,6 +299,9 @@ func widest(items []*val, over *val) *val {
 	}
 	v := items[0]
 	for _, item := range items[1:min(len(items), 64)] {
+		if v.open && len(v.more) >= facts.MaxAlts-1 && item.kind == v.kind && item.isConst() && len(item.from) == 0 {
+			continue // there is no room for another
+		}
 		v = join(v, item)
 	}
 	if len(items) > 64 {
