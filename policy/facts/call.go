@@ -47,10 +47,10 @@ func (t *Tables) api(lang Lang, name string) (API, bool) {
 // call's result as far as that is known: its type, the constructor's arguments
 // and where it comes from.
 func (b *Builder) Call(c Call) Value {
-	if !b.room() {
+	api, ok := b.API(c.Name)
+	if keeps := !b.s.lim.NoCalls || len(api.Effects) > 0; b.s.full || keeps && !b.room() {
 		return Value{}
 	}
-	api, ok := b.API(c.Name)
 	if !b.s.lim.NoCalls {
 		kept := c
 		kept.At = b.at(c.Pos)

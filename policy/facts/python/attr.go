@@ -29,9 +29,6 @@ func (it *interp) attribute(v *val, name string, n *node, s *scope) *val {
 	if got := it.gadget(v, name, n); got != nil {
 		return got
 	}
-	if (name == "mapping" || name == "_mapping") && slices.Contains(v.from, everyVariable) {
-		return ref("os.environ", "attr") // a view of names leads back to all of them
-	}
 	switch v.kind {
 	case kInst, kClass:
 		return it.attributeOf(v, name, n, s)
@@ -225,6 +222,9 @@ var innards = map[string]bool{
 // gadget is an attribute that leads from an object to classes and namespaces;
 // nil where name is an ordinary one.
 func (it *interp) gadget(v *val, name string, n *node) *val {
+	if (name == "mapping" || name == "_mapping") && slices.Contains(v.from, everyVariable) {
+		return ref("os.environ", "attr") // a view of names leads back to all of them
+	}
 	if len(name) < 6 || name[0] != '_' && name[0] != 'f' && name[1] != '_' && !strings.HasSuffix(name, "_frame") {
 		return nil
 	}

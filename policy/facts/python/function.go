@@ -33,6 +33,7 @@ type function struct {
 	news    int      // the last of its runs, after the first many, that did something else than those before
 	inside  []string // keys of the arguments of calls that are going on
 	itself  *bool    // see callsItself
+	rebound map[string]bool
 }
 
 type param struct {

@@ -8,7 +8,7 @@ const (
 	maxEvalDepth = 400  // nesting of expressions and blocks
 	maxCalls     = 8    // functions of the program within each other
 	minRuns      = 8    // runs of one function with different arguments
-	idleRuns     = 40   // see refresh
+	idleRuns     = 20   // see refresh
 	sameRuns     = 20   // see refresh
 	lateRuns     = 4    // see refresh
 	runNodes     = 6000 // more runs, while they cost no more than this

@@ -201,7 +201,7 @@ func (f *function) callees(n *node, out []string) []string {
 			continue
 		case "call":
 			if name := c.child("function"); name != nil && name.kind == "identifier" && f.cls == nil {
-				if w := f.t.text(name); !builtins[w] && !rebinds(f.t, f.body, w) {
+				if w := f.t.text(name); !builtins[w] && !f.rebinds(w) {
 					out = append(out, w)
 				}
 			}
@@ -211,6 +211,19 @@ func (f *function) callees(n *node, out []string) []string {
 		}
 	}
 	return out
+}
+
+// rebinds is the same of the function's own body, looked for once a name.
+func (f *function) rebinds(name string) bool {
+	is, ok := f.rebound[name]
+	if !ok {
+		if f.rebound == nil {
+			f.rebound = map[string]bool{}
+		}
+		is = rebinds(f.t, f.body, name)
+		f.rebound[name] = is
+	}
+	return is
 }
 
 // rebinds reports that a body gives the name another meaning.
