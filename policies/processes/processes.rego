@@ -144,6 +144,13 @@ own(a) if {
 	count(a.from) == 0
 }
 
+own(a) if {
+	a.by in {"os.kill", "os.killpg"}
+	a.detail in {"", "0", "os.killpg"}
+	a.args == ["0"]
+	count(a.from) == 0
+}
+
 of_project(from) if from in {"sourced", "own_process"}
 
 of_project(from) if startswith(from, "env:")

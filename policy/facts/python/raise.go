@@ -1,6 +1,8 @@
 package python
 
 func (it *interp) tryStatement(n *node, s *scope) {
+	s.caught++
+	defer func() { s.caught-- }()
 	it.block(n.child("body"), s)
 	var handlers []func()
 	for c := n.first; c != nil; c = c.next {

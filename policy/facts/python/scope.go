@@ -12,6 +12,7 @@ type scope struct {
 	yields  []*val
 	endless bool            // what it yields may be more than yields
 	loops   int             // around the call
+	caught  int             // blocks around the place that may go on after a failure, or run something at their end
 	given   map[string]*val // what the call was given
 }
 

@@ -117,17 +117,24 @@ func (it *interp) execStatement(n *node, s *scope) {
 
 func (it *interp) ifStatement(n *node, s *scope) {
 	var runs []func()
+	var here, behind []oneOf
 	complete := false
 	for c := n.first; c != nil; c = c.next {
 		switch c.field {
 		case "condition":
 			it.eval(c, s)
+			here, behind = it.oneOfs(c, false, s), it.oneOfs(c, true, s)
 		case "consequence":
-			runs = append(runs, func() { it.block(c, s) })
+			runs = append(runs, func() { it.holding(here, s); it.block(c, s) })
+			if !it.leaves(c, s) {
+				behind = nil
+			}
 		case "alternative":
+			behind = nil
 			if c.kind == "elif_clause" {
 				runs = append(runs, func() {
 					it.eval(c.child("condition"), s)
+					it.holding(it.oneOfs(c.child("condition"), false, s), s)
 					it.block(c.child("consequence"), s)
 				})
 			} else {
@@ -137,9 +144,12 @@ func (it *interp) ifStatement(n *node, s *scope) {
 		}
 	}
 	it.fork(!complete, runs...)
+	it.holding(behind, s)
 }
 
 func (it *interp) withStatement(n *node, s *scope) {
+	s.caught++
+	defer func() { s.caught-- }()
 	n.each(func(c *node) {
 		if c.kind != "with_clause" {
 			return
