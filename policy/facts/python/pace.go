@@ -88,7 +88,7 @@ func itself(v *val, depth int) bool {
 // round without that.
 func (it *interp) waitsEachTurn(body *node) bool {
 	for c := body.first; c != nil; c = c.next {
-		if c.kind == "expression_statement" && it.waits(c) {
+		if c.kind == "expression_statement" && it.pauses(c) {
 			return true
 		}
 		if contains(c, "continue_statement") || c.kind == "try_statement" {
@@ -112,9 +112,9 @@ func (it *interp) acceptsEachTurn(body *node) bool {
 	return false
 }
 
-// waits looks for a call that waits in any case: for a line of somebody at the
+// pauses looks for a call that waits in any case: for a line of somebody at the
 // terminal, a while, or what another thread hands over.
-func (it *interp) waits(n *node) bool {
+func (it *interp) pauses(n *node) bool {
 	if perhaps[n.kind] {
 		return false
 	}
@@ -122,7 +122,7 @@ func (it *interp) waits(n *node) bool {
 		return true
 	}
 	for c := n.first; c != nil; c = c.next {
-		if it.waits(c) {
+		if it.pauses(c) {
 			return true
 		}
 	}
