@@ -202,7 +202,8 @@ func (it *interp) ends(n *node, process string) bool {
 	case "expression_statement", "return_statement", "assignment", "subscript", "attribute":
 	case "call":
 		if f := n.child("function"); f != nil && (it.t.text(f) == process+".wait" || it.t.text(f) == process+".communicate") {
-			return n.child("arguments").nth(0) == nil
+			_, own := it.passed[lastPart(it.t.text(f))]
+			return !own && n.child("arguments").nth(0) == nil
 		}
 	default:
 		return false
