@@ -42,7 +42,7 @@ func (w *walk) choices() {
 		}
 		w.rest(false)
 	}
-	w.wild = true
+	w.wild = true // there may be more
 }
 
 // handChosen says of the members of these objects that they will be called, and
@@ -50,9 +50,37 @@ func (w *walk) choices() {
 func (w *walk) handChosen() bool {
 	news := false
 	for _, o := range w.chosen {
+		w.wild = w.wild || o.obscure(4)
 		news = handMembers(o, 4) || news
 	}
 	return news
+}
+
+// above are the members by which an object has further ones.
+var above = []string{"__proto__", "prototype"}
+
+// obscure reports an object with members that are not kept, or that a function
+// of it gives.
+func (o *object) obscure(depth int) bool {
+	if o == nil || depth == 0 {
+		return o != nil
+	}
+	if o.open && o.role != array && len(o.loose) == 0 {
+		return true
+	}
+	for _, list := range []iter.Seq[*val]{slices.Values(o.loose), maps.Values(o.props), maps.Values(o.proto)} {
+		for v := range list {
+			if v.ref != nil && v.ref.fn != nil && v.ref.fn.getter {
+				return true
+			}
+		}
+	}
+	for _, k := range above {
+		if p := o.props[k]; p != nil && (p.ref == nil || p.ref.obscure(depth-1)) {
+			return true
+		}
+	}
+	return o.base != nil && o.base.ref.obscure(depth-1)
 }
 
 // handMembers does so for one object, and for what it has its members from.
@@ -64,8 +92,10 @@ func handMembers(o *object, depth int) bool {
 	if o.base != nil {
 		news = handMembers(o.base.ref, depth-1) || news
 	}
-	if p := o.props["prototype"]; p != nil {
-		news = handMembers(p.ref, depth-1) || news
+	for _, k := range above {
+		if p := o.props[k]; p != nil {
+			news = handMembers(p.ref, depth-1) || news
+		}
 	}
 	return news
 }

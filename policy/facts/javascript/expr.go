@@ -309,6 +309,11 @@ func (w *walk) object(n id) *val {
 // spreadInto copies the members of v.
 func (w *walk) spreadInto(o *object, v *val) {
 	switch {
+	case v.alts != nil: // of one of them
+		for _, a := range v.alts {
+			w.spreadInto(o, a)
+		}
+		o.open = true
 	case v.ref != nil:
 		for _, k := range v.ref.keys {
 			o.set(k, v.ref.props[k])
