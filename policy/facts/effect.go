@@ -412,38 +412,6 @@ func (x *effects) action(e *Effect, v Value) {
 	b.s.doc.Actions = append(b.s.doc.Actions, a)
 }
 
-// call applies a callable that is an argument.
-func (x *effects) call(e *Effect, v Value) {
-	if x.b.depth+x.applied > x.b.s.lim.Depth || v.Func == "" {
-		return
-	}
-	c := Call{At: At{Pos: x.pos}, Name: v.Func, How: "value", Recv: v.Recv}
-	each := false
-	for _, ref := range e.With {
-		ref, each = strings.CutPrefix(ref, "each ")
-		a, ok := x.args.find(ref)
-		switch {
-		case !ok:
-		case each:
-			for _, it := range a.Items {
-				one := c
-				one.Args = []Value{it}
-				x.b.Call(one)
-			}
-			if a.Items == nil {
-				c.Args = append(c.Args, Opaque(a.From...))
-				x.b.Call(c)
-			}
-			return
-		case a.Items != nil:
-			c.Args = append(c.Args, a.Items...)
-		default:
-			c.Args = append(c.Args, a)
-		}
-	}
-	x.b.Call(c)
-}
-
 func (x *effects) load(v Value) {
 	if !v.Known() {
 		x.b.Dynamic(DynImport, v.Head(), x.pos, v.From...)

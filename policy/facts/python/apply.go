@@ -38,10 +38,12 @@ func (it *interp) applyEffect(e *facts.Effect, a *arguments, n *node, s *scope) 
 			it.applyEach(f, a.from(over), n, s)
 			return
 		}
-		it.spreadRef(given, a, ref)
+		it.spreadRef(given, a, strings.TrimPrefix(ref, "named "))
 	}
-	if kw := a.kw["kwargs"]; kw != nil {
-		given.spread(kw)
+	for _, name := range []string{"kwargs", "kwds"} {
+		if kw := a.kw[name]; kw != nil {
+			given.spread(kw)
+		}
 	}
 	it.call(f, given, n, s)
 }
@@ -117,6 +119,8 @@ func (it *interp) spreadRef(given, a *arguments, ref string) {
 	v := a.ref(ref)
 	switch {
 	case v == nil:
+	case v.kind == kDict:
+		given.spread(v)
 	case v.isSeq():
 		given.pos = append(given.pos, v.x.items...)
 		given.open = given.open || v.open

@@ -41,6 +41,9 @@ func (it *interp) collected(out *val, n float64, at *node) {
 	if items := out.x.items; len(items) > 0 && (items[0].kind == kList || items[0].kind == kTuple) {
 		n *= float64(max(1, lengthOf(items[0])))
 	}
+	if items := out.x.items; len(items) > 0 && out.kind != kTuple {
+		it.keepsOpen(items[0], n, at)
+	}
 	if n >= hugeItems && out.kind != kTuple {
 		it.structure(facts.StructHugeAlloc, "a list of "+strconv.FormatFloat(n, 'g', 4, 64)+" items", at)
 	}
@@ -155,9 +158,9 @@ func (c *invocation) allocates() {
 		n, what = num(c.nth(0))/hugeFile*hugeItems, "bytes of a file"
 	case "os.posix_fallocate":
 		n, what = num(c.nth(2))/hugeFile*hugeItems, "bytes of a file"
-	case "open.write", "os.write":
+	case "open.write", "os.write", "zipfile.ZipFile.writestr":
 		data := c.nth(0)
-		if c.name == "os.write" {
+		if c.name != "open.write" {
 			data = c.nth(1)
 		}
 		c.it.writes(data, c.n)

@@ -323,6 +323,7 @@ func (it *interp) assign(n *node, v *val, s *scope) {
 
 func (it *interp) unpack(n *node, v *val, s *scope) {
 	items, ok := it.iterate(v, n)
+	ok = ok || v.kind == kInst && len(items) > 0 // what it gives one after the other
 	count := 0
 	n.each(func(*node) { count++ })
 	i := 0

@@ -66,7 +66,7 @@ func codecs() map[string]handler {
 		}
 	}
 	b64 := from(base64Decode)
-	inflate := from(inflateAny)
+	inflate, deflate := from(inflateAny), to(deflateAny)
 	return map[string]handler{
 		"base64.b64decode": b64, "base64.standard_b64decode": b64, "base64.urlsafe_b64decode": b64, "base64.decodebytes": b64,
 		"base64.decodestring": b64, "binascii.a2b_base64": b64,
@@ -78,7 +78,8 @@ func codecs() map[string]handler {
 		"base64.b16encode":         to(func(s string) (string, bool) { return strings.ToUpper(hex.EncodeToString([]byte(s))), true }),
 		"binascii.hexlify":         to(hexEncode), "binascii.b2a_hex": to(hexEncode),
 		"bytes.fromhex": from(hexDecode), "bytearray.fromhex": from(hexDecode),
-		"zlib.decompress": inflate, "gzip.decompress": inflate, "bz2.decompress": inflate, "lzma.decompress": from(nothing),
+		"zlib.decompress": inflate, "gzip.decompress": inflate, "bz2.decompress": inflate, "lzma.decompress": inflate,
+		"zlib.compress": deflate, "gzip.compress": deflate, "bz2.compress": deflate, "lzma.compress": deflate,
 		"codecs.decode":             func(c *invocation) *val { return c.codec(c.get(1, "encoding")) },
 		"codecs.encode":             func(c *invocation) *val { return c.codec(c.get(1, "encoding")) },
 		"codecs.getdecoder":         func(c *invocation) *val { return c.codecGetter() },
@@ -90,8 +91,6 @@ func codecs() map[string]handler {
 		"json.dumps":                func(c *invocation) *val { return derived(c.all()...) },
 	}
 }
-
-func nothing(string) (string, bool) { return "", false }
 
 func base64Decode(s string) (string, bool) {
 	s = strings.Map(func(r rune) rune {
@@ -179,6 +178,16 @@ func inflateAny(s string) (string, bool) {
 	var out bytes.Buffer
 	n, err := io.Copy(&out, io.LimitReader(r, facts.MaxFolded+1))
 	return out.String(), err == nil && n <= facts.MaxFolded
+}
+
+// deflateAny stands for what any compression makes: it matters to nothing but
+// what undoes it.
+func deflateAny(s string) (string, bool) {
+	var out bytes.Buffer
+	w := zlib.NewWriter(&out)
+	_, err := w.Write([]byte(s))
+	done := err == nil && w.Close() == nil && out.Len() <= facts.MaxFolded
+	return out.String(), done
 }
 
 func unquote(plus bool) func(string) (string, bool) {

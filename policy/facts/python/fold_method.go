@@ -369,6 +369,7 @@ func (c *invocation) listMethod(name string) *val {
 	}
 	switch name {
 	case "append", "add":
+		c.it.keepsOpen(c.get0(), c.it.shape.turns, c.n)
 		if len(c.pos) > 0 && len(v.x.items) < 8192 {
 			v.x.items = append(v.x.items, c.pos[0])
 			if c.it.loops > 0 {

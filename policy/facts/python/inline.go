@@ -27,7 +27,7 @@ func (c *invocation) evaluate(code *val) (got, v *val) {
 		c.it.dynamic(facts.DynOpaqueCode, c.it.t.text(c.n), c.n)
 	}
 	known := t != nil && len(code.origins(0)) == 0
-	tame := known && own && c.it.tame(t, s, d != nil)
+	tame := known && own && c.it.tame(t, s, d != nil, c.keepsNames(t, d))
 	apart := known && !tame && (!own || d != nil) && !c.open && c.it.tameApart(t, c.all()[1:])
 	m := c.it.b.Mark()
 	c.it.b.Offers(own)
@@ -48,6 +48,44 @@ func (c *invocation) evaluate(code *val) (got, v *val) {
 		c.it.b.Imports(m)
 	}
 	return got, v
+}
+
+// measured is a statement as text that is run among the names of the module, to
+// see how long it takes.
+func (c *invocation) measured() *val {
+	statement := c.get(0, "statement")
+	if statement == nil || c.open {
+		return nil
+	}
+	among := *c
+	among.s, among.arguments = c.it.module, &arguments{pos: []*val{statement}, how: c.how}
+	among.evaluate(statement)
+	return none
+}
+
+// timed is a statement as text that is run among names that the call says; it
+// is scanned by itself as well.
+func (c *invocation) timed() *val {
+	names := c.kw["globals"]
+	if names == nil {
+		return nil
+	}
+	s := c.it.module
+	if names.kind != kSpace {
+		among := invocation{arguments: &arguments{pos: []*val{none, names}}}
+		if s, _ = among.loneNames(); s == nil {
+			return nil
+		}
+	}
+	for _, text := range []*val{c.get(1, "setup"), c.get(0, "stmt")} {
+		if text == nil {
+			continue
+		}
+		if t := c.it.inlinable(text); t != nil {
+			c.it.inline(t, c, s)
+		}
+	}
+	return nil
 }
 
 // opensNames: the text puts what it imports or defines into dictionaries of the
@@ -156,7 +194,19 @@ func (c *invocation) makesNames() bool {
 // run among the names of a dictionary.
 func (v *val) otherBuiltins() bool {
 	b := v.x.dict[textKey+"__builtins__"]
-	return b != nil && b.kind != kNone && (b.kind != kDict || b.open || len(b.x.order) > 0) && !ofBuiltins(b) && (b.kind != kRef || b.text != "builtins")
+	return b != nil && b.kind != kNone && (b.kind != kDict || b.open || !b.someBuiltins()) && !ofBuiltins(b) && (b.kind != kRef || b.text != "builtins")
+}
+
+// someBuiltins reports a dictionary that has nothing but what every program has,
+// under the same names.
+func (v *val) someBuiltins() bool {
+	for _, key := range v.x.order {
+		name, ok := strings.CutPrefix(key, textKey)
+		if b := v.x.dict[key]; !ok || b == nil || b.kind != kRef || b.text != name || !builtins[name] {
+			return false
+		}
+	}
+	return true
 }
 
 // maxLoneNames bounds what such a dictionary holds.

@@ -19,11 +19,12 @@ type shape struct {
 // enterLoop notes a loop; the result is called at its end.
 func (it *interp) enterLoop(n *node, s *scope) func() {
 	it.search(n)
-	if !it.endless(n) && !it.stuck(n) {
+	if !it.endless(n) && !it.stuck(n) && !it.neverDone(n, s) {
 		return func() {}
 	}
 	it.shape.endless = append(it.shape.endless, n)
 	var f spends
+	f.scope = s
 	it.spend(n.child("body"), &f)
 	switch {
 	case f.waits:
@@ -242,7 +243,10 @@ var idlers = map[string]bool{
 }
 
 // spends is what a loop does at each turn, in words.
-type spends struct{ waits, grows, makes bool }
+type spends struct {
+	waits, grows, makes bool
+	scope               *scope // where names are looked up, or nil
+}
 
 func (it *interp) spend(n *node, f *spends) {
 	for c := n.first; c != nil; c = c.next {
@@ -273,6 +277,9 @@ func (it *interp) spendCall(c *node, f *spends) {
 	name := it.t.text(fn)
 	name = name[strings.LastIndexByte(name, '.')+1:]
 	switch name {
+	case "next":
+		f.waits = f.waits || f.scope == nil || !it.nextOf(c, f.scope)
+		return
 	case "append", "extend", "appendleft", "insert":
 		f.grows = true
 	case "mkdir", "makedirs", "touch", "write_text", "write_bytes", "write", "copy2", "copyfile", "mkstemp", "mkdtemp":

@@ -87,7 +87,11 @@ func (c *class) reacts(depth int) bool {
 // callables from outside that run things.
 func (it *interp) handOver(name string, a *arguments, n *node) {
 	applied := it.does(name, "apply")
-	for _, v := range a.all() {
+	given := a.all()
+	if name == "" {
+		given = heldBy(given)
+	}
+	for _, v := range given {
 		if !scoped[name] {
 			it.ownModule(v)
 		}
@@ -121,3 +125,26 @@ var scoped = map[string]bool{
 	"print": true, "repr": true, "str": true, "len": true, "id": true, "hasattr": true, "isinstance": true, "issubclass": true,
 	"bool": true, "exec": true, "eval": true, "__import__": true, "hash": true, "callable": true,
 }
+
+// heldBy are values, and the functions from outside that lists among them hold:
+// whatever is called gets these too.
+func heldBy(values []*val) []*val {
+	out := values
+	for _, v := range values {
+		if !v.isSeq() && v.kind != kDict || len(out) > maxHeld {
+			continue
+		}
+		items := v.x.items
+		for _, k := range v.x.order {
+			items = append(slices.Clip(items), v.x.dict[k])
+		}
+		for _, item := range items[:min(len(items), maxHeld)] {
+			if item.kind == kRef {
+				out = append(slices.Clip(out), item)
+			}
+		}
+	}
+	return out
+}
+
+const maxHeld = 64

@@ -13,6 +13,7 @@ type tamer struct {
 	t     *tree
 	s     *scope
 	lone  bool            // s is a namespace of its own
+	kept  bool            // and what gets out of it is followed
 	bound map[string]bool // names that the text binds; true: as functions
 	calls bool            // functions of the program are called
 	apart []*val          // the dictionaries that the text has its names in; nil for those of the program
@@ -22,8 +23,9 @@ type tamer struct {
 // tame reports that a text names nothing but what it binds itself, values,
 // functions and classes of the program, which are followed, and what every
 // program has and only computes; and that it calls nothing that it is given. lone
-// says that s is a namespace of its own.
-func (it *interp) tame(t *tree, s *scope, lone bool) bool {
+// says that s is a namespace of its own, and kept that what gets out of it is
+// followed, so that it may call what it is given.
+func (it *interp) tame(t *tree, s *scope, lone, kept bool) bool {
 	if it.shaken {
 		return false
 	}
@@ -32,7 +34,7 @@ func (it *interp) tame(t *tree, s *scope, lone bool) bool {
 			return false
 		}
 	}
-	c := &tamer{it: it, t: t, s: s, lone: lone, bound: map[string]bool{}}
+	c := &tamer{it: it, t: t, s: s, lone: lone, kept: kept, bound: map[string]bool{}}
 	c.binds(t.root)
 	return c.check(t.root) && (!c.calls || !c.words)
 }
@@ -227,7 +229,7 @@ func (c *tamer) outside(n *node, depth int) bool {
 // known tells a name that the text may use, or call.
 func (c *tamer) known(name string, called bool) bool {
 	if function, ok := c.bound[name]; ok {
-		return function || !called
+		return function || !called || c.kept // who hands it something to call is followed
 	}
 	v, ok := c.find(name)
 	if !ok {

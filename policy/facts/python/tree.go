@@ -68,9 +68,12 @@ func (g *language) parse(src string) *tree {
 	return g.parseWithin(src, syntaxtree.Limits{CPU: parseTime, Wall: parseWall, Bytes: parseBytes, Nodes: maxNodes})
 }
 
-func (g *language) parseWithin(src string, lim syntaxtree.Limits) (t *tree) {
-	g.parser.Parse(src, lim, func(nodes []syntaxtree.Node, total int) { t = g.copy(src, nodes, total > lim.Nodes) })
-	return t
+func (g *language) parseWithin(src string, lim syntaxtree.Limits) *tree {
+	once := func(src string) (t *tree) {
+		g.parser.Parse(src, lim, func(nodes []syntaxtree.Node, total int) { t = g.copy(src, nodes, total > lim.Nodes) })
+		return t
+	}
+	return g.subjects(once(src), once)
 }
 
 // copy moves the tree into one slab of Go nodes.
