@@ -26,7 +26,11 @@ func (w *walk) class(n id) *val {
 	if body == 0 {
 		return v
 	}
+	before := w.before
+	w.before = nil
 	w.t.each(body, func(m id) { w.classMember(m, c, v) })
+	w.decorateField(body) // what no member stands behind
+	w.before = before
 	w.classes = append(w.classes, v)
 	return v
 }
@@ -51,6 +55,35 @@ func (w *walk) decorators(n id, target *val) {
 	})
 }
 
+// decorateMethod calls the decorators of a method with what they get: the method
+// itself, or a name and a descriptor that has it.
+func (w *walk) decorateMethod(n id, key string, f *val) {
+	d := &object{role: plain}
+	d.set("value", f)
+	args := []*val{f, text(key), {ref: d}}
+	call := func(d id) { w.apply(w.first(d), &site{n: d, args: args, open: true, how: "decorator"}) }
+	for _, d := range w.before {
+		call(d)
+	}
+	w.before = nil
+	w.t.each(n, func(d id) {
+		if w.t.kind(d) == kDecorator {
+			call(d)
+		}
+	})
+}
+
+// decorateField is that for a field, of which nothing is handed over.
+func (w *walk) decorateField(n id) {
+	for _, d := range w.before {
+		w.apply(w.first(d), &site{n: d, args: []*val{unknown}, open: true})
+	}
+	w.before = nil
+	if w.t.kind(n) == kField {
+		w.decorators(n, unknown)
+	}
+}
+
 func (w *walk) classMember(m id, c *object, v *val) {
 	static := false
 	w.t.each(m, func(t id) {
@@ -60,10 +93,10 @@ func (w *walk) classMember(m id, c *object, v *val) {
 	})
 	switch w.t.kind(m) {
 	case kMethod:
-		w.decorators(m, unknown)
 		f := w.function(m)
 		f.ref.fn.home = c
 		key, ok := w.key(w.t.child(m, fName))
+		w.decorateMethod(m, key, f)
 		switch {
 		case !ok:
 			c.loose = append(c.loose, f)
@@ -78,7 +111,7 @@ func (w *walk) classMember(m id, c *object, v *val) {
 			c.proto[key] = f
 		}
 	case kField:
-		w.decorators(m, unknown)
+		w.decorateField(m)
 		if !static {
 			c.decl.fields = append(c.decl.fields, m)
 			return
@@ -97,7 +130,7 @@ func (w *walk) classMember(m id, c *object, v *val) {
 	case kStaticBlock:
 		w.withThis(v, func() *val { w.stmt(w.t.child(m, fBody)); return nil })
 	case kDecorator:
-		w.apply(w.first(m), &site{n: m, args: []*val{unknown}, open: true})
+		w.before = append(w.before, m)
 	default: // nothing that a class is given
 	}
 }

@@ -48,6 +48,7 @@ type walk struct {
 	extra   map[string]*val
 	extraOf map[*val]*object
 
+	before    []id // decorators that stand before the member to come
 	listeners []listener
 	emits     []emission
 

@@ -249,9 +249,7 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 	if p := it.programOf(name); p != "" && it.x.programs(it.b.Tables(), p) {
 		return it.runProgram([]*val{str(p)}, a, n)
 	}
-	if p := it.patched["sys.stdout.write"]; p != nil && name == "print" {
-		it.call(p, a, n, s)
-	}
+	it.printsTo(name, a, n, s)
 	c := &invocation{it: it, name: name, self: self, arguments: a, n: n, s: s}
 	c.allocates()
 	c.consumes()

@@ -402,6 +402,7 @@ func (it *interp) assignItem(n *node, v *val, s *scope) {
 	key := it.evalOr(n.child("subscript"), s)
 	it.packageScript(key, v, n)
 	for _, o := range obj.branches() {
+		it.swaps(o, key, v)
 		switch {
 		case o.kind == kDict:
 			if old := o.x.dict[dictKey(key)]; old != nil && !same(old, v) && v.kind != kUnknown {

@@ -23,6 +23,10 @@ func (it *interp) importStatement(n *node, s *scope) {
 			continue
 		}
 		root, _, _ := strings.Cut(module, ".")
+		if v := it.swap(root); v != nil {
+			it.set(s, root, v)
+			continue
+		}
 		it.set(s, root, it.rooted(root, module, c))
 	}
 }
@@ -52,6 +56,9 @@ func (it *interp) importFrom(n *node, s *scope) {
 				how = "alias"
 			}
 			v := it.taken(from, module, name, n)
+			if other := it.swap(module); other != nil {
+				v = it.attribute(other, name, n, s)
+			}
 			if v == nil {
 				v = ref(canonical(module+"."+name), how)
 			}
@@ -126,6 +133,9 @@ func (it *interp) rooted(root, module string, n *node) *val {
 
 // imported is a module by its name: what is known of it, or its name.
 func (it *interp) imported(name, how string, n *node) *val {
+	if v := it.swap(name); v != nil {
+		return v
+	}
 	if v := it.load(name, n); v != nil {
 		return v
 	}

@@ -71,6 +71,7 @@ type interp struct {
 	shaken  bool            // and what every program has may be another
 	inlined int
 	loaded  map[string]*val // modules of the workspace, see load
+	swapped map[string]*val // what stands in place of modules, see swaps
 	objects int             // objects that are called by way of others
 }
 

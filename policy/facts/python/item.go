@@ -109,6 +109,9 @@ func (it *interp) itemOfRef(v, key *val, n *node) *val {
 		if name == "__main__" {
 			return &val{kind: kSpace}
 		}
+		if v := it.swap(name); v != nil {
+			return v
+		}
 		it.importFact(n, facts.Import{Module: name, How: "dynamic"})
 		return ref(canonical(name), "subscript")
 	case "os.environ", "os.environb":

@@ -24,6 +24,7 @@ func libraryHandlers() map[string]handler {
 		"typing.NamedTuple":                  (*invocation).namedTuple,
 		"dataclasses.make_dataclass":         (*invocation).namedTuple,
 		"types.SimpleNamespace":              (*invocation).simpleNamespace,
+		"threading.local":                    (*invocation).simpleNamespace,
 		"joblib.delayed":                     func(c *invocation) *val { return c.get0() },
 		"typer.Option":                       (*invocation).givenDefault,
 		"typer.Argument":                     (*invocation).givenDefault,

@@ -175,9 +175,12 @@ func (it *interp) withItem(n *node, s *scope) {
 	}
 	v := it.eval(n.nth(0), s)
 	if v.kind == kInst {
-		if m := it.attribute(v, "__enter__", n, s); m.kind == kFunc {
-			if got := it.call(m, &arguments{}, n, s); got.kind != kUnknown {
-				v = got
+		self := v
+		for _, name := range []string{"__enter__", "__aenter__"} {
+			if m := it.attribute(self, name, n, s); m.kind == kFunc {
+				if got := it.call(m, &arguments{}, n, s); got.kind != kUnknown {
+					v = got
+				}
 			}
 		}
 	}
