@@ -10,6 +10,7 @@ import (
 	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
+	"hash/adler32"
 	"html"
 	"io"
 	"net/url"
@@ -180,14 +181,21 @@ func inflateAny(s string) (string, bool) {
 	return out.String(), err == nil && n <= facts.MaxFolded
 }
 
-// deflateAny stands for what any compression makes: it matters to nothing but
-// what undoes it.
+// deflateAny stands for what any compression makes, which matters to nothing but
+// what undoes it: the text as it is, in blocks of zlib's format.
 func deflateAny(s string) (string, bool) {
-	var out bytes.Buffer
-	w := zlib.NewWriter(&out)
-	_, err := w.Write([]byte(s))
-	done := err == nil && w.Close() == nil && out.Len() <= facts.MaxFolded
-	return out.String(), done
+	sum := adler32.Checksum([]byte(s))
+	out := []byte{0x78, 0x01}
+	for last := byte(0); last == 0; {
+		n := min(len(s), 1<<16-1)
+		if n == len(s) {
+			last = 1
+		}
+		out = append(out, last, byte(n), byte(n>>8), ^byte(n), ^byte(n>>8))
+		out, s = append(out, s[:n]...), s[n:]
+	}
+	out = append(out, byte(sum>>24), byte(sum>>16), byte(sum>>8), byte(sum))
+	return string(out), len(out) <= facts.MaxFolded
 }
 
 func unquote(plus bool) func(string) (string, bool) {
