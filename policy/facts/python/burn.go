@@ -66,12 +66,9 @@ func (it *interp) power(a, b *val, n *node) {
 }
 
 // makers make a file or a folder at each call.
-var makers = map[string]bool{
-	"open": true, "pathlib.Path.touch": true, "pathlib.Path.write_text": true, "pathlib.Path.write_bytes": true, "pathlib.Path.open": true,
-	"pathlib.Path.mkdir": true, "os.mkdir": true, "os.makedirs": true, "os.mknod": true, "os.mkfifo": true, "os.symlink": true, "os.link": true,
-	"shutil.copy": true, "shutil.copy2": true, "shutil.copyfile": true, "shutil.copytree": true,
-	"tempfile.mkstemp": true, "tempfile.mkdtemp": true,
-}
+var makers = set(`open pathlib.Path.touch pathlib.Path.write_text pathlib.Path.write_bytes pathlib.Path.open pathlib.Path.mkdir
+	os.mkdir os.makedirs os.mknod os.mkfifo os.symlink os.link shutil.copy shutil.copy2 shutil.copyfile shutil.copytree
+	tempfile.mkstemp tempfile.mkdtemp`)
 
 // many notices calls that a loop makes more often than a program should.
 func (it *interp) many(name string, a *arguments, self *val, n *node) {

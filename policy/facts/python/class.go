@@ -147,10 +147,8 @@ func (c *class) outsider(depth int) bool {
 }
 
 // callsNothing are bases whose code calls no method of what is derived.
-var callsNothing = map[string]bool{
-	"object": true, "Exception": true, "ValueError": true, "RuntimeError": true, "abc.ABC": true, "typing.Protocol": true, "typing.NamedTuple": true,
-	"enum.Enum": true, "enum.IntEnum": true, "typing.Generic": true,
-}
+var callsNothing = set(`object Exception ValueError RuntimeError abc.ABC typing.Protocol typing.NamedTuple enum.Enum enum.IntEnum
+	typing.Generic`)
 
 // instantiate makes an instance: __init__ is followed.
 func (it *interp) instantiate(c *class, a *arguments, n *node, s *scope) *val {

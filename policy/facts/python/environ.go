@@ -65,18 +65,12 @@ var (
 )
 
 // shows are functions that give a whole mapping out as text.
-var shows = map[string]bool{
-	"print":      true,
-	"json.dumps": true, "json.dump": true, "pprint.pprint": true, "pprint.pformat": true, "str": true, "repr": true, "yaml.dump": true,
-	"yaml.safe_dump": true, "pickle.dump": true, "pickle.dumps": true, "rich.print": true, "logging.info": true, "logging.debug": true,
-}
+var shows = set(`json.dumps json.dump pprint.pprint pprint.pformat str repr yaml.dump yaml.safe_dump pickle.dump pickle.dumps
+	rich.print logging.info logging.debug`)
 
 // fills are methods that take from a mapping what a text names.
 var fills = map[string]bool{"substitute": true, "safe_substitute": true, "format_map": true}
 
 // writes are methods and functions that give out what they are given.
-var writes = map[string]bool{
-	"write": true, "writelines": true, "write_text": true, "write_bytes": true, "send": true, "sendall": true, "sendto": true, "post": true,
-	"put": true, "request": true, "urlopen": true, "info": true, "debug": true, "warning": true, "error": true, "log": true, "dump": true, "dumps": true,
-	"print": true, "writerow": true, "writerows": true, "system": true, "popen": true,
-}
+var writes = set(`write writelines write_text write_bytes send sendall sendto post put request urlopen info debug warning error log
+	dump dumps print writerow writerows system popen`)

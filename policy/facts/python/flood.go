@@ -10,11 +10,8 @@ import (
 const manyHeld = 100_000
 
 // holders give what takes one of the places for open files.
-var holders = map[string]bool{
-	"open": true, "os.open": true, "os.fdopen": true, "os.dup": true, "os.memfd_create": true, "os.eventfd": true, "os.pipe": true, "os.openpty": true,
-	"fd": true, "socket.socket": true, "socket.socketpair": true, "socket.create_connection": true, "pathlib.Path.open": true,
-	"tempfile.TemporaryFile": true, "tempfile.NamedTemporaryFile": true,
-}
+var holders = set(`open os.open os.fdopen os.dup os.memfd_create os.eventfd os.pipe os.openpty fd socket.socket socket.socketpair
+	socket.create_connection pathlib.Path.open tempfile.TemporaryFile tempfile.NamedTemporaryFile`)
 
 // keepsOpen notices that what is open is kept, over and over.
 func (it *interp) keepsOpen(v *val, times float64, n *node) {

@@ -39,10 +39,7 @@ func unending(src string) bool {
 }
 
 // consumers take all that an iterator gives before they give anything.
-var consumers = map[string]bool{
-	"list": true, "tuple": true, "set": true, "frozenset": true, "sorted": true, "sum": true, "max": true, "min": true,
-	"dict": true, "collections.deque": true, "collections.Counter": true, "bytes": true, "bytearray": true,
-}
+var consumers = set(`list tuple set frozenset sorted sum max min dict collections.deque collections.Counter bytes bytearray`)
 
 // consumes notices a call that waits for the end of what has none.
 func (c *invocation) consumes() {

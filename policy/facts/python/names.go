@@ -63,19 +63,13 @@ func reexported(root, rest string) (string, bool) {
 }
 
 // handedOn are modules that are worth reaching by a detour.
-var handedOn = map[string]bool{
-	"os": true, "sys": true, "subprocess": true, "builtins": true, "shutil": true, "ctypes": true, "socket": true,
-	"importlib": true, "pty": true, "posix": true,
-}
+var handedOn = set(`os sys subprocess builtins shutil ctypes socket importlib pty posix`)
 
 // alwaysForeign are such modules of which nobody has an own one.
 var alwaysForeign = map[string]bool{"os": true, "sys": true, "builtins": true, "shutil": true, "posix": true}
 
 // keepsOwn are packages with submodules of such names.
-var keepsOwn = map[string]bool{
-	"asyncio": true, "gevent": true, "eventlet": true, "trio": true, "anyio": true, "tornado": true, "twisted": true,
-	"numpy": true, "future": true, "zmq": true, "test": true, "distutils": true, "multiprocessing": true, "psutil": true,
-}
+var keepsOwn = set(`asyncio gevent eventlet trio anyio tornado twisted numpy future zmq test distutils multiprocessing psutil`)
 
 var sameModule = map[string]string{
 	"posix": "os", "nt": "os", "posixpath": "os.path", "ntpath": "os.path", "genericpath": "os.path", "_socket": "socket",
@@ -102,10 +96,7 @@ var sameName = map[string]string{
 
 // dangerousModules are modules whose attributes, taken by a name that is not
 // known, can be anything; tables may add to them.
-var dangerousModules = map[string]bool{
-	"os": true, "subprocess": true, "sys": true, "builtins": true, "shutil": true, "ctypes": true, "importlib": true,
-	"pty": true, "socket": true, "runpy": true, "pickle": true, "marshal": true, "requests": true,
-}
+var dangerousModules = set(`os subprocess sys builtins shutil ctypes importlib pty socket runpy pickle marshal requests`)
 
 // builtins are the names that need no import.
 var builtins = func() map[string]bool {

@@ -79,16 +79,12 @@ var starters = map[string]string{
 }
 
 // behind are calls that run a function beside the program.
-var behind = map[string]bool{
-	"threading.Thread": true, "multiprocessing.Process": true, "multiprocessing.Pool.map": true, "multiprocessing.Pool.apply_async": true,
-	"concurrent.futures.ThreadPoolExecutor.submit": true, "concurrent.futures.ProcessPoolExecutor.submit": true, "_thread.start_new_thread": true,
-}
+var behind = set(`threading.Thread multiprocessing.Process multiprocessing.Pool.map multiprocessing.Pool.apply_async
+	concurrent.futures.ThreadPoolExecutor.submit concurrent.futures.ProcessPoolExecutor.submit _thread.start_new_thread`)
 
 // senders put data on the network.
-var senders = map[string]bool{
-	"socket.socket.sendto": true, "socket.socket.send": true, "socket.socket.sendall": true, "socket.socket.connect": true,
-	"requests.get": true, "requests.post": true, "urllib.request.urlopen": true, "socket.socket.sendmsg": true,
-}
+var senders = set(`socket.socket.sendto socket.socket.send socket.socket.sendall socket.socket.connect requests.get requests.post
+	urllib.request.urlopen socket.socket.sendmsg`)
 
 // notice sees every call that is reported, for the shapes that calls make.
 func (it *interp) notice(name string, a *arguments, self *val, n *node) {

@@ -51,10 +51,8 @@ var quietModules = map[string]bool{
 
 // wraps are functions that give what they are given in another form, as
 // decorators do.
-var wraps = map[string]bool{
-	"property": true, "staticmethod": true, "classmethod": true, "isinstance": true, "issubclass": true, "hasattr": true, "len": true, "id": true,
-	"functools.wraps": true, "functools.lru_cache": true, "typing.cast": true, "typing.TypeVar": true, "super": true,
-}
+var wraps = set(`property staticmethod classmethod isinstance issubclass hasattr len id functools.wraps functools.lru_cache
+	typing.cast typing.TypeVar super`)
 
 // makes reports that a metaclass is not one that runs none of the program.
 func makes(v *val) bool {
@@ -63,10 +61,8 @@ func makes(v *val) bool {
 
 // quietMethods are special methods that nothing but making an object runs, which
 // is followed.
-var quietMethods = map[string]bool{
-	"__init__": true, "__new__": true, "__post_init__": true, "__slots__": true, "__doc__": true, "__module__": true,
-	"__qualname__": true, "__name__": true, "__annotations__": true, "__dict__": true, "__weakref__": true, "__all__": true, "__version__": true,
-}
+var quietMethods = set(`__init__ __new__ __post_init__ __slots__ __doc__ __module__ __qualname__ __name__ __annotations__ __dict__
+	__weakref__ __all__ __version__`)
 
 // reacts reports that objects of c have methods that are run by other than
 // calls: by operators, statements, names, or the end of an object.
@@ -121,10 +117,7 @@ func (it *interp) handOver(name string, a *arguments, n *node) {
 }
 
 // scoped are functions that look at a module, and give nothing of it.
-var scoped = map[string]bool{
-	"print": true, "repr": true, "str": true, "len": true, "id": true, "hasattr": true, "isinstance": true, "issubclass": true,
-	"bool": true, "exec": true, "eval": true, "__import__": true, "hash": true, "callable": true,
-}
+var scoped = set(`print repr str len id hasattr isinstance issubclass bool exec eval __import__ hash callable`)
 
 // heldBy are values, and the functions from outside that lists among them hold:
 // whatever is called gets these too.
