@@ -278,6 +278,7 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 		if given && (slices.Contains(f.from, "namespace") || slices.Contains(f.from, "module")) && it.b.Tables().Runners(facts.Python)[name[1:]] {
 			it.calledMethod(name[2:], f, a, n)
 		}
+		it.saves(name, a, n)
 		it.handOver("", a, n)
 		return derived(append(a.all(), f)...)
 	}
@@ -304,6 +305,9 @@ func (it *interp) report(name string, a *arguments, self *val, n *node) *val {
 	if known {
 		it.reported++
 		it.noted(name, n, a)
+	}
+	if !known {
+		it.saves(name, a, n)
 	}
 	if it.quiet > 0 {
 		return it.typed(name, a, self, facts.Value{})

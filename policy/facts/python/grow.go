@@ -1,6 +1,7 @@
 package python
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/caisson-dev/caisson/policy/facts"
@@ -36,6 +37,20 @@ func unending(src string) bool {
 		return false
 	}
 	return strings.Count(src, "(") == strings.Count(src, ")") && strings.HasSuffix(src, ")")
+}
+
+// collectsForEver notes a list, a set or a dict of all that an iterator without
+// an end gives; the result is called at its end.
+func (it *interp) collectsForEver(n *node, clauses []*node) func() {
+	if n.kind == "generator_expression" || !slices.ContainsFunc(clauses, func(c *node) bool {
+		right := c.child("right")
+		return right != nil && unending(it.t.text(right))
+	}) {
+		return func() {}
+	}
+	it.structure(facts.StructInfiniteLoop, "memory is taken", n)
+	it.shape.endless = append(it.shape.endless, n)
+	return func() { it.shape.endless = it.shape.endless[:len(it.shape.endless)-1] }
 }
 
 // consumers take all that an iterator gives before they give anything.

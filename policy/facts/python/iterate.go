@@ -288,6 +288,7 @@ func (it *interp) comprehension(k kind, n *node, outer *scope) *val {
 		it.sifting++
 		defer func() { it.sifting-- }()
 	}
+	defer it.collectsForEver(n, clauses)()
 	rounds := 0
 	add := func() {
 		rounds++

@@ -106,7 +106,7 @@ var builtins = func() map[string]bool {
 		float format frozenset getattr globals hasattr hash help hex id input int intern isinstance issubclass iter len
 		license list locals long map max memoryview min next object oct open ord pow print property quit range raw_input
 		reduce reload repr reversed round set setattr slice sorted staticmethod str sum super tuple type unichr unicode
-		vars xrange zip __import__ __build_class__ __loader__ BaseException Exception ImportError KeyError ValueError
+		vars xrange zip get_ipython __import__ __build_class__ __loader__ BaseException Exception ImportError KeyError ValueError
 		TypeError OSError IOError RuntimeError StopIteration KeyboardInterrupt SystemExit AssertionError
 		NotImplementedError AttributeError IndexError NameError ZeroDivisionError FileNotFoundError
 		PermissionError TimeoutError UnicodeDecodeError UnicodeEncodeError ConnectionError NotImplemented Ellipsis`) {
