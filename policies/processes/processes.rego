@@ -116,7 +116,7 @@ own(a) if {
 	}
 	words := [w | some w in a.args; w != ""]
 	count(words) == 0
-	a.by in {"kill", "os.kill", "os.killpg", "process.kill", "pkill"}
+	a.by in {"kill", "os.kill", "os.killpg", "process.kill", "tree-kill", "fkill", "Deno.kill", "pkill"}
 	a.detail in {"", "children", "os.killpg"}
 }
 
