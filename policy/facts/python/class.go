@@ -82,6 +82,17 @@ func (it *interp) defineClass(n *node, s *scope, decorators []*node) {
 	}
 }
 
+// method is what a function of the program becomes that is put into a class from
+// without: one that gets the object.
+func (c *class) method(v *val) *val {
+	if v.kind != kFunc || v.x.fn.cls != nil || c.module {
+		return v
+	}
+	f := *v.x.fn
+	f.cls, f.memo, f.opaque = c, nil, nil
+	return &val{kind: kFunc, from: v.from, x: &extra{fn: &f, self: v.x.self}}
+}
+
 // instance stands for every instance of c.
 func (c *class) instance() *val {
 	if c == nil {

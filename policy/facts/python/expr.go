@@ -347,7 +347,9 @@ func (it *interp) assignAttribute(n *node, v *val, s *scope) {
 	name := identifier(it.t.text(n.child("attribute")))
 	for _, o := range obj.branches() {
 		switch o.kind {
-		case kInst, kClass:
+		case kClass:
+			it.assignMember(o.x.cls, name, o.x.cls.method(v))
+		case kInst:
 			it.assignMember(o.x.cls, name, v)
 		case kRef, kObj:
 			it.patch(o, name, v, n)

@@ -332,7 +332,7 @@ func (c *invocation) typeCall() *val {
 		if d := c.pos[2]; d.kind == kDict {
 			for _, k := range d.x.order {
 				_, name, _ := strings.Cut(k, ":")
-				cls.attrs[name] = d.x.dict[k]
+				cls.attrs[name] = cls.method(d.x.dict[k])
 			}
 		}
 		cls.value = &val{kind: kClass, x: &extra{cls: cls}}
