@@ -86,3 +86,11 @@ func (b *Builder) Offers(is bool) { b.offers = is }
 // Offered reports that this text is such a one: what nothing in it calls is not
 // run by itself.
 func (b *Builder) Offered() bool { return b.offered }
+
+// Changes reports that something so far makes files or gives them names, or
+// starts a program, which may.
+func (b *Builder) Changes() bool {
+	return len(b.s.doc.Commands) > 0 || slices.ContainsFunc(b.s.doc.Files, func(f File) bool {
+		return f.Op != OpRead && f.Op != OpList && f.Op != OpStat && f.Op != OpExec && f.Op != OpCopySrc
+	})
+}

@@ -251,6 +251,7 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 	}
 	it.printsTo(name, a, n, s)
 	c := &invocation{it: it, name: name, self: self, arguments: a, n: n, s: s}
+	it.feed(name, a, self)
 	c.allocates()
 	c.consumes()
 	c.unpickles()
@@ -272,6 +273,9 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 		}
 	}
 	it.passes(lastPart(name), a)
+	if v := c.listed(); v != nil {
+		return v
+	}
 	if name[0] == '?' || name[0] == '.' {
 		it.began(true)
 		given := len(a.pos)+len(a.keys) > 0 || a.open // none of these does anything with nothing
@@ -288,6 +292,9 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 	it.handOver(name, a, n)
 	if self != nil && self.kind == kObj && v.kind == kObj && ofText[lastPart(name)] && v.text == name {
 		return derived(append(a.all(), self, v)...) // another text, and not one that its arguments stand for
+	}
+	if c.says(v) {
+		v.x.how = ofTheirs
 	}
 	return c.sized(v)
 }

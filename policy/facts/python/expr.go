@@ -295,6 +295,7 @@ func (it *interp) augmented(n *node, s *scope) *val {
 			return old
 		}
 	}
+	it.feed("", &arguments{pos: []*val{v}}, old)
 	it.doubled(sign, old, v, left, right)
 	v = it.operate(sign, old, v, n)
 	it.assign(left, v, s)
@@ -330,7 +331,7 @@ func (it *interp) unpack(n *node, v *val, s *scope) {
 	n.each(func(c *node) {
 		switch {
 		case !ok || i >= len(items):
-			it.assign(c, derived(v), s)
+			it.assign(c, partOf(v), s)
 		case c.kind == "list_splat_pattern" || c.kind == "list_splat":
 			take := max(0, len(items)-count+1)
 			it.assign(c.nth(0), list(kList, items[i:min(len(items), i+take)]), s)
@@ -383,6 +384,7 @@ func (it *interp) assignMember(c *class, name string, v *val) {
 // know it as the call NAME.__set__.
 func (it *interp) patch(o *val, name string, v *val, n *node) {
 	full := canonical(o.text + "." + name)
+	it.feed(full, &arguments{pos: []*val{v}}, nil)
 	if _, ok := it.b.API(full + ".__set__"); ok {
 		it.report(full+".__set__", &arguments{pos: []*val{v}}, o, n)
 	}
@@ -405,6 +407,7 @@ func (it *interp) assignItem(n *node, v *val, s *scope) {
 	it.packageScript(key, v, n)
 	for _, o := range obj.branches() {
 		it.swaps(o, key, v)
+		it.feed("", &arguments{pos: []*val{key, v}}, o)
 		switch {
 		case o.kind == kDict:
 			if old := o.x.dict[dictKey(key)]; old != nil && !same(old, v) && v.kind != kUnknown {

@@ -177,8 +177,9 @@ func percentVerb(v *val, verb byte, padded bool, k kind) *val {
 		return reprOf(v)
 	case 'd', 'i', 'u':
 		if padded {
-			return derived(v)
+			return counted(derived(v))
 		}
+		v = counted(v)
 	case 's', 'b':
 		if v.kind == kBytes && k == kBytes {
 			return v

@@ -135,6 +135,10 @@ func reprOf(v *val) *val {
 		return v.mapText(kStr, func(s string) (string, bool) { return "'" + s + "'", !strings.ContainsAny(s, "'\\\n\r\t") })
 	case kBytes:
 		return v.mapText(kStr, func(s string) (string, bool) { return "b'" + s + "'", !strings.ContainsAny(s, "'\\\n\r\t") })
+	case kUnknown:
+		if marked(v, ofTheirs) {
+			return concat(concat(str("'"), v), str("'"))
+		}
 	default: // as str has it, below
 	}
 	return toStr(v)

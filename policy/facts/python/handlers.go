@@ -281,6 +281,9 @@ func (c *invocation) dictItems() *val {
 	if c.self != nil && c.self.kind == kSpace && c.self.x == nil && c.self.text == "" && c.name == "dict.keys" {
 		return ownNames()
 	}
+	if c.self != nil && c.self.kind == kSpace && c.self.x != nil && c.it.theirs(c.self.x.self) {
+		return membersOf(c.name)
+	}
 	if c.self == nil || c.self.kind != kDict {
 		return nil
 	}

@@ -15,6 +15,9 @@ func (c *invocation) evaluate(code *val) (got, v *val) {
 	if got := c.evaluateMarked(code); got != nil {
 		return got, got
 	}
+	if got := c.evaluateSkeleton(code); got != nil {
+		return got, got
+	}
 	t := c.it.inlinable(code)
 	s, d := c.s, (*val)(nil)
 	own := t != nil && c.ownNames()

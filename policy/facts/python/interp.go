@@ -68,6 +68,7 @@ type interp struct {
 
 	shape   shape
 	patched map[string]*val // attributes of modules that the program replaced
+	fed     map[string]bool // modules of others that were given code, see feed
 	shaken  bool            // and what every program has may be another
 	inlined int
 	loaded  map[string]*val // modules of the workspace, see load

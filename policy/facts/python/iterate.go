@@ -19,26 +19,8 @@ func (it *interp) iterate(v *val, n *node) ([]*val, bool) {
 			keys = append(keys, keyValue(k))
 		}
 		return keys, !v.open
-	case kStr:
-		s, ok := v.one()
-		if !ok || len(s) > 4096 {
-			return nil, false
-		}
-		var out []*val
-		for _, r := range s {
-			out = append(out, str(string(r)).with(v.from))
-		}
-		return out, true
-	case kBytes:
-		s, ok := v.one()
-		if !ok || len(s) > 4096 {
-			return nil, false
-		}
-		out := make([]*val, len(s))
-		for i := range len(s) {
-			out[i] = integer(int64(s[i])).with(v.from)
-		}
-		return out, true
+	case kStr, kBytes:
+		return characters(v)
 	case kRef:
 		if v.text == "os.environ" {
 			it.sifting++ // names alone: their values are got one by one, see env
@@ -49,13 +31,23 @@ func (it *interp) iterate(v *val, n *node) ([]*val, bool) {
 		if len(v.from) > 0 {
 			return []*val{{from: v.from}}, false
 		}
+		if it.theirs(v) {
+			return []*val{mark(ofTheirs)}, false
+		}
+	case kUnknown:
+		if marked(v, ofTheirs) || marked(v, ofListing) {
+			return []*val{partOf(v)}, false
+		}
 	case kObj:
-		if listings[v.text] && v.x != nil && v.x.self != nil && isPath(v.x.self) {
-			return []*val{joinPath(v.x.self, unknown)}, false
+		if item := listed(v); item != nil {
+			return []*val{item}, false
 		}
 	case kSpace:
 		if v.x == nil && v.text == "" {
 			return ownNames().x.items, true
+		}
+		if v.x != nil && it.theirs(v.x.self) {
+			return []*val{mark(ofTheirs)}, false
 		}
 	case kAlt:
 		var all []*val
@@ -82,6 +74,38 @@ func (it *interp) iterate(v *val, n *node) ([]*val, bool) {
 	default: // its items are not known
 	}
 	return nil, false
+}
+
+// characters are the items of a text, or of bytes.
+func characters(v *val) ([]*val, bool) {
+	s, ok := v.one()
+	if !ok || len(s) > 4096 {
+		return nil, false
+	}
+	out := make([]*val, 0, len(s))
+	if v.kind == kBytes {
+		for i := range len(s) {
+			out = append(out, integer(int64(s[i])).with(v.from))
+		}
+		return out, true
+	}
+	for _, r := range s {
+		out = append(out, str(string(r)).with(v.from))
+	}
+	return out, true
+}
+
+// listed is what stands for each item of a listing.
+func listed(v *val) *val {
+	switch {
+	case v.text == "os.listdir":
+		return mark(ofListing)
+	case v.x != nil && v.x.how == ofTheirs:
+		return mark(ofTheirs)
+	case listings[v.text] && v.x != nil && v.x.self != nil && isPath(v.x.self):
+		return joinPath(v.x.self, unknown)
+	}
+	return nil
 }
 
 // listings give the paths below one.

@@ -15,10 +15,13 @@ func ownNames() *val {
 
 // dir lists the names of the module.
 func (c *invocation) dir() *val {
-	if len(c.all()) > 0 {
-		return nil
+	switch {
+	case len(c.all()) == 0:
+		return ownNames()
+	case len(c.all()) == 1 && c.it.theirs(c.get0()):
+		return manyOf(ofTheirs)
 	}
-	return ownNames()
+	return nil
 }
 
 // evaluateMarked is eval of the name of something that the module has, which is

@@ -167,7 +167,7 @@ func concat(a, b *val) *val {
 		return out
 	}
 	both := a.isText() && b.isText() && (a.open || b.open) && (1+len(a.more))*(1+len(b.more)) <= facts.MaxAlts
-	x := &extra{pre: head(a), suf: tail(b)}
+	x := &extra{pre: head(a), suf: tail(b), parts: joined(a, b)}
 	if s, ok := a.one(); ok && a.isText() {
 		x.pre = clipHead(s + head(b))
 	}

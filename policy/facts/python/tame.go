@@ -18,6 +18,8 @@ type tamer struct {
 	calls bool            // functions of the program are called
 	apart []*val          // the dictionaries that the text has its names in; nil for those of the program
 	words bool            // it has texts that may be more than names
+	// hollow: some names stand for any, see placeholder.
+	hollow bool
 }
 
 // tame reports that a text names nothing but what it binds itself, values,
@@ -132,7 +134,7 @@ func (c *tamer) check(n *node) bool {
 		c.words = c.words || c.it.ofText(c.t.text(n)) > nothingOfIt
 		return true
 	case "attribute":
-		return c.member(n) && c.check(n.child("object"))
+		return c.member(n) && (!c.hollow || !hollowName(c.t.text(n)) || c.outside(n.child("object"), 0)) && c.check(n.child("object"))
 	case "keyword_argument":
 		return c.check(n.child("value"))
 	case "call":
@@ -142,7 +144,7 @@ func (c *tamer) check(n *node) bool {
 	case "function_definition":
 		return c.each(n, n.child("name"))
 	case "assignment":
-		return c.alias(n) || c.each(n, nil)
+		return !c.hollow && c.alias(n) || c.each(n, nil)
 	}
 	return c.each(n, nil)
 }
@@ -197,7 +199,8 @@ func (c *tamer) callee(n *node) bool {
 	case n.kind == "attribute":
 		name := identifier(c.t.text(n.child("attribute")))
 		plain := c.member(n) && !c.it.dangerous(name) && !c.it.b.Tables().Runners(facts.Python)["."+name]
-		calm := calmMethods[name] || plain && (c.outside(n.child("object"), 0) || c.inner(n, name))
+		c.calls = c.calls || hollowName(name)
+		calm := calmMethods[name] || plain && (c.outside(n.child("object"), 0) || c.inner(n, name) || c.given(n.child("object"), name))
 		return calm && c.check(n.child("object"))
 	}
 	return false
@@ -207,6 +210,20 @@ func (c *tamer) callee(n *node) bool {
 // the first parameter of a function that the text defines: none of a module.
 func (c *tamer) inner(n *node, name string) bool {
 	return c.apart != nil && strings.HasPrefix(name, "_") && c.t.text(n.child("object")) == "self" && !slices.ContainsFunc(running, func(w string) bool { return strings.Contains(name, w) })
+}
+
+// given reports a method of what a function of the text will be given, or has
+// of that, which is followed as if the program itself had that function.
+func (c *tamer) given(object *node, name string) bool {
+	for object != nil && object.kind == "attribute" {
+		object = object.child("object")
+	}
+	if object == nil || object.kind != "identifier" || c.apart != nil || c.hollow {
+		return false
+	}
+	function, ok := c.bound[identifier(c.t.text(object))]
+	c.calls = true
+	return ok && !function && !slices.ContainsFunc(running, func(w string) bool { return strings.Contains(name, w) })
 }
 
 // running are parts of the names by which modules themselves run things.
@@ -234,13 +251,16 @@ func (c *tamer) known(name string, called bool) bool {
 	v, ok := c.find(name)
 	if !ok {
 		_, shadowed := c.it.module.vars[name] // where setattr of builtins puts it
+		if hollowName(name) {
+			return false
+		}
 		return calmBuiltins[name] && !shadowed || c.apart == nil && !c.lone && c.starred(name)
 	}
 	return !slices.ContainsFunc(v.branches(), func(b *val) bool {
 		switch b.kind {
 		case kFunc, kClass:
 			c.calls = c.calls || called
-			return c.apart != nil
+			return c.apart != nil || c.hollow
 		case kRef:
 			return (b.text != name || !calmBuiltins[name]) && (b.x != nil && b.x.self != nil || !c.it.ordinary(b.text))
 		case kUnknown:

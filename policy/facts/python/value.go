@@ -61,10 +61,11 @@ type extra struct {
 	self     *val // receiver of a method; what a wrap calls
 	recv     []facts.Value
 	fields   map[string]facts.Value
-	pre, suf string // what is known at the ends of an unknown text
-	how      string // how a kRef was resolved
-	str      *val   // the text an object stands for: a path, a URL
-	size     int    // bytes of a text too long to keep
+	pre, suf string  // what is known at the ends of an unknown text
+	how      string  // how a kRef was resolved, or an unknown text came to be
+	parts    []piece // of a text of which all but holes is known
+	str      *val    // the text an object stands for: a path, a URL
+	size     int     // bytes of a text too long to keep
 }
 
 var (
