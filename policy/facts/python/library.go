@@ -28,6 +28,7 @@ func libraryHandlers() map[string]handler {
 		"joblib.delayed":                     func(c *invocation) *val { return c.get0() },
 		"typer.Option":                       (*invocation).givenDefault,
 		"typer.Argument":                     (*invocation).givenDefault,
+		"os.startfile":                       (*invocation).startFile,
 	}
 	for _, class := range []string{"queue.Queue", "queue.SimpleQueue", "queue.LifoQueue", "queue.PriorityQueue", "asyncio.Queue", "multiprocessing.Queue", "multiprocessing.SimpleQueue", "multiprocessing.JoinableQueue"} {
 		out[class+".put"], out[class+".put_nowait"] = (*invocation).enqueue, (*invocation).enqueue
