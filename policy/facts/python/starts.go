@@ -87,7 +87,7 @@ func (it *interp) handOver(name string, a *arguments, n *node) {
 	if name == "" {
 		given = heldBy(given)
 	}
-	for _, v := range given {
+	for i, v := range given {
 		if !scoped[name] {
 			it.ownModule(v)
 		}
@@ -97,6 +97,9 @@ func (it *interp) handOver(name string, a *arguments, n *node) {
 		for _, b := range v.branches() {
 			switch b.kind {
 			case kFunc:
+				if !applied {
+					it.called(b, a.pos[min(i+1, len(a.pos)):], n)
+				}
 				if b.x.fn.runs == 0 || b.x.fn.lambda {
 					it.callUnknown(b.x.fn, "handed")
 				}
@@ -113,6 +116,15 @@ func (it *interp) handOver(name string, a *arguments, n *node) {
 			default: // nothing that could be called
 			}
 		}
+	}
+}
+
+// called follows a function that something outside is given with a text right
+// behind it, as what calls it later, or within something, mostly hands it just
+// that and what follows.
+func (it *interp) called(f *val, rest []*val, n *node) {
+	if len(rest) > 0 && len(rest) <= len(f.x.fn.params) && rest[0].isText() && it.ofTexts(rest[0].all()) > nothingOfIt {
+		it.follow(f.x.fn, &arguments{pos: rest, how: "value"}, f.x.self, n)
 	}
 }
 
