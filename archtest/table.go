@@ -69,6 +69,7 @@ var Table = map[string][]string{
 	"internal/syntaxtree":   {},
 	"internal/packed":       {},
 	"internal/lazyregexp":   {},
+	"internal/recipe":       {},
 
 	"cmd/caisson":       {"..."},
 	"cmd/caisson-agent": {"agent/pid1", "agent/wire"},

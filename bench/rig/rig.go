@@ -17,6 +17,7 @@ import (
 
 	"github.com/caisson-dev/caisson/images"
 	"github.com/caisson-dev/caisson/internal/dockerclient"
+	"github.com/caisson-dev/caisson/internal/recipe"
 	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/runtimes/docker"
@@ -81,7 +82,7 @@ func New(ctx context.Context) (_ *Rig, err error) {
 func build(ctx context.Context, name, dir string) error {
 	args, cgo := []string{"build", "-trimpath", "-ldflags", "-s -w"}, "CGO_ENABLED=0"
 	if name == "caisson-scan" { // the only one with C in it; static all the same
-		args, cgo = []string{"build", "-trimpath", "-tags", "netgo,osusergo", "-ldflags", `-s -w -linkmode external -extldflags "-static"`}, "CGO_ENABLED=1"
+		args, cgo = append([]string{"build"}, recipe.Scanner...), "CGO_ENABLED=1"
 	}
 	cmd := exec.CommandContext(ctx, "go", append(args, "-o", filepath.Join(dir, name), "github.com/caisson-dev/caisson/cmd/"+name)...)
 	cmd.Env = append(os.Environ(), cgo)

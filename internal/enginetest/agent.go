@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/caisson-dev/caisson/internal/recipe"
 )
 
 // build makes a program of this module once for the process.
@@ -31,7 +33,7 @@ func Command(t testing.TB) string { return commandBuild.get(t, "caisson", "-ldfl
 // Scanner returns the path of a freshly built caisson-scan, as CAISSON_SCAN names
 // it. It needs a C compiler.
 func Scanner(t testing.TB) string {
-	return scanBuild.get(t, "caisson-scan", "-tags=netgo,osusergo", "-ldflags=-s -w -linkmode external -extldflags \"-static\"")
+	return scanBuild.get(t, "caisson-scan", recipe.Scanner...)
 }
 
 func (b *build) get(t testing.TB, name string, flags ...string) string {
