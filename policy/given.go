@@ -71,7 +71,7 @@ func (p *provenance) given(d *facts.Dynamic) bool {
 			from += kind + " "
 			continue
 		}
-		file = file || kind == "file" && (p.written(path) || path != "" && writable(path))
+		file = file || kind == facts.FromListed && p.writtenLike(path) || kind == "file" && (p.written(path) || path != "" && writable(path))
 		from += kind + " "
 	}
 	if d.Idle {

@@ -34,7 +34,13 @@ findings contains {"id": "SBX-CTR-0001", "at": a.at, "msg": sprintf("%s", [conca
 #   remediation: "A sandbox has no use for the engine."
 #   match:
 #     - {"language": "bash", "code": "docker run -v /:/host x"}
-#     - {"language": "bash", "code": "kubectl get pods"}
+#     - {"language": "bash", "code": "kubectl get secrets"}
+#     - {"language": "bash", "code": "kubectl apply -f a.yaml"}
+#     - {"language": "bash", "code": "kubectl get pods,secrets"}
+#     - {"language": "bash", "code": "kubectl get pod/a secret/b"}
+#     - {"language": "bash", "code": "kubectl get pods $x"}
+#     - {"language": "bash", "code": "kubectl get --raw /api/v1/secrets"}
+#     - {"language": "bash", "code": "KUBECONFIG=./k kubectl get pods"}
 #     - {"language": "bash", "code": "docker exec -it c sh"}
 #     - {"language": "bash", "code": "docker -H tcp://10.0.0.1:2375 ps"}
 #     - {"language": "bash", "code": "docker run --rm --privileged alpine true"}
@@ -59,6 +65,7 @@ findings contains {"id": "SBX-CTR-0001", "at": a.at, "msg": sprintf("%s", [conca
 #     - {"language": "bash", "code": "docker run -d --name a alpine; docker exec a true; docker rm -f a"}
 #     - {"language": "bash", "code": "r=$(git rev-parse --show-toplevel); docker run --rm -v \"$r:/src\" alpine make"}
 #     - {"language": "bash", "code": "kubectl drain --help"}
+#     - {"language": "bash", "code": "kubectl get pods -n \"$ns\" -o wide; kubectl logs -f deploy/web"}
 #     - {"language": "bash", "code": "ls"}
 findings contains {"id": "SBX-CTR-0002", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
 	some a in input.actions.container
@@ -204,6 +211,61 @@ looks(a) if {
 	a.args[2] in {"config", "ps", "logs", "ls", "version", "build", "images", "top"}
 	not elsewhere(a)
 }
+
+# looks: what runs in a cluster is shown, and nothing that is secret there.
+looks(a) if {
+	a.by == "kubectl"
+	some c in input.commands.kubectl
+	c.line == a.line
+	c.col == a.col
+	shows(c.operands)
+	not told_otherwise(c)
+}
+
+shows(operands) if operands[0] in {"logs", "top", "cluster-info", "api-resources", "api-versions", "explain"}
+
+shows(operands) if {
+	operands[0] in {"get", "describe", "wait"}
+	lower(split(operands[1], "/")[0]) in data.settings.cluster_resources
+	every other in array.slice(operands, 2, count(operands)) {
+		not of_another_kind(other)
+	}
+}
+
+shows(operands) if {
+	operands[0] == "rollout"
+	operands[1] in {"status", "history"}
+}
+
+of_another_kind(word) if contains(word, ",")
+
+of_another_kind(word) if {
+	contains(word, "/")
+	not lower(split(word, "/")[0]) in data.settings.cluster_resources
+}
+
+# told_otherwise: what is shown, or by which settings, is not what these words
+# say: settings may name a program that is run.
+told_otherwise(c) if "" in c.operands
+
+told_otherwise(c) if {
+	some word in c.argv
+	regex.match(`^(--(kubeconfig|server|token|as|as-group|user|cluster|context|raw|filename|kustomize|username|password|output-directory)(=|$)|-[sk])`, word)
+}
+
+told_otherwise(c) if {
+	c.operands[0] != "logs"
+	some word in c.argv
+	regex.match(`^-[A-Za-z]*f`, word)
+}
+
+told_otherwise(_) if {
+	some class
+	some e in input.env.write[class]
+	e.name == "KUBECONFIG"
+}
+
+told_otherwise(c) if c.env.KUBECONFIG
 
 looks(a) if {
 	a.by == "kubectl"

@@ -171,6 +171,8 @@ func (c *command) program(name string, argv []Value, wrappers []string) Value {
 		c.calls(p)
 	case slices.Contains(editors, base):
 		c.edits(p)
+	case base == "sqlite3":
+		c.sqlite(p)
 	}
 	via := append(slices.Clone(wrappers), base)
 	out := c.inner(base, prog, p, argv, via)

@@ -101,7 +101,14 @@ func interactive(module string) bool {
 
 // unread is code in a language without extractor.
 func (c *command) unread(prog Program, code Value) {
-	for _, s := range append(slices.Clone(code.Alts), code.Head()) {
+	texts := slices.Clone(code.Alts)
+	if !code.Known() {
+		texts = append(texts, code.Head())
+	}
+	for i, s := range texts {
+		if i < len(code.Alts) && computes(prog.Interpreter, s) {
+			continue
+		}
 		for _, w := range prog.Words {
 			if strings.Contains(s, w) {
 				c.b.Dynamic(DynOpaqueCode, string(prog.Interpreter)+": "+short(s), c.o.Pos, code.From...)

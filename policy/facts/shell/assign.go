@@ -40,6 +40,9 @@ func (w *walker) set(name string, t text, d declaration) {
 		}
 	}
 	v.val = w.attributed(&v, t)
+	if name == "BASH_ARGV0" {
+		w.st.arg0 = v.val
+	}
 	w.put(name, &v)
 	w.written(name, &v)
 }

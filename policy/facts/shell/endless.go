@@ -59,7 +59,7 @@ func (w *walker) infinite(loop syntax.Node, cond, body []*syntax.Stmt) {
 	}
 	f.background = f.background || w.loopBehind != nil && w.loopBehind.Cmd == loop && !f.sleeps
 	w.shape(facts.StructInfiniteLoop, f.String(), w.pos(loop))
-	if f.writes && !f.sleeps {
+	if (f.writes || f.opens && !f.closes) && !f.sleeps {
 		w.shape(facts.StructLoopWrite, f.String(), w.pos(loop))
 	}
 }
@@ -85,8 +85,8 @@ func (w *walker) exits(calls []string, seen map[*function]bool) bool {
 
 // costs is what the body of an endless loop does.
 type costs struct {
-	leaves, ends, background, writes, sleeps, grows bool
-	calls                                           []string // commands by their names, as far as those stand there
+	leaves, ends, background, writes, sleeps, grows, opens, closes bool
+	calls                                                          []string // commands by their names, as far as those stand there
 }
 
 func (f *costs) see(n syntax.Node) bool {
@@ -102,6 +102,7 @@ func (f *costs) see(n syntax.Node) bool {
 			target := r.Word.Lit()
 			out := r.Op == syntax.RdrOut || r.Op == syntax.AppOut || r.Op == syntax.RdrClob || r.Op == syntax.RdrAll || r.Op == syntax.AppAll
 			f.writes = f.writes || out && !strings.HasPrefix(target, "/dev/")
+			f.opened(r)
 		}
 	case *syntax.FuncDecl:
 		return false
@@ -111,6 +112,9 @@ func (f *costs) see(n syntax.Node) bool {
 			f.calls = append(f.calls, name)
 			switch name {
 			case "break", "exit", "return", "exec":
+				if name == "exec" && len(n.Args) == 1 {
+					break // files alone are opened
+				}
 				f.leaves, f.ends = true, f.ends || name == "exit"
 			case "sleep", "read", "wait", "inotifywait", "usleep", "tail", "nc", "socat":
 				f.sleeps = true
@@ -123,6 +127,19 @@ func (f *costs) see(n syntax.Node) bool {
 		}
 	}
 	return true
+}
+
+// opened notes descriptors of which each turn takes a new one, and those that
+// are closed.
+func (f *costs) opened(r *syntax.Redirect) {
+	if r.N == nil || !strings.HasPrefix(r.N.Value, "{") {
+		return
+	}
+	if r.Word.Lit() == "-" {
+		f.closes = true
+	} else {
+		f.opens = true
+	}
 }
 
 // String lists the costs, the worst first.

@@ -116,11 +116,12 @@ func longest(ways []fields) fields {
 // globbed is what a file name pattern expands to: names that nobody knows
 // here, with the pattern's own beginning.
 func (w *walker) globbed(t text) text {
-	var out []string
+	var out, from []string
 	own := true
 	for _, s := range t.all() {
 		if i := strings.IndexAny(s, "*?["); i >= 0 {
-			own = own && w.ownFiles(s) && (w.ofProject(text{alts: []string{s[:i]}}) || strings.HasPrefix(s, "/") && !strings.HasPrefix(s, "/tmp/"))
+			own = own && (w.filesHere(s) || w.ownFiles(s) && (w.ofProject(text{alts: []string{s[:i]}}) || strings.HasPrefix(s, "/") && !strings.HasPrefix(s, "/tmp/")))
+			from = append(from, facts.FromListed+":"+w.absolute(s))
 			s = s[:i] + hole
 		}
 		out = with(out, s)
@@ -128,7 +129,17 @@ func (w *walker) globbed(t text) text {
 	if !own {
 		return text{out, t.from}
 	}
-	return text{out, t.from}.tainted(facts.FromListed)
+	return text{out, t.from}.tainted(from...)
+}
+
+// filesHere reports that a pattern without a folder means files whose names end
+// as no program's do.
+func (w *walker) filesHere(pattern string) bool {
+	if strings.Contains(pattern, "/") || w.tables.PathClass(w.st.cwd) != "workspace" {
+		return false
+	}
+	ending := pattern[strings.LastIndexAny(pattern, "*?]")+1:]
+	return len(ending) > 1 && ending[0] == '.' && syntax.ValidName(ending[1:]) && len(programsLike(w.tables, pattern)) == 0
 }
 
 func numeric(items []text) bool {

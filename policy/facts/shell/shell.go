@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -279,44 +277,6 @@ func (w *walker) readEnv(name string, pos facts.Pos) {
 		w.reported["env "+name] = true
 		w.b.Env("read", facts.Text(name), facts.Value{}, pos)
 	}
-}
-
-var dialects = []syntax.LangVariant{syntax.LangBash, syntax.LangMirBSDKorn, syntax.LangPOSIX, syntax.LangZsh, syntax.LangBats}
-
-// parse tries the dialects in turn. Where none parses the text, it returns the
-// statements of the longest prefix that one of them could.
-func parse(src []byte) ([]*syntax.Stmt, error) {
-	if i := slices.Index(src, 0); i >= 0 {
-		src = bytes.ReplaceAll(src, []byte{0}, nil)
-	}
-	var best []*syntax.Stmt
-	end, why := uint(0), errUnparsable
-	for _, d := range dialects {
-		stmts, err := parseAs(src, d)
-		if err == nil {
-			return stmts, nil
-		}
-		if n := len(stmts); n > 0 && stmts[n-1].End().Offset() > end {
-			best, end = stmts, stmts[n-1].End().Offset()
-			why = fmt.Errorf("%w: %w", errUnparsable, err)
-		}
-	}
-	return best, why
-}
-
-func parseAs(src []byte, d syntax.LangVariant) (stmts []*syntax.Stmt, err error) {
-	defer func() {
-		if recover() != nil { // a fault in the parser costs this text, not the scanner
-			err = errUnparsable
-		}
-	}()
-	for s, err := range syntax.NewParser(syntax.Variant(d)).StmtsSeq(bytes.NewReader(src)) {
-		if err != nil {
-			return stmts, err
-		}
-		stmts = append(stmts, s)
-	}
-	return stmts, nil
 }
 
 // base is the last element of a path.

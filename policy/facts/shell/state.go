@@ -136,6 +136,9 @@ func (s *state) join(ways ...*state) {
 			first.cwd, first.or, first.own = "", "", false
 		}
 		first.mergeArgs(o)
+		if !slices.Equal(first.arg0.alts, o.arg0.alts) {
+			first.arg0 = union(first.arg0, o.arg0)
+		}
 		first.sourced = first.sourced || o.sourced
 	}
 	s.sourced = first.sourced
