@@ -111,7 +111,7 @@ func (p *provenance) given(d *facts.Dynamic) bool {
 	case facts.DynOpaqueCode, facts.DynEval:
 		switch {
 		case d.Lang == facts.Shell: // a line of a file of the workspace that the script picks is as good as a file that is sourced
-			return told(callers...) && (!strings.Contains(from, "file") || picked(d.From) && told("file", "argv0", "argv", "env", "own_folder"))
+			return told(callers...) && (!strings.Contains(from, "command") || !p.namesCode()) && (!strings.Contains(from, "file") || picked(d.From) && told("file", "argv0", "argv", "env", "own_folder"))
 		case strings.Contains(from, "file"):
 			return told("file", "param", "module") || d.Depth == 0 && told("file", "param", "module", "argv", "env")
 		}

@@ -33,3 +33,18 @@ func (p *provenance) writtenLike(pattern string) bool {
 	}
 	return false
 }
+
+// namesCode reports that the program makes a file whose name reads as a command
+// line, which who runs the names of files runs.
+func (p *provenance) namesCode() bool {
+	for i := range p.d.Files {
+		f := &p.d.Files[i]
+		switch f.Op {
+		case facts.OpWrite, facts.OpAppend, facts.OpCopyDst, facts.OpMoveDst, facts.OpLink, facts.OpMkdir:
+			if strings.ContainsAny(path.Base(f.Path), " ;|&$`\n") {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -36,6 +36,8 @@ findings contains {"id": "SBX-CTR-0001", "at": a.at, "msg": sprintf("%s", [conca
 #     - {"language": "bash", "code": "docker run -v /:/host x"}
 #     - {"language": "bash", "code": "kubectl get secrets"}
 #     - {"language": "bash", "code": "kubectl apply -f a.yaml"}
+#     - {"language": "bash", "code": "kubectl apply --dry-run=client --dry-run=none -f a.yaml"}
+#     - {"language": "bash", "code": "docker compose -f a.yaml -p x up -d"}
 #     - {"language": "bash", "code": "kubectl get pods,secrets"}
 #     - {"language": "bash", "code": "kubectl get pod/a secret/b"}
 #     - {"language": "bash", "code": "kubectl get pods $x"}
@@ -65,6 +67,7 @@ findings contains {"id": "SBX-CTR-0001", "at": a.at, "msg": sprintf("%s", [conca
 #     - {"language": "bash", "code": "docker run -d --name a alpine; docker exec a true; docker rm -f a"}
 #     - {"language": "bash", "code": "r=$(git rev-parse --show-toplevel); docker run --rm -v \"$r:/src\" alpine make"}
 #     - {"language": "bash", "code": "kubectl drain --help"}
+#     - {"language": "bash", "code": "kubectl apply --dry-run=client -f a.yaml; docker compose -f a.yaml config -q; docker system df"}
 #     - {"language": "bash", "code": "kubectl get pods -n \"$ns\" -o wide; kubectl logs -f deploy/web"}
 #     - {"language": "bash", "code": "ls"}
 findings contains {"id": "SBX-CTR-0002", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
@@ -212,6 +215,56 @@ looks(a) if {
 	not elsewhere(a)
 }
 
+looks(a) if {
+	a.by in {"docker", "podman", "nerdctl"}
+	a.args[1] == "compose"
+	some c in input.commands[a.by]
+	c.line == a.line
+	c.col == a.col
+	composes(c.argv) in {"config", "ps", "logs", "ls", "version", "build", "images", "top"}
+	not elsewhere(a)
+}
+
+# composes is what compose is told to do, behind the files and the project that
+# it is told of.
+composes(argv) := argv[i] if {
+	i := [j |
+		some j, word in argv
+		j > 1
+		not startswith(word, "-")
+		not argv[j - 1] in compose_options
+	][0]
+	every word in array.slice(argv, 2, i) {
+		told_before(word)
+	}
+}
+
+compose_options := {"-f", "--file", "-p", "--project-name", "--profile"}
+
+told_before(word) if not startswith(word, "-")
+
+told_before(word) if word in compose_options
+
+# looks: what the engine has is listed.
+looks(a) if {
+	a.by in {"docker", "podman", "nerdctl"}
+	a.args[1] in {"system", "volume", "network", "image", "container"}
+	a.args[2] in {"df", "info", "ls", "list"}
+	not elsewhere(a)
+}
+
+# looks: what would be done in a cluster is shown.
+looks(a) if {
+	a.by == "kubectl"
+	some c in input.commands.kubectl
+	c.line == a.line
+	c.col == a.col
+	c.operands[0] in {"apply", "create", "delete", "run", "scale", "label", "annotate"}
+	[word | some word in c.argv; startswith(word, "--dry-run")] == ["--dry-run=client"]
+	not asked_elsewhere(c)
+	not contains(concat(" ", c.argv), "://")
+}
+
 # looks: what runs in a cluster is shown, and nothing that is secret there.
 looks(a) if {
 	a.by == "kubectl"
@@ -244,13 +297,12 @@ of_another_kind(word) if {
 	not lower(split(word, "/")[0]) in data.settings.cluster_resources
 }
 
-# told_otherwise: what is shown, or by which settings, is not what these words
-# say: settings may name a program that is run.
-told_otherwise(c) if "" in c.operands
+# told_otherwise: what is shown is not what these words say.
+told_otherwise(c) if asked_elsewhere(c)
 
 told_otherwise(c) if {
 	some word in c.argv
-	regex.match(`^(--(kubeconfig|server|token|as|as-group|user|cluster|context|raw|filename|kustomize|username|password|output-directory)(=|$)|-[sk])`, word)
+	regex.match(`^--(raw|filename|kustomize|output-directory)(=|$)`, word)
 }
 
 told_otherwise(c) if {
@@ -259,13 +311,22 @@ told_otherwise(c) if {
 	regex.match(`^-[A-Za-z]*f`, word)
 }
 
-told_otherwise(_) if {
+# asked_elsewhere: by other settings, which may name a program that is run, or
+# of whom is not known.
+asked_elsewhere(c) if "" in c.operands
+
+asked_elsewhere(c) if {
+	some word in c.argv
+	regex.match(`^(--(kubeconfig|server|token|as|as-group|user|cluster|context|username|password)(=|$)|-[sk])`, word)
+}
+
+asked_elsewhere(_) if {
 	some class
 	some e in input.env.write[class]
 	e.name == "KUBECONFIG"
 }
 
-told_otherwise(c) if c.env.KUBECONFIG
+asked_elsewhere(c) if c.env.KUBECONFIG
 
 looks(a) if {
 	a.by == "kubectl"

@@ -134,8 +134,11 @@ findings contains {"id": "SBX-EV-0006", "at": d.at, "msg": sprintf("%s", [d.deta
 #   remediation: "Write files as they are."
 #   match:
 #     - {"language": "python", "code": "import base64\nopen('a.py','wb').write(base64.b64encode(b'import os'))"}
+#     - {"language": "bash", "code": "echo TVqQAAMAAAAEAAAA | base64 -d > a.exe"}
+#     - {"language": "bash", "code": "base64 -d < a.b64 > a.so"}
 #   not_match:
 #     - {"language": "python", "code": "open('a.txt','w').write('x')"}
+#     - {"language": "bash", "code": "base64 -d < a.b64 > a.bin; gunzip -c /usr/lib/b.exe.gz > b.exe"}
 findings contains {"id": "SBX-EV-0007", "at": f.at, "msg": sprintf("encoded text is written to %s", [f.path])} if {
 	some op in {"write", "append"}
 	some class
@@ -143,7 +146,22 @@ findings contains {"id": "SBX-EV-0007", "at": f.at, "msg": sprintf("encoded text
 	some from in f.from
 	from in {"encoded", "decoded"}
 	regex.match(`\.(py|sh|js|pl|rb|php|so|exe|bin|bash)$`, f.path)
+	not unpacked(f)
 }
+
+# unpacked: data of a file that lies here. Where it is run, that is told.
+unpacked(f) if {
+	regex.match(`\.(exe|bin)$`, f.path)
+	some from in f.from
+	startswith(from, "file:")
+	every other in f.from {
+		unpacks(other)
+	}
+}
+
+unpacks(from) if from in {"decoded", "filtered", "argv", "env", "argv0", "own_folder"}
+
+unpacks(from) if startswith(from, "file:")
 
 # METADATA
 # title: Sets a variable that loads code into programs

@@ -169,6 +169,7 @@ var codeSigns = lazyregexp.New("[;|&`$<>{}=]|\\w\\(|(?:^|\\s)[/~]")
 var harmlessClasses = []string{"workspace", "tmp", "public", "device_safe", "relative", "shm", "outside"}
 
 func (b *Builder) harmlessText(w, kind string) bool {
+	w = strings.TrimPrefix(w, "file://") // a place here
 	switch {
 	case kind == FromSourced && !slices.Contains(codeWords, w) && !strings.Contains(w, "://"):
 		return true // the project's own file names the program, and may do as much itself

@@ -88,10 +88,27 @@ func (w *walker) startsOthers(p *facts.Program, c *invocation) bool {
 			return true
 		}
 	}
-	return len(p.Runs) > 0 && slices.ContainsFunc(c.args(), func(f field) bool {
+	args := c.args()
+	for i, f := range args {
+		if f.t.is("-print") || f.t.is("-print0") || f.t.is("-printf") && i+1 < len(args) && printsNames(args[i+1].t) {
+			args = slices.Clone(args)
+			args[i].t = lit("-true") // what is found is told by its name, as it is without
+		}
+	}
+	return len(p.Runs) > 0 && slices.ContainsFunc(args, func(f field) bool {
 		s, ok := f.t.guess()
 		return !ok && f.t.is(hole) || strings.Contains(s, "print") || slices.ContainsFunc(p.Runs, func(r facts.Run) bool { return strings.HasPrefix(s, r.Flag) })
 	})
+}
+
+// printsNames: a format of find that has names of files in it, and no words of
+// its own.
+func printsNames(format text) bool {
+	s, ok := format.one()
+	if !ok {
+		return false
+	}
+	return strings.Trim(strings.NewReplacer("%f", "", "%p", "", "%P", "", "%h", "", `\n`, "", `\t`, "", `\0`, "").Replace(s), " /\n") == ""
 }
 
 // shellOnItself is bash "$0".
