@@ -76,6 +76,8 @@ func namespaceHandlers() map[string]handler {
 		"execfile":                           (*invocation).execFile,
 		"cProfile.run":                       (*invocation).measured,
 		"profile.run":                        (*invocation).measured,
+		"cProfile.runctx":                    (*invocation).measuredAmong,
+		"profile.runctx":                     (*invocation).measuredAmong,
 		"timeit.timeit":                      (*invocation).timed,
 		"timeit.repeat":                      (*invocation).timed,
 		"timeit.Timer":                       (*invocation).timed,

@@ -66,6 +66,17 @@ func (c *invocation) measured() *val {
 	return none
 }
 
+// measuredAmong is that among names that the call says, as exec has them.
+func (c *invocation) measuredAmong() *val {
+	among := &arguments{how: c.how, open: c.open, rest: c.rest}
+	for i, key := range []string{"statement", "globals", "locals"} {
+		if v := c.get(i, key); v != nil {
+			among.pos = append(among.pos, v)
+		}
+	}
+	return c.it.call(ref("exec", ""), among, c.n, c.s)
+}
+
 // timed is a statement as text that is run among names that the call says; it
 // is scanned by itself as well.
 func (c *invocation) timed() *val {

@@ -110,6 +110,9 @@ func (it *interp) handOver(name string, a *arguments, n *node) {
 					it.follow(m.x.fn, &arguments{}, b, n)
 				}
 			case kRef:
+				if rest := a.pos[min(i+1, len(a.pos)):]; !applied && len(rest) > 0 && rest[0].isText() && it.startsCommands(b.text) {
+					it.report(b.text, &arguments{pos: rest, how: "value"}, b.x.selfOrNil(), n)
+				}
 				if !applied && it.runs(b.text) && it.quiet == 0 {
 					it.report(b.text, &arguments{pos: []*val{{from: []string{"param", "handed"}}}, how: "value"}, b.x.selfOrNil(), n)
 				}
@@ -117,6 +120,12 @@ func (it *interp) handOver(name string, a *arguments, n *node) {
 			}
 		}
 	}
+}
+
+// startsCommands: what stands behind such a function, where both are handed on,
+// is a command. Text behind eval is mostly none: tests see that it is refused.
+func (it *interp) startsCommands(name string) bool {
+	return it.does(name, "shell", "argv")
 }
 
 // called follows a function that something outside is given with a text right
