@@ -132,6 +132,14 @@ func asItems(v Value) []Value {
 	return []Value{v}
 }
 
+// items are the values of an option that may be given more than once.
+func (p *parsed) items(flag string) []Value {
+	if v, ok := p.values[flag]; ok {
+		return asItems(v)
+	}
+	return nil
+}
+
 func (p *parsed) addFlag(f string) {
 	if f == "" || len(p.flags) > 64 {
 		return

@@ -33,7 +33,7 @@ var cWords = []string{"system(", "exec", "fork(", "popen(", "unlink(", "remove("
 // now runs it.
 func (c *command) gathered(base string, prog Program, p *parsed) {
 	if words, ok := compilers[base]; ok && p.hasStdin && p.stdin.Known() {
-		c.unread(Program{Interpreter: Lang(base), Words: words}, p.stdin)
+		c.unread(Program{Interpreter: Lang(base), Words: words}, p.stdin, nil)
 	}
 	if len(c.b.s.files) == 0 {
 		return
@@ -45,7 +45,7 @@ func (c *command) gathered(base string, prog Program, p *parsed) {
 	if words, ok := compilers[base]; ok {
 		for _, o := range p.operands {
 			if text, ok := c.b.Load(o); ok {
-				c.unread(Program{Interpreter: Lang(base), Words: words}, text)
+				c.unread(Program{Interpreter: Lang(base), Words: words}, text, nil)
 			}
 		}
 		return

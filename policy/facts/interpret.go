@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -38,7 +39,7 @@ func (c *command) interpret(base string, prog Program, p *parsed) {
 			found = true
 			for _, it := range asItems(v) {
 				if c.b.s.langs[prog.Interpreter] == nil {
-					c.unread(prog, it)
+					c.unread(prog, it, p.items("-M"))
 				}
 				c.b.Nested(prog.Interpreter, it, NestedOpts{Pos: c.o.Pos, Via: []string{base + " " + f}, Start: c.startOfCode(prog.Interpreter, p.operands)})
 			}
@@ -70,7 +71,7 @@ func (c *command) interpret(base string, prog Program, p *parsed) {
 		return
 	}
 	if c.b.s.langs[prog.Interpreter] == nil {
-		c.unread(prog, p.stdin)
+		c.unread(prog, p.stdin, p.items("-M"))
 	}
 	o := NestedOpts{Pos: c.o.Pos, Via: []string{base}, Start: c.startOf(prog.Interpreter, p.operands)}
 	if c.o.StdinPos.Line > 0 {
@@ -99,14 +100,28 @@ func interactive(module string) bool {
 	return slices.Contains([]string{"code", "pdb", "IPython", "ptpython", "asyncio", "idlelib"}, module)
 }
 
-// unread is code in a language without extractor.
-func (c *command) unread(prog Program, code Value) {
+// plainModule is a module that perl -M names, and what is imported from it; re
+// makes code of patterns that are put together.
+var plainModule = regexp.MustCompile(`^-?(?:[A-Z]\w*(?:::\w+)*|strict|warnings|utf8|integer|bigint|bignum|feature|lib|v?[\d.]+)(?:=[\w:,./]*| qw\([\w: ]*\))?$`)
+
+// unread is code in a language without extractor, and the modules that it is
+// given.
+func (c *command) unread(prog Program, code Value, modules []Value) {
 	texts := slices.Clone(code.Alts)
+	alone := true
+	if prog.Interpreter == "perl" {
+		for _, m := range modules {
+			if s, ok := m.One(); !ok || !plainModule.MatchString(s) {
+				alone = false
+				texts = append(texts, m.Alts...) // perl takes it for a part of the program
+			}
+		}
+	}
 	if !code.Known() {
 		texts = append(texts, code.Head())
 	}
 	for i, s := range texts {
-		if i < len(code.Alts) && computes(prog.Interpreter, s) {
+		if alone && i < len(code.Alts) && computes(prog.Interpreter, s) {
 			continue
 		}
 		for _, w := range prog.Words {

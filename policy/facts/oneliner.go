@@ -149,6 +149,9 @@ func (o *oneliner) word() bool {
 			return o.next != expectOperator && o.quoteLike(w)
 		}
 	}
+	if (w == "inject" || w == "reduce") && !foldsPlainly.MatchString(after) {
+		return false
+	}
 	next, known := o.words[w]
 	if !known {
 		if o.next == expectOperator || !o.variable(w, after) {
