@@ -43,6 +43,10 @@ findings contains {"id": "SBX-CTR-0001", "at": a.at, "msg": sprintf("%s", [conca
 #     - {"language": "bash", "code": "kubectl get pods $x"}
 #     - {"language": "bash", "code": "kubectl get --raw /api/v1/secrets"}
 #     - {"language": "bash", "code": "KUBECONFIG=./k kubectl get pods"}
+#     - {"language": "bash", "code": "HOME=$PWD kubectl get pods"}
+#     - {"language": "bash", "code": "kubectl run x --image=y -- sh -c z --dry-run=client"}
+#     - {"language": "bash", "code": "kubectl apply -f --dry-run=client"}
+#     - {"language": "bash", "code": "kubectl get pods -o go-template-file=/etc/shadow"}
 #     - {"language": "bash", "code": "docker exec -it c sh"}
 #     - {"language": "bash", "code": "docker -H tcp://10.0.0.1:2375 ps"}
 #     - {"language": "bash", "code": "docker run --rm --privileged alpine true"}
@@ -260,10 +264,17 @@ looks(a) if {
 	c.line == a.line
 	c.col == a.col
 	c.operands[0] in {"apply", "create", "delete", "run", "scale", "label", "annotate"}
+	[i | some i, word in c.argv; startswith(word, "--dry-run"); takes_no_value(c.argv[i - 1])] == [i | some i, word in c.argv; word == "--dry-run=client"]
 	[word | some word in c.argv; startswith(word, "--dry-run")] == ["--dry-run=client"]
+	not "--" in c.argv
 	not asked_elsewhere(c)
 	not contains(concat(" ", c.argv), "://")
 }
+
+# takes_no_value: what stands behind this word is not its value.
+takes_no_value(word) if not startswith(word, "-")
+
+takes_no_value(word) if contains(word, "=")
 
 # looks: what runs in a cluster is shown, and nothing that is secret there.
 looks(a) if {
@@ -302,7 +313,7 @@ told_otherwise(c) if asked_elsewhere(c)
 
 told_otherwise(c) if {
 	some word in c.argv
-	regex.match(`^--(raw|filename|kustomize|output-directory)(=|$)`, word)
+	regex.match(`^--(raw|filename|kustomize|output-directory)(=|$)|^(-o|--output=|)=?(go-template|custom-columns|jsonpath|template)[a-z-]*file`, word)
 }
 
 told_otherwise(c) if {
@@ -323,10 +334,12 @@ asked_elsewhere(c) if {
 asked_elsewhere(_) if {
 	some class
 	some e in input.env.write[class]
-	e.name == "KUBECONFIG"
+	e.name in {"KUBECONFIG", "HOME"}
 }
 
 asked_elsewhere(c) if c.env.KUBECONFIG
+
+asked_elsewhere(c) if c.env.HOME
 
 looks(a) if {
 	a.by == "kubectl"
