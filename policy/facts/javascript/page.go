@@ -50,13 +50,7 @@ func (w *walk) notThere(name string) bool {
 	if w.onTop[name] || w.mayBe(name) {
 		return false
 	}
-	if w.names == nil {
-		if len(w.main.nodes) > maxNames {
-			return false
-		}
-		w.names = w.main.givenNames()
-	}
-	return !w.names[name] && w.root.vars[name] == nil
+	return !w.given(name) && w.root.vars[name] == nil
 }
 
 // mayBe reports a name that something else than the text may have given a meaning.

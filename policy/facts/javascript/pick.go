@@ -185,7 +185,7 @@ func (w *walk) listed(n id) bool {
 	if w.t.kind(f) != kMember {
 		return false
 	}
-	if m := w.t.text(w.t.child(f, fProperty)); m != "includes" && m != "has" {
+	if m := w.t.text(w.t.child(f, fProperty)); m != "includes" && m != "has" || w.given(m) {
 		return false
 	}
 	w.quiet++

@@ -5,16 +5,21 @@ import "strings"
 // platform is what process.platform says where programs run; nil where the
 // program may have given it another value.
 func (w *walk) platform() *val {
-	if w.disguised || len(w.main.nodes) > maxNames {
-		return nil
-	}
-	if w.names == nil {
-		w.names = w.main.givenNames()
-	}
-	if w.names["platform"] {
+	if w.disguised || w.given("platform") {
 		return nil
 	}
 	return text("linux")
+}
+
+// given reports that the text may give this name a meaning, or is too long to say.
+func (w *walk) given(name string) bool {
+	if w.names == nil {
+		if len(w.main.nodes) > maxNames {
+			return true
+		}
+		w.names = w.main.givenNames()
+	}
+	return w.names[name]
 }
 
 // disguises notes that members of process are set whose names are not known.
