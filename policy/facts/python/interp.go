@@ -34,6 +34,7 @@ type interp struct {
 	unroll  int // rounds of the loops around it that are followed one by one
 	steps   int
 	copied  int // bytes, see maxCopied
+	looks   int // see mayLook
 	limit   int
 	over    bool
 	deep    bool

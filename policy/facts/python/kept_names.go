@@ -10,7 +10,7 @@ import (
 // program has that dictionary for no more than other such calls, and to get one
 // thing after the other out of it by a name that stands in the text.
 func (c *invocation) keepsNames(t *tree, names *val) bool {
-	if c.name != "exec" || c.n.kind != "call" || names == nil || c.it.at != nil || !t.carriesNothing(t.root) {
+	if c.name != "exec" || c.n.kind != "call" || names == nil || c.it.at != nil || !c.it.mayLook() || !t.carriesNothing(t.root) {
 		return false
 	}
 	for _, key := range names.x.order {

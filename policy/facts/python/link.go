@@ -33,12 +33,15 @@ func linkHandlers() map[string]handler {
 	}
 }
 
+// farUp is how many folders up nobody goes who means one of their own.
+const farUp = 5
+
 // fromLink is what a relative target means for a link at a place; nil where it
 // is not relative, or the place is not known and the target is.
 func fromLink(target, at *val) *val {
 	t, known := target.oneText()
 	if !known {
-		if up := head(target); target.kind == kUnknown && strings.HasPrefix(up, "../") && strings.Trim(up, "./") == "" {
+		if up := head(target); target.kind == kUnknown && strings.HasPrefix(up, "../") && strings.Trim(up, "./") == "" && strings.Count(up, "../") < farUp {
 			return &val{from: target.from} // somewhere above a folder that is not known either
 		}
 		return nil

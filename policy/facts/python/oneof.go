@@ -69,6 +69,9 @@ func (it *interp) standsThere(n *node) bool {
 	case "tuple", "list", "set", "dictionary":
 		return true
 	case "identifier":
+		if !it.mayLook() {
+			return false
+		}
 		given, asked := it.mentioned(it.t.root, it.t.text(n))
 		return given == 1 && asked && !it.own && len(it.star) == 0
 	}
@@ -137,7 +140,7 @@ func (it *interp) holding(all []oneOf, s *scope) {
 // leaves reports a block that ends the function around it, where nothing of that
 // is run any more.
 func (it *interp) leaves(block *node, s *scope) bool {
-	if s.caught > 0 || s.fn == nil || s.fn.body == nil || contains(s.fn.body, "function_definition") || contains(s.fn.body, "lambda") {
+	if s.caught > 0 || s.fn == nil || s.fn.body == nil || !it.mayLook() || contains(s.fn.body, "function_definition") || contains(s.fn.body, "lambda") {
 		return false // something may see the name all the same
 	}
 	var last *node
@@ -153,4 +156,14 @@ func (it *interp) leaves(block *node, s *scope) bool {
 		return call != nil && call.kind == "call" && it.t.text(call.child("function")) == "sys.exit" && it.patched["sys.exit"] == nil
 	}
 	return false
+}
+
+// maxLooks is how often a whole body is gone through to find that a place in it
+// does no harm; from then on, that is not found.
+const maxLooks = 128
+
+// mayLook reports that a body may be gone through once more.
+func (it *interp) mayLook() bool {
+	it.looks++
+	return it.looks <= maxLooks
 }

@@ -12,7 +12,7 @@ import (
 // thing at a time, or no more than somebody asks for: it waits at each turn. A
 // program that may be this one does so too, and is never paced.
 func (it *interp) paced(name string, a *arguments, n *node) bool {
-	if len(it.shape.endless) == 0 || it.at != nil || n == nil {
+	if len(it.shape.endless) == 0 || it.at != nil || n == nil || !it.mayLook() {
 		return false
 	}
 	body := it.shape.endless[len(it.shape.endless)-1].child("body")
@@ -29,7 +29,7 @@ func (it *interp) paced(name string, a *arguments, n *node) bool {
 // mayWait: a loop that starts programs, and has something in it that sounds as
 // if it waited. That is no reason to let it pass, and none to be sure of harm.
 func (it *interp) mayWait(a *arguments, n *node) bool {
-	if len(it.shape.endless) == 0 || it.at != nil || n == nil || !it.foreign(a) {
+	if len(it.shape.endless) == 0 || it.at != nil || n == nil || !it.foreign(a) || !it.mayLook() {
 		return false
 	}
 	body := it.shape.endless[len(it.shape.endless)-1].child("body")
