@@ -44,6 +44,7 @@ findings contains {"id": "SBX-CTR-0001", "at": a.at, "msg": sprintf("%s", [conca
 #     - {"language": "bash", "code": "kubectl get --raw /api/v1/secrets"}
 #     - {"language": "bash", "code": "KUBECONFIG=./k kubectl get pods"}
 #     - {"language": "bash", "code": "HOME=$PWD kubectl get pods"}
+#     - {"language": "bash", "code": "docker compose -f config exec web sh"}
 #     - {"language": "bash", "code": "kubectl run x --image=y -- sh -c z --dry-run=client"}
 #     - {"language": "bash", "code": "kubectl apply -f --dry-run=client"}
 #     - {"language": "bash", "code": "kubectl get pods -o go-template-file=/etc/shadow"}
@@ -215,23 +216,18 @@ own_name(by, name) if {
 looks(a) if {
 	a.by in {"docker", "podman", "nerdctl"}
 	a.args[1] == "compose"
-	a.args[2] in {"config", "ps", "logs", "ls", "version", "build", "images", "top"}
-	not elsewhere(a)
-}
-
-looks(a) if {
-	a.by in {"docker", "podman", "nerdctl"}
-	a.args[1] == "compose"
 	some c in input.commands[a.by]
 	c.line == a.line
 	c.col == a.col
 	composes(c.argv) in {"config", "ps", "logs", "ls", "version", "build", "images", "top"}
+	not contains(concat(" ", c.argv), "://")
 	not elsewhere(a)
 }
 
 # composes is what compose is told to do, behind the files and the project that
 # it is told of.
 composes(argv) := argv[i] if {
+	argv[1] == "compose"
 	i := [j |
 		some j, word in argv
 		j > 1
