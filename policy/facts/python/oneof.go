@@ -1,6 +1,10 @@
 package python
 
-import "github.com/caisson-dev/caisson/policy/facts"
+import (
+	"strings"
+
+	"github.com/caisson-dev/caisson/policy/facts"
+)
 
 // oneOf is a name of which a condition says that it is one of some texts.
 type oneOf struct {
@@ -49,6 +53,9 @@ func (it *interp) memberOf(cond *node, not bool, s *scope) []oneOf {
 	name := identifier(it.t.text(left))
 	if old := s.vars[name]; old == nil || !nothingKnown(old) {
 		return nil
+	}
+	if s.fn == nil && strings.Contains(it.t.src, "global ") {
+		return nil // a thread may set it behind the question
 	}
 	if !it.standsThere(right) {
 		return nil
@@ -153,9 +160,18 @@ func (it *interp) leaves(block *node, s *scope) bool {
 		return true
 	case "expression_statement":
 		call := last.nth(0)
-		return call != nil && call.kind == "call" && it.t.text(call.child("function")) == "sys.exit" && it.patched["sys.exit"] == nil
+		return call != nil && call.kind == "call" && it.t.text(call.child("function")) == "sys.exit" && it.patched["sys.exit"] == nil && it.meansModule("sys", s)
 	}
 	return false
+}
+
+// meansModule reports that a name stands for the module of that name where s is.
+func (it *interp) meansModule(name string, s *scope) bool {
+	v := s.vars[name]
+	if v == nil {
+		v = it.module.vars[name]
+	}
+	return v != nil && v.kind == kRef && v.text == name
 }
 
 // maxLooks is how often a whole body is gone through to find that a place in it
