@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -148,13 +149,21 @@ func (i *Instance) removeContainer(ctx context.Context, api *client.Client) erro
 		switch {
 		case errors.Is(err, sandbox.NotFound):
 			return nil
-		case !errors.Is(err, sandbox.Conflict) || time.Now().After(end):
+		case !errors.Is(err, sandbox.Conflict) && !refilled(err) || time.Now().After(end):
 			return err
 		}
 		if gone, err := i.awaitRemoval(ctx, api); gone || err != nil {
 			return err
 		}
 	}
+}
+
+// refilled reports a removal that failed because the engine wrote into the
+// container's own folder while it emptied it: it saves what it knows of one when
+// news of it come late, of memory that ran out say (moby/moby#52161). The
+// container is still known then, and removed when the engine is asked again.
+func refilled(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "unable to remove filesystem") && strings.Contains(err.Error(), "directory not empty")
 }
 
 const (
