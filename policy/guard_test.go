@@ -182,7 +182,7 @@ func TestGuardsWithAnotherInput(t *testing.T) {
 		"shipped":    `count(data.caisson.rules.files.findings) > 0 with input as {"files": {"delete": {"outside": [{"at": 0, "line": 1, "op": "delete", "path": "/x", "class": "outside", "traversal": false, "folded": true, "recursive": true, "mode": "", "by": "rm", "from": [], "where": ""}]}}}`,
 	} {
 		text := "package caisson.user.t\n\nhas_kill if input.actions.kill\n\nkilled contains 1 if has_kill\n\nfindings contains {\"id\": \"A\", \"severity\": \"high\", \"msg\": \"x\"} if {\n\t" + rule + "\n}\n"
-		c := Config{Rules: policies.FS, Lazy: true, Keeper: &memory{}, User: map[string]fs.FS{"t": fstest.MapFS{"a.rego": {Data: []byte(text)}}}}
+		c := Config{Rules: policies.FS, Lazy: true, Keeper: &memory{}, Timeout: unhurried, User: map[string]fs.FS{"t": fstest.MapFS{"a.rego": {Data: []byte(text)}}}}
 		for _, how := range []string{"whole", "in pieces"} {
 			p, err := Load(t.Context(), c)
 			if err != nil {
