@@ -27,19 +27,26 @@ func (c *command) edits(p *parsed) {
 	if p.hasStdin && p.stdin.Known() {
 		lines = append(lines, p.stdin)
 	}
+	eachLine(lines, func(line string) {
+		for _, part := range strings.Split(line, "|") {
+			c.exCommand(strings.TrimSpace(part), 0)
+		}
+		if _, cmd, ok := strings.Cut(line, "!"); ok && strings.Contains(line, "|") {
+			c.exShell(cmd) // a pipe of the shell's
+		}
+	})
+}
+
+// eachLine goes through the lines of what texts may be, up to a bound.
+func eachLine(texts []Value, do func(line string)) {
 	n := 0
-	for _, v := range lines {
+	for _, v := range texts {
 		for _, text := range v.Alts {
 			for line := range strings.Lines(text) {
 				if n++; n > maxItems {
 					return
 				}
-				for _, part := range strings.Split(line, "|") {
-					c.exCommand(strings.TrimSpace(part), 0)
-				}
-				if _, cmd, ok := strings.Cut(line, "!"); ok && strings.Contains(line, "|") {
-					c.exShell(cmd) // a pipe of the shell's
-				}
+				do(line)
 			}
 		}
 	}

@@ -25,18 +25,10 @@ func (c *command) sqlite(p *parsed) {
 	if p.hasStdin {
 		texts = append(slices.Clone(texts), p.stdin)
 	}
-	n := 0
-	for _, v := range texts {
-		for _, text := range v.Alts {
-			for line := range strings.Lines(text) {
-				if n++; n > maxItems {
-					return
-				}
-				c.dotCommand(strings.Fields(line))
-				c.sqlCalls(line)
-			}
-		}
-	}
+	eachLine(texts, func(line string) {
+		c.dotCommand(strings.Fields(line))
+		c.sqlCalls(line)
+	})
 }
 
 // dotCommand is one line that begins with a dot, or does not.
