@@ -16,11 +16,11 @@ const anything = "*."
 // saves tells what a call of a function that the tables do not have does to
 // files, where its name says so and it names one.
 func (it *interp) saves(name string, a *arguments, n *node) {
-	star := anything + lastPart(name)
-	if !strings.Contains(name, ".") || it.quiet > 0 || !slices.ContainsFunc(a.all(), namesFile) {
+	if !strings.Contains(name, ".") || it.quiet > 0 {
 		return
 	}
-	if _, ok := it.b.API(star); !ok {
+	star := anything + lastPart(name)
+	if _, ok := it.b.API(star); !ok || !slices.ContainsFunc(a.all(), namesFile) {
 		return
 	}
 	c := facts.Call{At: facts.At{Pos: it.pos(n)}, Name: star}
