@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/caisson-dev/caisson/policy/facts"
 )
@@ -45,10 +47,29 @@ func (x *extractor) Extract(_ context.Context, src []byte, b *facts.Builder) err
 		b.Limit(fmt.Sprintf("syntax tree of more than %d nodes", maxNodes), facts.Pos{})
 	}
 	newInterp(x, t, b).run()
-	if t.errors > 0 && t.lost() {
+	if t.errors > 0 && t.lost() && (b.Depth() == 0 || mayCall(t.src)) {
 		return errors.New("not Python: most of it is not understood")
 	}
 	return nil
+}
+
+// mayCall reports that a text could call or import something in any reading of
+// it. One that is run as code, does not parse and could not, does nothing but
+// raise a SyntaxError.
+func mayCall(src string) bool {
+	before := byte('\n') // what stands before, but for spaces
+	for i := range len(src) {
+		c := src[i]
+		switch {
+		case c == '@', c == '`', c >= utf8.RuneSelf:
+			return true
+		case c == '(' && (wordRune(rune(before)) || strings.IndexByte(`)]}'"\`, before) >= 0):
+			return true
+		case c != ' ' && c != '\t' && c != '\n' && c != '\r' && c != '\f':
+			before = c
+		}
+	}
+	return strings.Contains(src, "import") || strings.Contains(src, "exec") || strings.Contains(src, "print")
 }
 
 // lost reports that errors cover most of the text.
