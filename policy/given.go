@@ -107,7 +107,9 @@ func (p *provenance) given(d *facts.Dynamic) bool {
 	case facts.DynCommand:
 		return d.Inert && (d.Lang != facts.Shell || told(named...))
 	case facts.DynFile:
-		return told(named...)
+		// A file of Python that could not be told is as good as a module whose
+		// name could not, where the program writes none.
+		return told(named...) || from == "" && d.Lang == facts.Python && !p.written("")
 	case facts.DynOpaqueCode, facts.DynEval:
 		switch {
 		case d.Lang == facts.Shell: // a line of a file of the workspace that the script picks is as good as a file that is sourced
