@@ -163,8 +163,11 @@ func (it *interp) attributeOfRef(v *val, name string, n *node) *val {
 		}
 		return str(v.text[strings.LastIndexByte(v.text, '.')+1:])
 	case "__dict__":
+		it.relocates = true
 		return &val{kind: kSpace, x: &extra{self: v}}
-	case "__file__":
+	case "__setattr__":
+		it.relocates = true
+	case moduleFile:
 		if f := it.ownFile(v); f != nil {
 			return f
 		}

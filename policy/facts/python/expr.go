@@ -392,7 +392,7 @@ func (it *interp) patch(o *val, name string, v *val, n *node) {
 		it.report("os.environ.update", &arguments{pos: []*val{v}}, nil, n)
 	}
 	if o.kind == kRef && (o.x == nil || o.x.self == nil) {
-		if v.kind >= kRef && v.kind <= kWrap {
+		if v.kind >= kRef && v.kind <= kWrap || name == moduleFile {
 			if it.patched == nil {
 				it.patched = map[string]*val{}
 			}

@@ -121,6 +121,7 @@ func (c *invocation) setattr() *val {
 		switch {
 		case !ok:
 			c.it.opaqueAttribute(o, name, c.n)
+			c.it.mayRelocate(o)
 			c.it.kept(v, anyFunction)
 		case o.kind == kInst || o.kind == kClass:
 			c.it.assignMember(o.x.cls, s, v)

@@ -73,8 +73,11 @@ type interp struct {
 	shaken  bool            // and what every program has may be another
 	inlined int
 	loaded  map[string]*val // modules of the workspace, see load
+	modules map[string]bool // what import statements name
 	swapped map[string]*val // what stands in place of modules, see swaps
-	objects int             // objects that are called by way of others
+	// relocates: a module may have been told to lie elsewhere, see mayRelocate.
+	relocates bool
+	objects   int // objects that are called by way of others
 }
 
 func newInterp(x *extractor, t *tree, b *facts.Builder) *interp {
@@ -192,6 +195,7 @@ func (it *interp) dynamic(kind, detail string, n *node, from ...string) {
 }
 
 func (it *interp) importFact(n *node, f facts.Import) {
+	it.noteModules(f)
 	if it.quiet == 0 {
 		f.Pos = it.pos(n)
 		it.b.Import(f)

@@ -27,11 +27,19 @@ func nativeHandlers() map[string]handler {
 // loadLibrary marks what is the system's, or the caller's, by its origin.
 func (c *invocation) loadLibrary() *val {
 	if len(c.pos) > 0 {
-		c.pos = append([]*val{namedLibrary(c.pos[0])}, c.pos[1:]...)
+		c.pos = append([]*val{c.it.toldLibrary(c.pos[0])}, c.pos[1:]...)
 	} else if v := c.kw["name"]; v != nil {
-		c.set("name", namedLibrary(v))
+		c.set("name", c.it.toldLibrary(v))
 	}
 	return nil
+}
+
+// toldLibrary is namedLibrary, and one that is loaded already.
+func (it *interp) toldLibrary(v *val) *val {
+	if it.loadedAlready(v) {
+		return v.with([]string{facts.FromLibrary})
+	}
+	return namedLibrary(v)
 }
 
 // soname is the name of a library that is looked for where the system has its
@@ -101,7 +109,7 @@ func (c *invocation) castFunction() *val {
 // moveMemory writes to a place in memory: to a buffer that the program made for
 // it, as to any other.
 func (c *invocation) moveMemory() *val {
-	if to := c.nth(0); to.kind == kObj && to.text == "ctypes.create_string_buffer" {
+	if to := c.nth(0); to.kind == kObj && (to.text == "ctypes.create_string_buffer" || to.text == "ctypes.create_unicode_buffer") {
 		return unknown
 	}
 	return nil

@@ -1,10 +1,6 @@
 package python
 
-import (
-	"strings"
-
-	"github.com/caisson-dev/caisson/policy/facts"
-)
+import "strings"
 
 // Programs that a package gives as functions: plumbum.local["rm"],
 // plumbum.cmd.rm, sh.rm.
@@ -37,12 +33,4 @@ func (it *interp) runProgram(words []*val, a *arguments, n *node) *val {
 		}
 	}
 	return it.report("plumbum.run", &arguments{pos: []*val{list(kList, all)}, open: a.open, rest: a.rest}, nil, n)
-}
-
-// ownFile is where a module of the standard library lies.
-func (it *interp) ownFile(v *val) *val {
-	if _, ok := it.b.Tables().Modules[facts.Python][v.text]; (ok || standard[v.text]) && v.x.selfOrNil() == nil {
-		return str("/usr/lib/python3/" + v.text + ".py")
-	}
-	return nil
 }
