@@ -123,11 +123,17 @@ var lookalike = map[rune]rune{
 	'с': 'c', 'ϲ': 'c', 'ᴄ': 'c', 'ѕ': 's', 'ꜱ': 's', 'у': 'y', 'ү': 'y', 'т': 't', 'м': 'm', 'о': 'o', 'ο': 'o', 'р': 'p', 'ρ': 'p', 'і': 'i', 'ι': 'i', 'ո': 'n', 'п': 'n',
 }
 
+// otherName is what a function is called besides.
+var otherName = map[string]string{"open": "FileIO"}
+
 // hiddenName records that a name which the program uses does not stand in its
 // text: it was put together to pass a filter, or is written in other letters.
 func (b *Builder) hiddenName(name, kind string, pos Pos) {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	if len(last) < 3 || strings.Contains(b.src, last) || b.src == "" || strings.Contains(b.given, last) {
+		return
+	}
+	if other := otherName[name]; other != "" && strings.Contains(b.src, other) {
 		return
 	}
 	b.Dynamic(kind, name, pos)

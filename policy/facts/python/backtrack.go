@@ -12,6 +12,9 @@ import (
 func (c *invocation) backtracks() {
 	if c.name == "fcntl.ioctl" {
 		if op := c.nth(1); op.text == "termios.TIOCSTI" || op.kind == kInt && op.text == "21522" {
+			if typed, ok := c.nth(2).oneText(); ok && strings.Trim(typed, "\x00") == "" {
+				return // which wakes up who reads there, and says nothing
+			}
 			if c.it.quiet == 0 {
 				c.it.b.Action("keys", "input is put into a terminal", c.name, c.it.pos(c.n))
 			}

@@ -12,6 +12,8 @@ var constants = map[string]*val{
 	"stat.S_IRUSR": integer(0o400), "stat.S_IWUSR": integer(0o200), "stat.S_IRGRP": integer(0o40), "stat.S_IWGRP": integer(0o20),
 	"stat.S_IROTH": integer(4), "stat.S_IWOTH": integer(2), "stat.S_IRWXG": integer(0o70), "stat.S_IRWXO": integer(7),
 	"stat.S_ISUID": integer(0o4000), "stat.S_ISGID": integer(0o2000), "stat.S_IEXEC": integer(0o100),
+	"stat.S_IFREG": integer(0o100000), "stat.S_IFIFO": integer(0o10000), "stat.S_IFSOCK": integer(0o140000),
+	"stat.S_IFCHR": integer(0o20000), "stat.S_IFBLK": integer(0o60000),
 	"signal.SIGKILL": integer(9), "signal.SIGTERM": integer(15), "signal.SIGSTOP": integer(19), "signal.SIGINT": integer(2),
 	"mmap.PROT_READ": integer(1), "mmap.PROT_WRITE": integer(2), "mmap.PROT_EXEC": integer(4),
 	"os.sep": str("/"), "os.path.sep": str("/"), "os.linesep": str("\n"), "os.curdir": str("."), "os.pardir": str(".."),

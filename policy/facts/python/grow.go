@@ -28,6 +28,8 @@ func (it *interp) doubled(sign string, old, v *val, left, right *node) {
 func unending(src string) bool {
 	src = strings.TrimPrefix(strings.ReplaceAll(src, " ", ""), "itertools.")
 	switch {
+	case src == "cycle('')", src == `cycle("")`, src == "cycle([])", src == "cycle(())": // of nothing
+		return false
 	case strings.HasPrefix(src, "count("), strings.HasPrefix(src, "cycle("):
 	case strings.HasPrefix(src, "repeat("):
 		return strings.HasSuffix(src, ")") && !strings.Contains(src, ",")

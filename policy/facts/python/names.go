@@ -135,4 +135,5 @@ var standard = func() map[string]bool {
 // who import all of one.
 var starred = map[string]bool{
 	"ctypes.cdll": true, "ctypes.pydll": true, "ctypes.windll": true, "ctypes.pythonapi": true,
+	"ctypes.create_string_buffer": true, "ctypes.create_unicode_buffer": true,
 }

@@ -21,6 +21,7 @@ func nativeHandlers() map[string]handler {
 		"ctypes.memmove":           (*invocation).moveMemory,
 		"cffi.FFI.cast":            (*invocation).castFunction,
 		"mmap.mmap":                (*invocation).mapMemory,
+		"os.mknod":                 (*invocation).makeNode,
 	}
 }
 
