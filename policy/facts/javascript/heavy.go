@@ -110,7 +110,7 @@ func (w *walk) compares(n id, hashes map[string]bool) bool {
 		case kBinary:
 			op := w.t.text(w.t.child(c, fOperator))
 			l, r := w.t.child(c, fLeft), w.t.child(c, fRight)
-			if (op == "===" || op == "==") && (w.hashed(l, hashes) && !w.hashed(r, hashes) || w.hashed(r, hashes) && !w.hashed(l, hashes)) {
+			if (op == "===" || op == "==") && (w.hashed(l, hashes) && !w.hashed(r, hashes) && !w.pads(r) || w.hashed(r, hashes) && !w.hashed(l, hashes) && !w.pads(l)) {
 				return true
 			}
 		case kCall:
@@ -134,6 +134,9 @@ func (w *walk) compares(n id, hashes map[string]bool) bool {
 	}
 	return false
 }
+
+// pads: whether a hash in base64 is filled up says nothing about it.
+func (w *walk) pads(n id) bool { return strings.Trim(w.t.text(n), `'"`+"`") == "=" }
 
 func (w *walk) hashed(n id, hashes map[string]bool) bool {
 	text := w.t.text(n)

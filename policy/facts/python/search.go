@@ -37,6 +37,8 @@ func (it *interp) search(n *node) {
 	}
 	s := &candidates{it: it, names: map[string]bool{}, content: map[string]bool{}, hashes: map[string]bool{}}
 	s.targets(n)
+	s.tables = map[string]bool{}
+	s.dictionaries(body)
 	for range 3 {
 		s.spread(body)
 	}
@@ -63,6 +65,7 @@ func (it *interp) searching() bool {
 type candidates struct {
 	it                     *interp
 	names, content, hashes map[string]bool
+	tables                 map[string]bool // names that stand for a dictionary, and for nothing else
 }
 
 // targets are the names that loops bind.
@@ -79,6 +82,24 @@ func (s *candidates) targets(n *node) {
 		}
 	}
 }
+
+// dictionaries notes names that the loop binds to new dictionaries alone: what
+// they are updated with is no hash of it.
+func (s *candidates) dictionaries(n *node) {
+	for c := n.first; c != nil; c = c.next {
+		if name := s.it.t.text(c); c.kind == "identifier" && (c.field == "left" || c.field == "name" && n.kind == "named_expression" || binding[n.kind]) {
+			r := n.child("right")
+			_, bound := s.tables[name]
+			s.tables[name] = n.kind == "assignment" && r != nil && r.kind == "dictionary" && (!bound || s.tables[name])
+		}
+		if c.size > 1 {
+			s.dictionaries(c)
+		}
+	}
+}
+
+// binding are parts of targets that bind the names in them.
+var binding = set("pattern_list tuple_pattern list_pattern list_splat_pattern as_pattern_target")
 
 func (s *candidates) bind(n *node, to map[string]bool) {
 	if n == nil {
@@ -115,7 +136,9 @@ func (s *candidates) spread(n *node) {
 		}
 		if c.kind == "call" && n.kind == "expression_statement" { // m.update(candidate)
 			if f := c.child("function"); f != nil && f.kind == "attribute" && s.it.t.text(f.child("attribute")) == "update" && s.it.mentions(c.child("arguments"), s.names) {
-				s.digests(f.child("object"))
+				if of := f.child("object"); !s.tables[s.it.t.text(of)] || s.hashed(c.child("arguments")) {
+					s.digests(of)
+				}
 			}
 		}
 		if c.size > 1 {
