@@ -204,6 +204,8 @@ func pathHandlers() map[string]handler {
 			}
 			return list(kTuple, []*val{str(strings.TrimSuffix(p, path.Ext(p))), str(path.Ext(p))})
 		},
+		"importlib.util.cache_from_source": (*invocation).cacheFile, "imp.cache_from_source": (*invocation).cacheFile,
+		"importlib.util.source_from_cache": (*invocation).cachedSource, "imp.source_from_cache": (*invocation).cachedSource,
 		"os.getcwd":                func(c *invocation) *val { return c.it.cwd() },
 		"open.write":               (*invocation).fileWrite,
 		"open.writelines":          (*invocation).fileWrite,
@@ -342,6 +344,7 @@ func envHandlers() map[string]handler {
 	}
 	return map[string]handler{
 		"os.environ.items": all, "os.environ.keys": names, "os.environ.values": all,
+		"os.environ.copy.items": all, "os.environ.copy.keys": names, "os.environ.copy.values": all,
 		"os.getenv": read, "os.environ.get": read, "os.environ.__getitem__": read, "os.getenvb": read,
 		"os.environ.copy": func(*invocation) *val {
 			return &val{kind: kObj, text: "os.environ.copy", from: []string{"env_copy"}, x: &extra{}}

@@ -23,10 +23,7 @@ func (it *interp) iterate(v *val, n *node) ([]*val, bool) {
 		return characters(v)
 	case kRef:
 		if v.text == "os.environ" {
-			it.sifting++ // names alone: their values are got one by one, see env
-			it.listEnv(n)
-			it.sifting--
-			return []*val{{from: it.eachEnv()}}, false
+			return it.eachName(n), false
 		}
 		if len(v.from) > 0 {
 			return []*val{{from: v.from}}, false
@@ -39,6 +36,9 @@ func (it *interp) iterate(v *val, n *node) ([]*val, bool) {
 			return []*val{partOf(v)}, false
 		}
 	case kObj:
+		if v.text == environCopy {
+			return it.eachName(n), false
+		}
 		if item := listed(v); item != nil {
 			return []*val{item}, false
 		}
@@ -167,6 +167,17 @@ func (it *interp) listEnv(n *node) {
 	} else if it.quiet == 0 {
 		it.b.Env("filter", facts.Value{}, facts.Value{}, it.pos(n))
 	}
+}
+
+// environCopy is the type of a copy of the environment.
+const environCopy = "os.environ.copy"
+
+// eachName is the name of any variable: their values are got one by one, see env.
+func (it *interp) eachName(n *node) []*val {
+	it.sifting++
+	defer func() { it.sifting-- }()
+	it.listEnv(n)
+	return []*val{{from: it.eachEnv()}}
 }
 
 // eachEnv is where what is gone through comes from.
