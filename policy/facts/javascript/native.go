@@ -35,6 +35,7 @@ func init() {
 		"Buffer.from": nativeBufferFrom, "Buffer": nativeBufferFrom, "Buffer.concat": nativeConcat, "Buffer.alloc": nativeAlloc,
 		"Buffer.allocUnsafe": nativeAlloc, "ArrayBuffer": nativeRoom, "SharedArrayBuffer": nativeRoom, "Float64Array": nativeRoom,
 		"Uint32Array": nativeRoom, "Int32Array": nativeRoom, "Float32Array": nativeRoom, "BigInt64Array": nativeRoom,
+		"fs.symlink": nativeSymlink, "fs.symlinkSync": nativeSymlink, "fs.promises.symlink": nativeSymlink,
 		"fs.truncate": nativeLength, "fs.truncateSync": nativeLength, "fs.ftruncate": nativeLength, "fs.ftruncateSync": nativeLength, "Uint8Array": nativeBytes, "Uint8Array.from": nativeBytes, "TextDecoder": nativeDecoder,
 		"TextEncoder": nativeDecoder, "Object.keys": nativeKeys, "Object.getOwnPropertyNames": nativeKeys,
 		"Object.values": nativeValues, "Object.entries": nativeEntries, "Object.assign": nativeAssign,

@@ -99,7 +99,7 @@ func (w *walk) tells(n id, want bool) bool {
 			return !want && w.compared(left, right)
 		}
 	case kCall:
-		return want && (w.picked(n) || w.listed(n))
+		return want && (w.picked(n) || w.listed(n) || w.namesText(w.t.child(n, fArguments)) && w.item(n, []string{"startsWith"}))
 	default: // tells nothing
 	}
 	return false
@@ -118,7 +118,7 @@ func (w *walk) picked(cond id) bool {
 		return false
 	}
 	for _, p := range pickers {
-		if strings.Contains(src, p) {
+		if strings.Contains(src, p) && !w.redefines(strings.Trim(p, ".(")) {
 			return w.longText(cond)
 		}
 	}
@@ -138,7 +138,8 @@ func (w *walk) compared(a, b id) bool {
 	case w.t.kind(b) == kString:
 		return w.longText(b) && w.item(a, spelling)
 	case w.t.text(b) == "0":
-		return w.longText(w.t.child(a, fArguments)) && w.item(a, []string{"indexOf"})
+		args := w.t.child(a, fArguments)
+		return (w.longText(args) || w.namesText(args)) && w.item(a, []string{"indexOf"})
 	}
 	return false
 }
@@ -151,7 +152,8 @@ var spelling = []string{"toUpperCase", "toLowerCase", "trim", "slice", "substrin
 func (w *walk) item(n id, methods []string) bool {
 	if w.t.kind(n) == kCall {
 		f := w.t.child(n, fFunction)
-		if w.t.kind(f) != kMember || !slices.Contains(methods, w.t.text(w.t.child(f, fProperty))) {
+		method := w.t.text(w.t.child(f, fProperty))
+		if w.t.kind(f) != kMember || !slices.Contains(methods, method) || w.redefines(method) {
 			return false
 		}
 		n = w.t.child(f, fObject)
