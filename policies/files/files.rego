@@ -19,11 +19,13 @@ import data.caisson.rules.persistence
 #     - {"language": "bash", "code": "rm -rf \"$EMPTY\"/"}
 #     - {"language": "bash", "code": "find build /etc -name x -delete"}
 #     - {"language": "python", "code": "import os\nos.remove('/etc/passwd')"}
+#     - {"language": "bash", "code": "rm -rf /usr/lib/python3/__pycache__"}
 #     - {"language": "javascript", "code": "require('fs').unlinkSync('/etc/hosts')"}
 #   not_match:
 #     - {"language": "bash", "code": "rm build/x.o"}
 #     - {"language": "bash", "code": "rm -rf \"$1\"/*"}
 #     - {"language": "bash", "code": "rm -rf \"$OUT/obj\""}
+#     - {"language": "python", "code": "import importlib.util, os\nos.remove(importlib.util.cache_from_source('/etc/tool/settings.py'))"}
 #     - {"language": "python", "code": "import os\nos.remove('out.txt')"}
 findings contains {"id": "SBX-FS-0001", "at": f.at, "msg": sprintf("%s is deleted by %s", [f.path, f.by])} if {
 	some op in {"delete", "move_src"}
@@ -32,6 +34,14 @@ findings contains {"id": "SBX-FS-0001", "at": f.at, "msg": sprintf("%s is delete
 	some f in used[class]
 	not runtime(f)
 	not uninstalled(f)
+	not bytecode(f)
+}
+
+# bytecode: what Python keeps of a module, and makes anew.
+bytecode(f) if {
+	f.op == "delete"
+	not f.recursive
+	regex.match(`^/([^*?\[]+/)?__pycache__(/[^/*?\[]+\.pyc)?$`, f.path)
 }
 
 # uninstalled: one file that is there by an installation.
@@ -75,6 +85,7 @@ findings contains {"id": "SBX-FS-0002", "at": f.at, "msg": sprintf("%s is delete
 	not own_file(f)
 	not beside(f)
 	not state(f)
+	not bytecode(f)
 }
 
 # own_file: what lies in a folder that the program itself made there.
@@ -192,6 +203,7 @@ findings contains {"id": "SBX-FS-0004", "at": f.at, "msg": sprintf("%s is writte
 	not result(f)
 	not beside(f)
 	not foreign(f)
+	not made(f)
 }
 
 # foreign: a home of a system that the sandbox's is none of.
@@ -241,6 +253,8 @@ findings contains {"id": "SBX-FS-0005", "at": f.at, "msg": sprintf("%s is opened
 #     - {"language": "bash", "code": "ls -la /etc"}
 #     - {"language": "python", "code": "import os\nos.listdir('/root')"}
 #     - {"language": "python", "code": "import glob\nglob.glob('/bin/*')"}
+#     - {"language": "python", "code": "import glob\nglob.glob('/usr/lib/*.so')"}
+#     - {"language": "python", "code": "import os\nos.listdir('/Applications')"}
 #     - {"language": "javascript", "code": "require('fs').readdirSync('/etc')"}
 #     - {"language": "python", "code": "import glob\nglob.glob('/etc/*')"}
 #     - {"language": "bash", "code": "ls /etc/ssh"}
@@ -273,6 +287,8 @@ findings contains {"id": "SBX-FS-0005", "at": f.at, "msg": sprintf("%s is opened
 #     - {"language": "bash", "code": "find /usr -type f -name libssl.so -print -quit"}
 #     - {"language": "python", "code": "import os\nos.listdir('/data/images')"}
 #     - {"language": "python", "code": "import os\nos.listdir('/Library/Fonts')"}
+#     - {"language": "python", "code": "import os\nos.listdir('/Applications/Tool.app/Contents')"}
+#     - {"language": "python", "code": "import glob\nglob.glob('/usr/lib/*-gnu*')"}
 #     - {"language": "python", "code": "import glob\nglob.glob('/usr/bin/python3.[0-9]')"}
 #     - {"language": "python", "code": "import os\ndef f():\n    return os.listdir('/etc')"}
 findings contains {"id": "SBX-FS-0006", "at": f.at, "msg": sprintf("%s is listed by %s", [f.path, f.by])} if {
@@ -295,6 +311,12 @@ findings contains {"id": "SBX-FS-0006", "at": f.at, "msg": sprintf("%s is listed
 aimed(f) if {
 	f.class in {"system_binary", "boot"}
 	regex.match(`^(/[^*?\[/]+)+/[A-Za-z0-9_+.-]{4,}[*?\[][^/]*$`, f.path)
+}
+
+# aimed: libraries, by some of their names.
+aimed(f) if {
+	f.class == "system_binary"
+	regex.match(`^/(usr/)?(local/)?lib(32|64)?/[^/]*[A-Za-z0-9_.+-]{4}`, f.path)
 }
 
 # itself: a folder is shown as one entry, and not what is in it.
@@ -354,8 +376,8 @@ part(f) if {
 
 # part: folders of another system than the sandbox's.
 part(f) if {
-	f.class == "system_binary"
-	regex.match(`^/(Library|System|usr/java)/[^*?\[/]`, f.path)
+	f.class in {"system_binary", "outside"}
+	regex.match(`^/(Library|System|Applications|usr/java)/[^*?\[/]`, f.path)
 }
 
 # guessed: a folder outside that may as well be another.
@@ -703,6 +725,8 @@ state(f) if {
 #   match:
 #     - {"language": "bash", "code": "mkdir -p /etc/app"}
 #     - {"language": "bash", "code": "mkdir -p /var/lib/app"}
+#     - {"language": "bash", "code": "mkdir -p /srv2/x"}
+#     - {"language": "python", "code": "import os\nos.makedirs(os.path.expanduser('~/.aws/tool/cache'))"}
 #   not_match:
 #     - {"language": "bash", "code": "mkdir -p ~/.ssh"}
 #     - {"language": "bash", "code": "mknod /etc/x b 8 0"}
@@ -718,6 +742,16 @@ findings contains {"id": "SBX-FS-0025", "at": f.at, "msg": sprintf("%s is made b
 # made: a folder, which takes nothing away and says nothing.
 made(f) if {
 	f.op == "mkdir"
-	f.class in {"root", "system_binary", "system_config", "system_state", "public", "log"}
-	not f.by in {"mknod", "mkfifo", "os.mknod", "os.mkfifo"}
+	f.class in {"root", "outside", "system_binary", "system_config", "system_state", "public", "log"}
+	not pipe(f)
 }
+
+# made: a folder within a tool's own folder, where keys lie beside it.
+made(f) if {
+	f.op == "mkdir"
+	f.class == "credential"
+	not pipe(f)
+	regex.match(`^/home/sandbox/\.[a-z][^/*?\[]*/[^/*?\[]+/[^*?\[]+$`, f.path)
+}
+
+pipe(f) if f.by in {"mknod", "mkfifo", "os.mknod", "os.mkfifo"}
