@@ -77,7 +77,8 @@ type interp struct {
 	swapped map[string]*val // what stands in place of modules, see swaps
 	// relocates: a module may have been told to lie elsewhere, see mayRelocate.
 	relocates bool
-	objects   int // objects that are called by way of others
+	loads     int8 // see loadsOnly
+	objects   int  // objects that are called by way of others
 }
 
 func newInterp(x *extractor, t *tree, b *facts.Builder) *interp {

@@ -17,7 +17,9 @@ func (it *interp) ownFile(v *val) *val {
 		return p
 	}
 	if _, ok := it.b.Tables().Modules[facts.Python][v.text]; (ok || standard[v.text]) && v.x.selfOrNil() == nil {
-		return str("/usr/lib/python3/" + v.text + ".py")
+		at := str("/usr/lib/python3/" + v.text + ".py")
+		at.open = it.relocated()
+		return at
 	}
 	return nil
 }
@@ -28,11 +30,50 @@ func (it *interp) ownFile(v *val) *val {
 // in the text may tell a module to lie elsewhere.
 func (it *interp) loadedAlready(v *val) bool {
 	module, ok := strings.CutSuffix(v.text, "."+moduleFile)
-	if !ok || v.kind != kRef || v.x.selfOrNil() != nil || !it.modules[module] || it.relocates || len(it.loaded) > 0 {
+	if !ok || v.kind != kRef || v.x.selfOrNil() != nil || !it.modules[module] || len(it.loaded) > 0 {
 		return false
 	}
 	it.assigns(moduleFile) // which collects what is assigned
-	return !it.attributes[moduleFile] && !slices.ContainsFunc(relocating, func(w string) bool { return strings.Contains(it.t.src, w) })
+	return !it.attributes[moduleFile] && !it.relocated() && it.loadsOnly()
+}
+
+// loadsOnly: the text has the files of modules for nothing but to load them, so
+// that it puts nothing else in their place.
+func (it *interp) loadsOnly() bool {
+	if it.loads == 0 {
+		it.loads = 1
+		if it.filesElsewhere(it.t.root, false) || slices.ContainsFunc(fileNames, func(w string) bool { return strings.Contains(it.t.src, w) }) {
+			it.loads = 2
+		}
+	}
+	return it.loads == 1
+}
+
+// fileNames are other ways to the file of a module.
+var fileNames = []string{"'__file__'", `"__file__"`, "__spec__", "__loader__", "__cached__", "__path__", "getfile", "getsourcefile", "find_spec", "get_loader", "get_filename"}
+
+// loaders load a library of a file.
+var loaders = set("CDLL PyDLL WinDLL OleDLL LoadLibrary dlopen")
+
+// filesElsewhere looks for a file of a module that is no argument of a loader;
+// loading says that n is what one is given.
+func (it *interp) filesElsewhere(n *node, loading bool) bool {
+	for c := n.first; c != nil; c = c.next {
+		if c.kind == "attribute" && it.t.text(c.child("attribute")) == moduleFile && !loading {
+			return true
+		}
+		given := c.field == "arguments" && n.kind == "call" && loaders[lastPart(it.t.text(n.child("function")))]
+		if c.size > 1 && it.filesElsewhere(c, given) {
+			return true
+		}
+	}
+	return false
+}
+
+// relocated: the text may tell a module to lie elsewhere in a way that is not
+// followed.
+func (it *interp) relocated() bool {
+	return it.relocates || slices.ContainsFunc(relocating, func(w string) bool { return strings.Contains(it.t.src, w) })
 }
 
 // relocating are words of texts that may alter or swap a module unseen.
