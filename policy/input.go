@@ -191,15 +191,21 @@ func metaTerm(m *facts.Meta) *ast.Term {
 		field("errors", num(m.Errors)), field("truncated", boolean(m.Truncated)))
 }
 
-// col is the column of a fact, for rules that ask which command it is of.
-func col(a *facts.At) pair { return field("col", num(a.Col)) }
+// mostColumns is more than any line has.
+const mostColumns = 10_000_000
+
+// spot is where a fact begins, for rules that ask which command it is of: they
+// look it up in a set of those of commands, since to go through all commands for
+// each fact takes minutes where a text has thousands. It is one number, because
+// the engine's sets look for a pair among all that have the same sum.
+func spot(a *facts.At) pair { return field("spot", num(a.Line*mostColumns+a.Col)) }
 
 func (b *inputBuilder) files(fs []facts.File) grouped {
 	var g groups
 	for i := range fs {
 		f := &fs[i]
 		place, line := b.at(&f.At)
-		g.add(f.Op, f.Class, ast.ObjectTerm(place, line, col(&f.At), field("op", str(f.Op)), field("path", str(f.Path)), field("class", str(f.Class)),
+		g.add(f.Op, f.Class, ast.ObjectTerm(place, line, spot(&f.At), field("op", str(f.Op)), field("path", str(f.Path)), field("class", str(f.Class)),
 			field("traversal", boolean(f.Traversal)), field("folded", boolean(f.Folded)), field("recursive", boolean(f.Recursive)),
 			field("mode", str(f.Mode)), field("by", str(f.By)), field("idle", boolean(f.Idle)), field("from", strs(f.From)), field("where", str(f.Where))))
 	}
@@ -223,7 +229,7 @@ func (b *inputBuilder) commands(cs []facts.Command) grouped {
 	for i := range cs {
 		c := &cs[i]
 		place, line := b.at(&c.At)
-		pairs := []pair{place, line, col(&c.At), field("name", str(c.Name)), field("path", str(c.Path)), field("argv", strs(c.Argv)), field("flags", strs(c.Flags)),
+		pairs := []pair{place, line, spot(&c.At), field("name", str(c.Name)), field("path", str(c.Path)), field("argv", strs(c.Argv)), field("flags", strs(c.Flags)),
 			field("operands", strs(c.Operands)), field("stdin", str(c.Stdin)), field("pipe_from", strs(c.PipeFrom)), field("pipe_to", strs(c.PipeTo)),
 			field("background", boolean(c.Background)), field("wrappers", strs(c.Wrappers)), field("in", strs(c.In))}
 		env := ast.NewObject()
@@ -291,7 +297,7 @@ func (b *inputBuilder) env(es []facts.Env) grouped {
 		if class == "" {
 			class = "plain"
 		}
-		g.add(e.Op, class, ast.ObjectTerm(place, line, field("op", str(e.Op)), field("name", str(e.Name)), field("value", str(e.Value)), field("class", str(class)), field("idle", boolean(e.Idle)),
+		g.add(e.Op, class, ast.ObjectTerm(place, line, spot(&e.At), field("op", str(e.Op)), field("name", str(e.Name)), field("value", str(e.Value)), field("class", str(class)), field("idle", boolean(e.Idle)),
 			field("from", strs(e.From))))
 	}
 	return &g
@@ -302,7 +308,7 @@ func (b *inputBuilder) actions(as []facts.Action) grouped {
 	for i := range as {
 		a := &as[i]
 		place, line := b.at(&a.At)
-		g.add(a.Op, ast.ObjectTerm(place, line, col(&a.At), field("op", str(a.Op)), field("detail", str(a.Detail)), field("by", str(a.By)), field("args", strs(a.Args)),
+		g.add(a.Op, ast.ObjectTerm(place, line, spot(&a.At), field("op", str(a.Op)), field("detail", str(a.Detail)), field("by", str(a.By)), field("args", strs(a.Args)),
 			field("depth", num(a.Depth)), field("idle", boolean(a.Idle)), field("from", strs(a.From))))
 	}
 	return &g

@@ -82,10 +82,8 @@ findings contains {"id": "SBX-CTR-0002", "at": a.at, "msg": sprintf("%s", [conca
 
 # looks: it makes an image, or shows something, and starts nothing.
 looks(a) if {
-	some word in a.args
-	word in {"build", "version", "images", "ps", "logs", "info", "tag", "help", "inspect", "history", "search", "top", "port"}
 	a.by in {"docker", "podman", "nerdctl"}
-	a.args[1] == word
+	a.args[1] in {"build", "version", "images", "ps", "logs", "info", "tag", "help", "inspect", "history", "search", "top", "port"}
 	not elsewhere(a)
 }
 
@@ -103,37 +101,38 @@ looks(a) if {
 	not registry(a)
 }
 
+# clients are the programs and calls that ask engines and clusters. What their
+# commands say is kept by where they stand, each looked at once: a text may have
+# thousands of them.
+clients := {a.by | some a in input.actions.container}
+
 # gets: a container that has more than its image, or than the workspace.
-gets(a) if {
-	some c in input.commands[a.by]
-	c.line == a.line
-	some word in c.argv
-	regex.match(`^(--privileged|--cap-add|--device|--security-opt|--volumes-from|--pid|--ipc|--uts|--userns|--cgroup|--group-add|--gpus|--runtime|--sysctl|--add-host|--env-file|--tmpfs)(=|$)`, word)
-}
+gets(a) if [a.by, a.line] in giving
 
-gets(a) if {
-	some c in input.commands[a.by]
-	c.line == a.line
+giving contains [name, c.line] if {
+	some name in clients
+	some c in input.commands[name]
 	some i, word in c.argv
-	regex.match(`^(-[a-z]*v|--volume|--mount)(=|$)`, word)
-	not of_workspace(word, c.argv[i + 1])
+	startswith(word, "-")
+	gives(word, c.argv, i)
 }
 
-gets(a) if {
-	some c in input.commands[a.by]
-	c.line == a.line
-	some word in c.argv
+gives(word, _, _) if regex.match(`^(--privileged|--cap-add|--device|--security-opt|--volumes-from|--pid|--ipc|--uts|--userns|--cgroup|--group-add|--gpus|--runtime|--sysctl|--add-host|--env-file|--tmpfs)(=|$)`, word)
+
+gives(word, argv, i) if {
+	regex.match(`^(-[a-z]*v|--volume|--mount)(=|$)`, word)
+	not of_workspace(word, argv[i + 1])
+}
+
+gives(word, _, _) if {
 	regex.match(`^-[a-z]*v.`, word)
 	not startswith(word, "--")
 }
 
-gets(a) if {
-	some c in input.commands[a.by]
-	c.line == a.line
-	some i, word in c.argv
+gives(word, argv, i) if {
 	regex.match(`^--net(work)?(=|$)`, word)
 	not regex.match(`=(none|bridge|default)$`, word)
-	not word_then(c.argv, i, {"none", "bridge", "default"})
+	not word_then(argv, i, {"none", "bridge", "default"})
 }
 
 word_then(argv, i, values) if {
@@ -165,10 +164,11 @@ looks(a) if {
 	not allows(a)
 }
 
-allows(a) if {
-	some c in input.commands[a.by]
-	c.line == a.line
-	c.col == a.col
+allows(a) if [a.by, a.spot] in allowing
+
+allowing contains [name, c.spot] if {
+	some name in clients
+	some c in input.commands[name]
 	some word in c.argv
 	regex.match(`^--(allow|builder)(=|$)`, word)
 }
@@ -176,52 +176,65 @@ allows(a) if {
 # looks: a container that the program itself gave its name, and runs.
 looks(a) if {
 	a.by in {"docker", "podman", "nerdctl"}
-	a.args[1] in {"exec", "stop", "kill", "rm", "restart", "pause", "unpause"}
+	manages(a)
 	not elsewhere(a)
 	not gets(a)
-	some c in input.commands[a.by]
-	c.line == a.line
-	c.col == a.col
-	not stranger(a)
+	[a.by, a.spot] in to_own
+	not [a.by, a.spot] in to_strangers
 }
 
-# stranger: one of these containers is not the program's own.
-stranger(a) if {
-	some c in input.commands[a.by]
-	c.line == a.line
-	c.col == a.col
-	not of_own(a.by, c)
+manages(a) if a.args[1] in {"exec", "stop", "kill", "rm", "restart", "pause", "unpause"}
+
+managed := {[a.by, a.spot] | some a in input.actions.container; manages(a)}
+
+to_own contains [name, c.spot] if {
+	some name in clients
+	some c in input.commands[name]
+	[name, c.spot] in managed
+	of_own(name, c)
+}
+
+# to_strangers: one of these containers is not the program's own.
+to_strangers contains [name, c.spot] if {
+	some name in clients
+	some c in input.commands[name]
+	[name, c.spot] in managed
+	not of_own(name, c)
 }
 
 of_own(by, c) if {
 	c.operands[0] == "exec"
-	own_name(by, c.operands[1])
+	[by, c.operands[1]] in own_names
 }
 
 of_own(by, c) if {
 	c.operands[0] != "exec"
 	count(c.operands) > 1
 	every name in array.slice(c.operands, 1, count(c.operands)) {
-		own_name(by, name)
+		[by, name] in own_names
 	}
 }
 
-own_name(by, name) if {
-	name != ""
+own_names contains [by, name] if {
+	some by in clients
 	some c in input.commands[by]
 	c.operands[0] in {"run", "create"}
-	c.values["--name"] == name
+	name := c.values["--name"]
+	name != ""
 }
 
 looks(a) if {
 	a.by in {"docker", "podman", "nerdctl"}
 	a.args[1] == "compose"
-	some c in input.commands[a.by]
-	c.line == a.line
-	c.col == a.col
+	[a.by, a.spot] in composing
+	not elsewhere(a)
+}
+
+composing contains [name, c.spot] if {
+	some name in clients
+	some c in input.commands[name]
 	composes(c.argv) in {"config", "ps", "logs", "ls", "version", "build", "images", "top"}
 	not contains(concat(" ", c.argv), "://")
-	not elsewhere(a)
 }
 
 # composes is what compose is told to do, behind the files and the project that
@@ -256,9 +269,11 @@ looks(a) if {
 # looks: what would be done in a cluster is shown.
 looks(a) if {
 	a.by == "kubectl"
+	a.spot in rehearsed
+}
+
+rehearsed contains c.spot if {
 	some c in input.commands.kubectl
-	c.line == a.line
-	c.col == a.col
 	c.operands[0] in {"apply", "create", "delete", "run", "scale", "label", "annotate"}
 	[i | some i, word in c.argv; startswith(word, "--dry-run"); takes_no_value(c.argv[i - 1])] == [i | some i, word in c.argv; word == "--dry-run=client"]
 	[word | some word in c.argv; startswith(word, "--dry-run")] == ["--dry-run=client"]
@@ -275,9 +290,11 @@ takes_no_value(word) if contains(word, "=")
 # looks: what runs in a cluster is shown, and nothing that is secret there.
 looks(a) if {
 	a.by == "kubectl"
+	a.spot in shown
+}
+
+shown contains c.spot if {
 	some c in input.commands.kubectl
-	c.line == a.line
-	c.col == a.col
 	shows(c.operands)
 	not told_otherwise(c)
 }
@@ -344,32 +361,36 @@ looks(a) if {
 
 # looks: no more than what there is to say of a command.
 looks(a) if {
-	some c in input.commands[a.by]
-	c.line == a.line
-	c.col == a.col
+	[a.by, a.spot] in helped
+	not [a.by, a.spot] in done
+}
+
+helped contains [name, c.spot] if {
+	some name in clients
+	some c in input.commands[name]
 	c.argv[count(c.argv) - 1] == "--help"
-	not does(a)
 }
 
-does(a) if {
-	some c in input.commands[a.by]
-	c.line == a.line
-	c.col == a.col
-	c.argv[count(c.argv) - 1] != "--help"
+done contains [name, c.spot] if {
+	some name in clients
+	some c in input.commands[name]
+	[name, c.spot] in helped
+	does(c.argv)
 }
 
-does(a) if {
-	some c in input.commands[a.by]
-	c.line == a.line
-	c.col == a.col
-	some word in c.argv
+does(argv) if argv[count(argv) - 1] != "--help"
+
+does(argv) if {
+	some word in argv
 	word in {"--", "exec", "run"}
 }
 
 # elsewhere: the engine of another host is asked.
-elsewhere(a) if {
-	some c in input.commands[a.by]
-	c.line == a.line
+elsewhere(a) if [a.by, a.line] in away
+
+away contains [name, c.line] if {
+	some name in clients
+	some c in input.commands[name]
 	some flag in {"-H", "--host", "--context"}
 	c.values[flag]
 }

@@ -20,8 +20,8 @@ ids(doc) := {f.id | some f in containers.findings with input as doc}
 
 # docker is one call of a container engine's client.
 docker(words) := {
-	"actions": {"container": [{"at": 0, "line": 1, "col": 1, "op": "container", "detail": "", "by": "docker", "args": words}]},
-	"commands": {"docker": [{"line": 1, "col": 1, "argv": words, "values": {}}]},
+	"actions": {"container": [{"at": 0, "line": 1, "spot": 10000001, "op": "container", "detail": "", "by": "docker", "args": words}]},
+	"commands": {"docker": [{"line": 1, "spot": 10000001, "argv": words, "values": {}}]},
 }
 
 test_what_is_asked_of_an_engine if {

@@ -36,9 +36,11 @@ findings contains {"id": "SBX-CRED-0001", "at": c.at, "msg": sprintf("%s is look
 	flag in {"-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex"}
 	name := c.argv[i + 1]
 	regex.match(`(?i)\.(pem|key|kdbx|p12|pfx|ovpn|keystore|jks|ppk|asc)$|\.env\b|id_(rsa|dsa|ecdsa|ed25519)|wallet|credential|passw|secret|token`, name)
-	some place in c.operands
-	regex.match(`^(~|/$|/(home|root|etc|var|Users|srv|mnt|media)(/|$))`, place)
+	place := first_kept(c.operands)
 }
+
+# first_kept is the first place of those where people keep what is secret.
+first_kept(places) := [place | some place in places; regex.match(`^(~|/$|/(home|root|etc|var|Users|srv|mnt|media)(/|$))`, place)][0]
 
 # METADATA
 # title: Reads who the users are, or what they did
@@ -127,13 +129,35 @@ findings contains {"id": "SBX-CRED-0004", "at": e.at, "msg": "all environment va
 
 # sought: of what is printed, grep keeps what is named, and no secret is.
 sought(e) if {
+	some filter in filters
+	[filter, e.spot] in printed_to
+	[filter, e.line] in seeking
+	not [filter, e.line] in keeping
+}
+
+filters := {"grep", "egrep"}
+
+printed_to contains [filter, c.spot] if {
 	some printer in {"env", "printenv", "export", "set"}
 	some c in input.commands[printer]
-	c.line == e.line
-	some filter in {"grep", "egrep"}
+	some filter in filters
 	filter in c.pipe_to
+}
+
+seeking contains [filter, g.line] if {
+	some filter in filters
 	some g in input.commands[filter]
-	g.line == e.line
+	seeks_one(g)
+}
+
+# keeping: there, one keeps more.
+keeping contains [filter, g.line] if {
+	some filter in filters
+	some g in input.commands[filter]
+	not seeks_one(g)
+}
+
+seeks_one(g) if {
 	words := [w | some w in g.operands]
 	count(words) == 1
 	regex.match(`^\^?[A-Za-z_]{2,}[A-Za-z0-9_]*=?\$?$`, words[0])

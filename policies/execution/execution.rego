@@ -202,6 +202,10 @@ of_library(a) if a.by != ""
 # of_library: something that is not known, where a library may be it.
 of_library(a) if {
 	a.by == ""
+	loads_by_name
+}
+
+loads_by_name if {
 	some loaded in input.actions.native_code
 	told_by_name(loaded)
 }
@@ -533,9 +537,15 @@ findings contains {"id": "SBX-EXEC-0018", "at": f.at, "msg": sprintf("modules ar
 }
 
 # own_folder: the program itself made it.
-own_folder(f) if {
+own_folder(f) if f.path in own_folders
+
+# own_folders are what the program makes, and the folders that this is in.
+own_folders contains folder if {
 	some op in {"mkdir", "write", "copy_dst"}
 	some class in {"tmp", "shm"}
 	some m in input.files[op][class]
-	startswith(m.path, f.path)
+	parts := split(m.path, "/")
+	some i, _ in parts
+	i < 32
+	folder := concat("/", array.slice(parts, 0, i + 1))
 }

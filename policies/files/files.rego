@@ -90,9 +90,10 @@ findings contains {"id": "SBX-FS-0002", "at": f.at, "msg": sprintf("%s is delete
 
 # own_file: what lies in a folder that the program itself made there.
 own_file(f) if {
-	some m in input.files.mkdir.home
-	not whole_home(m.path)
-	under(f.path, m.path)
+	parts := split(f.path, "/")
+	some i, _ in parts
+	i < deepest
+	concat("/", array.slice(parts, 0, i + 1)) in own_folders
 }
 
 # own_file: a cache, or what the program itself made.
@@ -104,10 +105,21 @@ own_file(f) if {
 own_file(f) if {
 	f.folded
 	not whole_home(f.path)
+	f.path in own_paths
+}
+
+own_folders contains m.path if {
+	some m in input.files.mkdir.home
+	not whole_home(m.path)
+}
+
+own_paths contains w.path if {
 	some op in {"write", "append", "copy_dst", "mkdir"}
 	some w in input.files[op].home
-	w.path == f.path
 }
+
+# deepest is how far down a folder is looked for that a path is in.
+deepest := 32
 
 # METADATA
 # title: Writes to a place of the system
@@ -157,15 +169,18 @@ findings contains {"id": "SBX-FS-0003", "at": f.at, "msg": sprintf("%s is writte
 pointed_at(f) if {
 	f.op == "link"
 	f.class in {"system_binary", "public"}
-	some c in input.commands[f.by]
-	c.line == f.line
+	[f.by, f.line, f.path] in linked
+}
+
+linked contains [name, c.line, word] if {
+	some name in {f.by | some f in input.files.link[_]}
+	some c in input.commands[name]
 	not "t" in c.flags
 	not "target-directory" in c.flags
 	n := count(c.operands) - 1
 	some i, word in c.operands
 	i < n
-	word == f.path
-	c.operands[n] != f.path
+	c.operands[n] != word
 }
 
 pointed_at(f) if {
@@ -323,16 +338,19 @@ aimed(f) if {
 itself(f) if {
 	f.by in {"ls", "dir", "vdir"}
 	not regex.match(`[*?\[]`, f.path)
-	some c in input.commands[f.by]
-	c.line == f.line
-	c.col == f.col
-	not listing(f)
+	[f.by, f.spot] in naming
+	not [f.by, f.spot] in listing
 }
 
-listing(f) if {
-	some c in input.commands[f.by]
-	c.line == f.line
-	c.col == f.col
+naming contains [name, c.spot] if {
+	some name in {"ls", "dir", "vdir"}
+	some c in input.commands[name]
+	"d" in c.flags
+}
+
+listing contains [name, c.spot] if {
+	some name in {"ls", "dir", "vdir"}
+	some c in input.commands[name]
 	not "d" in c.flags
 }
 
@@ -340,16 +358,17 @@ listing(f) if {
 sought(f) if {
 	f.by == "find"
 	f.class == "system_binary"
-	some c in input.commands.find
-	c.line == f.line
-	c.col == f.col
-	not searching(f)
+	f.spot in seeking
+	not f.spot in searching
 }
 
-searching(f) if {
+seeking contains c.spot if {
 	some c in input.commands.find
-	c.line == f.line
-	c.col == f.col
+	named(c)
+}
+
+searching contains c.spot if {
+	some c in input.commands.find
 	not named(c)
 }
 
@@ -645,9 +664,11 @@ installed(f) if {
 # passes_for: programs are looked for in /usr/local/bin before /usr/bin.
 passes_for(f) if common_program(f.path)
 
-passes_for(f) if {
-	some c in input.commands[f.by]
-	c.line == f.line
+passes_for(f) if [f.by, f.line] in passing
+
+passing contains [name, c.line] if {
+	some name, list in input.commands
+	some c in list
 	some word in c.operands
 	common_program(word)
 }

@@ -33,6 +33,10 @@ findings contains {"id": "SBX-FS-0015", "at": c.at, "msg": sprintf("files are en
 	some c in input.commands[name]
 	one_by_one(c)
 	not "d" in c.flags
+	some remover in removers
+}
+
+removers contains remover if {
 	some remover in {"rm", "shred", "mv", "unlink"}
 	some r in input.commands[remover]
 	one_by_one(r)
@@ -172,9 +176,8 @@ findings contains {"id": "SBX-FS-0019", "at": f.at, "msg": sprintf("all of %s is
 #     - {"language": "python", "code": "import os\nfor d, _, fs in os.walk(os.path.expanduser('~')):\n    for f in fs:\n        open(os.path.join(d, f), 'wb').write(os.urandom(9))"}
 #   not_match:
 #     - {"language": "python", "code": "import os\nfor d, _, fs in os.walk('.'):\n    for f in fs:\n        open(os.path.join(d, f), 'a').write('x')"}
-findings contains {"id": "SBX-FS-0020", "at": f.at, "msg": sprintf("what is listed below %s is changed by %s", [l.path, f.by])} if {
-	some l in input.files.list.home
-	whole_home(l.path)
+findings contains {"id": "SBX-FS-0020", "at": f.at, "msg": sprintf("what is listed below %s is changed by %s", [listed, f.by])} if {
+	some listed in {l.path | some l in input.files.list.home; whole_home(l.path)}
 	some op in {"write", "append", "delete", "chmod"}
 	used := input.files[op]
 	some class in {"home", "unknown"}
@@ -223,14 +226,18 @@ findings contains {"id": "SBX-FS-0021", "at": c.at, "msg": sprintf("data of a se
 	regex.match(`\bdropDatabase\b|\.drop\(|\.(deleteMany|remove)\(\s*(\{\s*\})?\s*\)`, text)
 }
 
-findings contains {"id": "SBX-FS-0021", "at": a.at, "msg": sprintf("data of %s is dropped by %s", [f.path, a.by])} if {
-	some class in array.concat(data.settings.system_classes, data.settings.outside_classes)
-	some f in input.files.read[class]
-	f.by in {"sqlite3.connect", "better-sqlite3", "sqlite3.Database", "node:sqlite.DatabaseSync"}
+findings contains {"id": "SBX-FS-0021", "at": a.at, "msg": sprintf("data of %s is dropped by %s", [database, a.by])} if {
 	some a in input.actions.sql
 	some text in a.args
 	regex.match(`(?i)\b(drop\s+(database|schema|table)|truncate\s+table|delete\s+from\s+\w+\s*(;|$))`, text)
 }
+
+# database is the first of those that are not the workspace's.
+database := min({f.path |
+	some class in array.concat(data.settings.system_classes, data.settings.outside_classes)
+	some f in input.files.read[class]
+	f.by in {"sqlite3.connect", "better-sqlite3", "sqlite3.Database", "node:sqlite.DatabaseSync"}
+})
 
 # METADATA
 # title: Deletes the folder that it works in, or all around it
@@ -258,9 +265,10 @@ findings contains {"id": "SBX-FS-0030", "at": f.at, "msg": sprintf("%s is delete
 
 by_its_path(f) if contains(f.by, ".")
 
-by_its_path(f) if {
+by_its_path(f) if f.line in removed_by_path
+
+removed_by_path contains c.line if {
 	some c in input.commands.rm
-	c.line == f.line
 	some w in c.operands
 	w in {"/workspace", "/workspace/", "/workspace/*"}
 }
@@ -286,8 +294,11 @@ findings contains {"id": "SBX-FS-0031", "at": f.at, "msg": sprintf("what %s name
 	f.by == "rm"
 	startswith(f.where, "file:")
 	f.path == ""
+	f.line in handed_over
+}
+
+handed_over contains c.line if {
 	some c in input.commands.rm
-	c.line == f.line
 	"xargs" in c.wrappers
 }
 
@@ -320,16 +331,25 @@ findings contains {"id": "SBX-FS-0032", "at": f.at, "msg": sprintf("the program'
 }
 
 findings contains {"id": "SBX-FS-0032", "at": f.at, "msg": sprintf("the program's own text is put into files that it finds, by %s", [f.by])} if {
-	some class, between
-	some w in input.files.write[between]
+	some class
+	some f in input.files.move_dst[class]
+	f.line in moved_on
+	come_upon(f)
+}
+
+# moved_on: there, a file is moved that got the program's own text.
+moved_on contains source.line if {
+	some between
+	some source in input.files.move_src[between]
+	[between, source.path] in got_own_text
+}
+
+got_own_text contains [class, w.path] if {
+	some class
+	some w in input.files.write[class]
 	"own_text" in w.from
 	joined_to("write", w)
 	w.folded
-	some source in input.files.move_src[between]
-	source.path == w.path
-	some f in input.files.move_dst[class]
-	f.line == source.line
-	come_upon(f)
 }
 
 # come_upon: which file it is, a listing or a pattern says.
@@ -345,9 +365,12 @@ come_upon(f) if {
 
 come_upon(f) if {
 	not f.folded
+	f.path in listed_paths
+}
+
+listed_paths contains l.path if {
 	some class
 	some l in input.files.list[class]
-	l.path == f.path
 }
 
 # joined_to: to what is there already.

@@ -52,10 +52,14 @@ findings contains {"id": e.id, "at": c.at, "msg": sprintf("the program %s", [c.n
 findings contains {"id": "SBX-BL-0007", "at": c.at, "msg": sprintf("%s reads its commands from, or answers to, a connection", [c.name])} if {
 	some name in {"sh", "bash", "dash", "ash", "zsh", "ksh", "csh", "tcsh", "fish", "busybox"}
 	some c in input.commands[name]
+	c.line in redirected
+}
+
+# redirected: there, what a command reads or writes is a connection.
+redirected contains n.line if {
 	some op in {"connect", "send_udp"}
 	some class
 	some n in input.net[class][op]
-	n.line == c.line
 	startswith(n.by, ">")
 }
 
@@ -78,6 +82,10 @@ findings contains {"id": "SBX-BL-0007", "at": c.at, "msg": sprintf("an interacti
 # A script that answers connections itself may become a shell that reads them.
 findings contains {"id": "SBX-BL-0007", "at": a.at, "msg": "the program answers connections itself, and starts a shell"} if {
 	some a in input.actions.bind_self
+	starts_shell
+}
+
+starts_shell if {
 	some name in {"sh", "bash", "dash", "ash", "zsh", "ksh", "csh", "tcsh", "fish"}
 	some c in input.commands[name]
 	count(c.operands) == 0

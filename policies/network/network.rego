@@ -160,11 +160,14 @@ findings contains {"id": "SBX-NET-0003", "at": d.at, "msg": sprintf("code that c
 
 findings contains {"id": "SBX-NET-0003", "at": p.at, "msg": sprintf("a download is piped into %s", [last])} if {
 	some p in input.pipelines
+	downloads(p)
+	some last in (interpreters & {name | some name in p.names})
+	not reads_data(p, last)
+}
+
+downloads(p) if {
 	some first in p.names
 	first in downloaders
-	some last in p.names
-	last in interpreters
-	not reads_data(p, last)
 }
 
 downloaders := {"curl", "wget", "aria2c", "lynx", "nc", "ncat"}
@@ -174,14 +177,37 @@ interpreters := {"sh", "bash", "dash", "ash", "zsh", "ksh", "python", "python3",
 # reads_data: it has its program from elsewhere, and starts no other interpreter,
 # which would have the same to read.
 reads_data(p, name) if {
-	here := [c | some c in input.commands[name]; some from in c.pipe_from; from in downloaders]
-	count(here) > 0
-	every c in here {
-		own_program(name, c)
-		not "i" in c.flags
-	}
-	count([1 | some other in interpreters; some c in input.commands[other]; object.get(c, "depth", 0) > object.get(p, "depth", 0)]) == 0
+	name in fed
+	not name in told_by_download
+	object.get(p, "depth", 0) >= deepest
 }
+
+# fed are interpreters that get what is downloaded.
+fed contains name if {
+	some name in interpreters
+	some c in input.commands[name]
+	gets_download(c)
+}
+
+gets_download(c) if {
+	some from in c.pipe_from
+	from in downloaders
+}
+
+# told_by_download are those that run it.
+told_by_download contains name if {
+	some name in interpreters
+	some c in input.commands[name]
+	gets_download(c)
+	not reads_only(name, c)
+}
+
+reads_only(name, c) if {
+	own_program(name, c)
+	not "i" in c.flags
+}
+
+deepest := max({0} | {object.get(c, "depth", 0) | some name in interpreters; some c in input.commands[name]})
 
 own_program(name, c) if {
 	name in {"node", "perl", "ruby"}
@@ -231,7 +257,13 @@ findings contains {"id": "SBX-NET-0004", "at": n.at, "msg": sprintf("%s is scann
 findings contains {"id": "SBX-NET-0004", "at": n.at, "msg": sprintf("one port after the other of %s is tried by %s", [n.host, n.by])} if {
 	some n in input.net.loopback.connect
 	not n.idle
-	ports := {m.port | some m in input.net.loopback.connect; m.line == n.line; m.by == n.by; m.port > 0}
+	[n.by, n.line] in tries_many
+}
+
+# tries_many is where more than a few ports are tried.
+tries_many contains place if {
+	some place in {[n.by, n.line] | some n in input.net.loopback.connect}
+	ports := {n.port | some n in input.net.loopback.connect; place == [n.by, n.line]; n.port > 0}
 	count(ports) > 7
 }
 

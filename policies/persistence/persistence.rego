@@ -248,6 +248,10 @@ findings contains {"id": "SBX-PER-0007", "at": f.at, "msg": sprintf("%s is writt
 # that is the workspace itself, it may have been there before.
 fresh_repository(f) if {
 	not startswith(f.path, "/workspace/.git/")
+	makes_repository
+}
+
+makes_repository if {
 	some c in input.commands.git
 	c.operands[0] in {"init", "clone", "init-db"}
 }

@@ -78,24 +78,21 @@ findings contains {"id": "SBX-PROC-0001", "at": a.at, "msg": sprintf("%s", [conc
 one_signal(a) if {
 	a.detail == "all processes"
 	a.by == "kill"
-	some c in input.commands.kill
-	c.line == a.line
-	c.col == a.col
-	not everybody(a)
+	a.spot in killing
+	not a.spot in killing_everybody
 }
 
-everybody(a) if {
+killing contains c.spot if some c in input.commands.kill
+
+killing_everybody contains c.spot if {
 	some c in input.commands.kill
-	c.line == a.line
-	c.col == a.col
-	count(c.argv) < 3
+	everybody(c.argv)
 }
 
-everybody(a) if {
-	some c in input.commands.kill
-	c.line == a.line
-	c.col == a.col
-	some i, w in c.argv
+everybody(argv) if count(argv) < 3
+
+everybody(argv) if {
+	some i, w in argv
 	i > 1
 	regex.match(`^-0*1$`, w)
 }
@@ -103,8 +100,11 @@ everybody(a) if {
 # asks_only: signal 0 asks whether there is such a process.
 asks_only(a) if {
 	a.by == "kill"
+	a.line in asking
+}
+
+asking contains c.line if {
 	some c in input.commands.kill
-	c.line == a.line
 	c.argv[1] == "-0"
 }
 

@@ -93,8 +93,11 @@ findings contains {"id": "SBX-REC-0004", "at": a.at, "msg": sprintf("%s is asked
 # running: whether one program runs, by its name.
 running(a) if {
 	a.by == "pidof"
+	a.line in asking_one
+}
+
+asking_one contains c.line if {
 	some c in input.commands.pidof
-	c.line == a.line
 	count(c.operands) == 1
 	regex.match(`^[A-Za-z0-9_.+-]+$`, c.operands[0])
 	count(c.pipe_to) == 0

@@ -180,6 +180,10 @@ counted(_, n) if n >= 1000000000
 counted(c, n) if {
 	n >= 50000
 	"xargs" in c.pipe_to
+	one_for_each
+}
+
+one_for_each if {
 	some name in {"touch", "mkdir", "cp", "tee", "dd", "truncate", "sh", "bash", "sleep"}
 	some m in input.commands[name]
 	"xargs" in m.wrappers
@@ -197,37 +201,52 @@ findings contains {"id": "SBX-RES-0004", "at": f.at, "msg": sprintf("%s, which h
 	f.by in {"tail", "sort", "tac", "cp", "grep", "wc", "md5sum", "sha256sum", "gzip", "xz", "bzip2", "rev", "base64", "base32", "fs.copyFile", "fs.copyFileSync", "shutil.copy", "shutil.copyfile", "shutil.copy2", "fs.readFileSync", "fs.readFile", "pathlib.Path.read_bytes", "pathlib.Path.read_text"}
 }
 
-findings contains {"id": "SBX-RES-0004", "at": f.at, "msg": sprintf("%s, which has no end, is read by %s and written to %s", [f.path, f.by, w.path])} if {
+findings contains {"id": "SBX-RES-0004", "at": f.at, "msg": sprintf("%s, which has no end, is read by %s and written to a file", [f.path, f.by])} if {
 	some f in input.files.read.device_safe
 	f.path in {"/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"}
 	f.by == "fs.createReadStream"
-	some class in ["workspace", "tmp", "home", "outside", "shm"]
+	writes_stream
+}
+
+writes_stream if {
+	some class in filled_classes
 	some w in input.files.write[class]
 	w.by in {"fs.createReadStream.pipe", "stream.pipeline", "fs.createWriteStream"}
 }
 
+filled_classes := {"workspace", "tmp", "home", "outside", "shm"}
+
 # yes writes for as long as there is room.
-findings contains {"id": "SBX-RES-0004", "at": c.at, "msg": sprintf("what yes prints, which has no end, is written to %s", [f.path])} if {
+findings contains {"id": "SBX-RES-0004", "at": c.at, "msg": "what yes prints, which has no end, is written to a file"} if {
 	some c in input.commands.yes
 	count(c.pipe_to) == 0
 	not "timeout" in c.wrappers
-	some class in ["workspace", "tmp", "home", "outside", "shm"]
+	c.line in redirected
+}
+
+redirected contains f.line if {
+	some class in filled_classes
 	some f in input.files.write[class]
-	f.line == c.line
 	f.by in {">", ">|", "&>"}
 }
 
 # What has no end is copied into a file.
-findings contains {"id": "SBX-RES-0004", "at": f.at, "msg": sprintf("%s, which has no end, is copied into %s", [f.path, w.path])} if {
+findings contains {"id": "SBX-RES-0004", "at": f.at, "msg": sprintf("%s, which has no end, is copied into a file", [f.path])} if {
 	some f in input.files.read.device_safe
 	f.path in {"/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"}
 	f.by == "cat"
+	f.line in copied_whole
+	f.line in written
+}
+
+copied_whole contains c.line if {
 	some c in input.commands.cat
-	c.line == f.line
 	not bounded(c.pipe_to)
-	some class in ["workspace", "tmp", "home", "outside", "shm"]
+}
+
+written contains w.line if {
+	some class in filled_classes
 	some w in input.files.write[class]
-	w.line == f.line
 }
 
 bounded(names) if {
@@ -348,12 +367,28 @@ findings contains {"id": "SBX-RES-0005", "at": s.at, "msg": sprintf("%s in a loo
 #     - {"language": "python", "code": "import hashlib\nfor n in ['a', 'b']:\n    if hashlib.md5(open(n, 'rb').read()).hexdigest() == 'abc':\n        print(n)"}
 #     - {"language": "python", "code": "import hashlib\nseen = set()\nfor line in open('a'):\n    h = hashlib.sha1(line.encode()).hexdigest()\n    if h in seen:\n        continue\n    seen.add(h)"}
 #     - {"language": "python", "code": "import hashlib\nfor line in open('SUMS'):\n    want, name = line.split()\n    if hashlib.sha256(open(name, 'rb').read()).hexdigest() != want:\n        print(name)"}
-findings contains {"id": "SBX-RES-0006", "at": a.at, "msg": sprintf("all texts of a length are hashed: %s and %s", [e.by, a.by])} if {
-	some e in input.actions.enumerate
+findings contains {"id": "SBX-RES-0006", "at": a.at, "msg": sprintf("all texts of a length are hashed: %s and %s", [by, a.by])} if {
 	some a in input.actions.hash
-	a.line >= e.line
 	not a.idle
-	not few(e)
+	some by, line in enumerated_from
+	a.line >= line
+}
+
+# enumerated_from has the first place where texts are enumerated, by what does it.
+enumerated_from[by] := min({e.line | some e in input.actions.enumerate; e.by == by; not few(e)}) if {
+	some by in enumerators
+}
+
+enumerators := {e.by | some e in input.actions.enumerate}
+
+# enumerated_to has the last one of those where the texts are long.
+enumerated_to[by] := max({e.line | some e in input.actions.enumerate; e.by == by; long(e)}) if {
+	some by in enumerators
+}
+
+long(e) if {
+	some n in e.args
+	regex.match(`^([4-9]|[1-9][0-9]+)$`, n)
 }
 
 findings contains {"id": "SBX-RES-0006", "at": s.at, "msg": s.detail} if {
@@ -387,6 +422,10 @@ loops := {"for", "while", "until"}
 left_when_found(c) if {
 	some b in c.in
 	b in loops
+	leaves_loop
+}
+
+leaves_loop if {
 	some stop in {"break", "exit", "return"}
 	some s in input.commands[stop]
 	some l in s.in
@@ -394,13 +433,11 @@ left_when_found(c) if {
 }
 
 # What is hashed by a function that stands before the search.
-findings contains {"id": "SBX-RES-0006", "at": a.at, "msg": sprintf("all texts of a length are hashed: %s and %s", [e.by, a.by])} if {
-	some e in input.actions.enumerate
-	some n in e.args
-	regex.match(`^([4-9]|[1-9][0-9]+)$`, n)
+findings contains {"id": "SBX-RES-0006", "at": a.at, "msg": sprintf("all texts of a length are hashed: %s and %s", [by, a.by])} if {
 	some a in input.actions.hash
-	a.line < e.line
 	not a.idle
+	some by, line in enumerated_to
+	a.line < line
 }
 
 # few: all texts of one or two letters.
