@@ -219,10 +219,10 @@ func openQuote(text string, quote byte) byte {
 }
 
 func (b *Builder) dynamicVia(kind, detail string, o NestedOpts, from []string) {
-	c := *b
-	c.via = join(b.via, o.Via)
-	c.Dynamic(kind, detail, o.Pos, from...)
-	b.cwd = c.cwd
+	via := b.via
+	b.via = join(via, o.Via)
+	b.Dynamic(kind, detail, o.Pos, from...)
+	b.via = via
 }
 
 func (b *Builder) nestedText(lang Lang, text string, from []string, o NestedOpts) {
