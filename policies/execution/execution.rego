@@ -545,7 +545,6 @@ own_folders contains folder if {
 	some class in {"tmp", "shm"}
 	some m in input.files[op][class]
 	parts := split(m.path, "/")
-	some i, _ in parts
-	i < 32
-	folder := concat("/", array.slice(parts, 0, i + 1))
+	some n in numbers.range(1, min([count(parts), 32]))
+	folder := concat("/", array.slice(parts, 0, n))
 }

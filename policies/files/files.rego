@@ -91,9 +91,8 @@ findings contains {"id": "SBX-FS-0002", "at": f.at, "msg": sprintf("%s is delete
 # own_file: what lies in a folder that the program itself made there.
 own_file(f) if {
 	parts := split(f.path, "/")
-	some i, _ in parts
-	i < deepest
-	concat("/", array.slice(parts, 0, i + 1)) in own_folders
+	some n in numbers.range(1, min([count(parts), deepest]))
+	concat("/", array.slice(parts, 0, n)) in own_folders
 }
 
 # own_file: a cache, or what the program itself made.

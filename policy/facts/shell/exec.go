@@ -349,69 +349,6 @@ func (w *walker) caseClause(c *syntax.CaseClause) text {
 	return out
 }
 
-// pipeline walks the stages, each in a subshell that reads what the one before
-// prints.
-func (w *walker) pipeline(c *syntax.BinaryCmd) text {
-	stages := flatten(c)
-	names := make([][]string, len(stages))
-	for i, s := range stages {
-		names[i] = w.peek(s)
-	}
-	old := w.in
-	var out text
-	w.forks++
-	w.stages = append(w.stages, false)
-	for i, s := range stages {
-		if i > 0 {
-			w.in = &stream{t: out, kind: "pipe", from: flat(names[:i])}
-		}
-		w.in.to = flat(names[i+1:])
-		last := i == len(stages)-1
-		if !last {
-			w.capture++
-		}
-		w.aside(func() { out = w.stmt(s) })
-		if !last {
-			w.capture--
-			w.in = &stream{}
-		}
-	}
-	w.stages = w.stages[:len(w.stages)-1]
-	w.forks--
-	from := w.in.t.from
-	w.in = old
-	w.in.to = nil
-	w.status = unsure
-	w.joined(flat(names), from, w.pos(c))
-	return out
-}
-
-func flat(names [][]string) []string {
-	var out []string
-	for _, n := range names {
-		out = append(out, n...)
-	}
-	return out
-}
-
-// flatten gives the stages of a pipeline in order.
-func flatten(c *syntax.BinaryCmd) []*syntax.Stmt {
-	var out []*syntax.Stmt
-	for {
-		out = append(out, c.Y)
-		left, ok := c.X.Cmd.(*syntax.BinaryCmd)
-		if !ok || left.Op != syntax.Pipe && left.Op != syntax.PipeAll || len(c.X.Redirs) > 0 || c.X.Negated {
-			out = append(out, c.X)
-			break
-		}
-		c = left
-	}
-	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
-		out[i], out[j] = out[j], out[i]
-	}
-	return out
-}
-
 // peek names the programs of a stage before it is walked, where that needs no
 // evaluation: wrappers and what they wrap.
 func (w *walker) peek(s *syntax.Stmt) []string {
