@@ -77,24 +77,32 @@ findings contains {"id": "SBX-CTR-0001", "at": a.at, "msg": sprintf("%s", [conca
 #     - {"language": "bash", "code": "ls"}
 findings contains {"id": "SBX-CTR-0002", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
 	some a in input.actions.container
-	not looks(a)
+	not a.at in harmless
 }
 
-# looks: it makes an image, or shows something, and starts nothing.
+# harmless are the facts of those that only look.
+harmless contains a.at if {
+	some a in input.actions.container
+	looks(a)
+}
+
 looks(a) if {
 	a.by in {"docker", "podman", "nerdctl"}
+	only_looks(a)
+}
+
+# only_looks: it makes an image, or shows something, and starts nothing.
+only_looks(a) if {
 	a.args[1] in {"build", "version", "images", "ps", "logs", "info", "tag", "help", "inspect", "history", "search", "top", "port"}
 	not elsewhere(a)
 }
 
-looks(a) if {
-	a.by in {"docker", "podman", "nerdctl"}
+only_looks(a) if {
 	a.args[1] in {"completion", "help"}
 }
 
-# looks: a container is run that gets nothing of the machine.
-looks(a) if {
-	a.by in {"docker", "podman", "nerdctl"}
+# only_looks: a container is run that gets nothing of the machine.
+only_looks(a) if {
 	a.args[1] in {"run", "create", "pull", "rmi", "start", "wait", "import", "load", "save"}
 	not elsewhere(a)
 	not gets(a)
@@ -155,9 +163,8 @@ registry(a) if {
 	not split(word, "/")[0] in data.settings.public_registries
 }
 
-# looks: an image is made by the other builder, without more than it has.
-looks(a) if {
-	a.by in {"docker", "podman", "nerdctl"}
+# only_looks: an image is made by the other builder, without more than it has.
+only_looks(a) if {
 	a.args[1] == "buildx"
 	a.args[2] in {"build", "bake", "ls", "inspect", "version", "du"}
 	not elsewhere(a)
@@ -173,9 +180,8 @@ allowing contains [name, c.spot] if {
 	regex.match(`^--(allow|builder)(=|$)`, word)
 }
 
-# looks: a container that the program itself gave its name, and runs.
-looks(a) if {
-	a.by in {"docker", "podman", "nerdctl"}
+# only_looks: a container that the program itself gave its name, and runs.
+only_looks(a) if {
 	manages(a)
 	not elsewhere(a)
 	not gets(a)
@@ -223,8 +229,7 @@ own_names contains [by, name] if {
 	name != ""
 }
 
-looks(a) if {
-	a.by in {"docker", "podman", "nerdctl"}
+only_looks(a) if {
 	a.args[1] == "compose"
 	[a.by, a.spot] in composing
 	not elsewhere(a)
@@ -258,17 +263,20 @@ told_before(word) if not startswith(word, "-")
 
 told_before(word) if word in compose_options
 
-# looks: what the engine has is listed.
-looks(a) if {
-	a.by in {"docker", "podman", "nerdctl"}
+# only_looks: what the engine has is listed.
+only_looks(a) if {
 	a.args[1] in {"system", "volume", "network", "image", "container"}
 	a.args[2] in {"df", "info", "ls", "list"}
 	not elsewhere(a)
 }
 
-# looks: what would be done in a cluster is shown.
 looks(a) if {
 	a.by == "kubectl"
+	looks_at_cluster(a)
+}
+
+# looks_at_cluster: what would be done in a cluster is shown.
+looks_at_cluster(a) if {
 	a.spot in rehearsed
 }
 
@@ -287,9 +295,8 @@ takes_no_value(word) if not startswith(word, "-")
 
 takes_no_value(word) if contains(word, "=")
 
-# looks: what runs in a cluster is shown, and nothing that is secret there.
-looks(a) if {
-	a.by == "kubectl"
+# looks_at_cluster: what runs in a cluster is shown, and nothing that is secret there.
+looks_at_cluster(a) if {
 	a.spot in shown
 }
 
@@ -354,8 +361,7 @@ asked_elsewhere(c) if c.env.KUBECONFIG
 
 asked_elsewhere(c) if c.env.HOME
 
-looks(a) if {
-	a.by == "kubectl"
+looks_at_cluster(a) if {
 	a.args[1] in {"version", "help", "completion", "kustomize"}
 }
 
@@ -416,5 +422,5 @@ looks(a) if {
 #     - {"language": "bash", "code": "docker run --privileged x"}
 findings contains {"id": "SBX-CTR-0003", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
 	some a in input.actions.container
-	looks(a)
+	a.at in harmless
 }

@@ -404,14 +404,11 @@ guessed(f) if {
 	not f.folded
 }
 
-data_place(path) if {
-	some place in data.settings.data_places
-	under(path, place)
-}
+data_place(path) if path in data.settings.data_places
 
-under(path, place) if path == place
+data_place(path) if strings.any_prefix_match(path, data_folders)
 
-under(path, place) if startswith(path, sprintf("%s/", [place]))
+data_folders := {sprintf("%s/", [place]) | some place in data.settings.data_places}
 
 # METADATA
 # title: Reads configuration of the system
