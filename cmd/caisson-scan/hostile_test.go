@@ -39,6 +39,12 @@ func TestHostileDecisions(t *testing.T) {
 		"shell commands in Python": {facts.Python, "import os\n" + lines(30_000, "os.system('ls %d')")},
 		"Python functions":         {facts.Python, lines(30_000, "def f%[1]d(a):\n  return f%[1]d(a)")},
 		"JavaScript functions":     {facts.JavaScript, lines(20_000, "function f%[1]d(a){return f%[1]d(a)}") + "require('child_process').exec('sudo id')"},
+		"clusters":                 {facts.Shell, lines(3_000, "kubectl delete pods -n ns%[1]d -l app=x%[1]d --field-selector a=b")},
+		"engines":                  {facts.Shell, lines(4_000, "docker compose -f a.yml -p x%[1]d up -d svc%[1]d")},
+		"containers":               {facts.Shell, lines(6_000, "docker exec a%d true")},
+		"files of the system":      {facts.Shell, lines(9_000, "echo a%[1]d > /etc/x%[1]d")},
+		"one pipeline":             {facts.Shell, "curl x" + strings.ReplaceAll(lines(10_000, " | sh | p%d"), "\n", "")},
+		"unknown code":             {facts.Python, lines(20_000, "eval(x%d)")},
 		"JavaScript commands":      {facts.JavaScript, "const {exec}=require('child_process')\n" + lines(30_000, "exec('ls %d')")},
 	} {
 		t.Run(name, func(t *testing.T) {
