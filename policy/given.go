@@ -107,9 +107,7 @@ func (p *provenance) given(d *facts.Dynamic) bool {
 	case facts.DynCommand:
 		return d.Inert && (d.Lang != facts.Shell || told(named...))
 	case facts.DynFile:
-		// A file of Python that could not be told is as good as a module whose
-		// name could not, where the program writes none.
-		return told(named...) || from == "" && d.Lang == facts.Python && !p.written("")
+		return told(named...) || from == "" && p.ownScript(d)
 	case facts.DynOpaqueCode, facts.DynEval:
 		switch {
 		case d.Lang == facts.Shell: // a line of a file of the workspace that the script picks is as good as a file that is sourced
@@ -120,6 +118,12 @@ func (p *provenance) given(d *facts.Dynamic) bool {
 		return d.Lang == facts.Python && told("param", "module", "own_folder", "own_process", "argv0")
 	}
 	return false
+}
+
+// ownScript reports that a file of Python which could not be told is as good as a
+// module whose name could not be: the program writes none.
+func (p *provenance) ownScript(d *facts.Dynamic) bool {
+	return d.Lang == facts.Python && !p.written("")
 }
 
 // picked: lines that the script picks out of a text, and leaves as they are.
