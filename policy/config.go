@@ -52,7 +52,8 @@ type Config struct {
 	// anew.
 	Keeper   Keeper
 	Programs string
-	// Timeout bounds one evaluation; 1 s where 0, which leaves room for a busy
+	// Timeout bounds a scan and the evaluation of its facts together, of which the
+	// evaluation gets half at least; 1 s where 0, which leaves room for a busy
 	// machine: an evaluation takes about one millisecond.
 	Timeout time.Duration
 	// ScanTimeout bounds one scan that has a processor to itself; 800 ms where 0.
@@ -63,6 +64,12 @@ type Config struct {
 	CacheSize int
 	// Now is the clock; time.Now where nil.
 	Now func() time.Time
+}
+
+// after is what is left to an evaluation when its scan has taken that long.
+func (c Config) after(scan time.Duration) Config {
+	c.Timeout = max(c.Timeout-scan, c.Timeout/2)
+	return c
 }
 
 func (c Config) withDefaults() (Config, error) {

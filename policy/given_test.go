@@ -17,6 +17,8 @@ func TestGiven(t *testing.T) {
 		want  bool
 	}{
 		{"a parameter", dynamic(facts.DynEval, "param"), nil, true},
+		{"a script of which nothing is known", dynamic(facts.DynFile), nil, true},
+		{"one that may have been written", dynamic(facts.DynFile), written, false},
 		{"a parameter that the program may fill", dynamic(facts.DynEval, "param", "program"), nil, false},
 		{"a parameter that words of the program may fill", dynamic(facts.DynEval, "param", "words"), nil, true},
 		{"a command that words of the program may fill", dynamic(facts.DynOpaqueCode, "param", "words"), nil, false},

@@ -111,6 +111,7 @@ func (p *Policy) Examine(ctx context.Context, r Request) (sandbox.Decision, []Re
 			return d, refs
 		}
 	}
+	began := time.Now()
 	scanCtx, cancel := context.WithTimeout(ctx, facts.Patience*p.c.ScanTimeout)
 	defer cancel()
 	doc, err := p.c.Scanner.Scan(scanCtx, facts.Request{Lang: key.lang, Code: r.Code, Owner: r.Owner, Start: r.Start, Calls: s.uses("calls"), Within: p.c.ScanTimeout})
@@ -121,7 +122,7 @@ func (p *Policy) Examine(ctx context.Context, r Request) (sandbox.Decision, []Re
 		failed = true
 		doc = opaqueDocument(r, hex.EncodeToString(sum[:]), sandbox.Errorf(sandbox.Internal, "the scanner answered for another text"))
 	}
-	d, sure := s.decide(ctx, p.c, doc, r)
+	d, sure := s.decide(ctx, p.c.after(time.Since(began)), doc, r)
 	refs := refsOf(doc)
 	if sure && !failed && len(r.Context) == 0 && !s.tellsTime() {
 		p.cache.put(key, d, refs, s.nextExpiry(p.c.Now()))
