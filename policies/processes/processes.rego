@@ -100,12 +100,34 @@ everybody(argv) if {
 # asks_only: signal 0 asks whether there is such a process.
 asks_only(a) if {
 	a.by == "kill"
-	a.line in asking
+	a.spot in asking
 }
 
-asking contains c.line if {
+asking contains c.spot if {
 	some c in input.commands.kill
 	c.argv[1] == "-0"
+}
+
+# asks_only: it asks first, on that line, whether what it ends is there, and the
+# program was told what that is.
+asks_only(a) if {
+	a.by == "kill"
+	a.line in asking_first
+	not a.spot in numbered
+}
+
+asking_first contains c.line if {
+	some c in input.commands.kill
+	c.spot in asking
+	not c.spot in numbered
+}
+
+# numbered are those that say which process it is.
+numbered contains c.spot if {
+	some c in input.commands.kill
+	some i, word in c.argv
+	i > 0
+	regex.match(`^[0-9]+$|^-0*1$`, word)
 }
 
 # own: the program itself, or what it started; nothing else stands there.
