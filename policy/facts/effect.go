@@ -385,12 +385,22 @@ func (x *effects) code(e *Effect, v Value) {
 	}
 	before := x.b.s.weight()
 	x.b.Nested(lang, v, NestedOpts{Pos: x.pos, Via: []string{x.via}, Expr: x.by == "eval"})
-	if at >= 0 && at < len(x.b.s.doc.Dynamic) && v.Known() && len(v.From) == 0 && x.namesOnly() {
+	if at >= 0 && at < len(x.b.s.doc.Dynamic) && v.Known() && !slices.ContainsFunc(v.From, altered) && x.namesOnly() {
 		imports := len(v.Alts) > 0 && lang == Python && !slices.ContainsFunc(v.Alts, func(s string) bool { return !x.b.importsPlain(s) })
 		x.b.s.doc.Dynamic[at].Inert = imports || x.b.s.weight() == before && !slices.ContainsFunc(v.Alts, func(s string) bool {
 			return named(s) && !findsGlobal(s) && !x.b.plain(lang, s, x.parameters(), x.ownNames())
 		})
 	}
+}
+
+// altered are origins of a text that is none of those which stand in the program.
+// Where one of several is picked from outside, each of them is known.
+func altered(from string) bool {
+	switch from {
+	case "stdin", "input", "param", "argv", "env", "module", "command", "file":
+		return false
+	}
+	return !strings.HasPrefix(from, "env:")
 }
 
 func (x *effects) action(e *Effect, v Value) {

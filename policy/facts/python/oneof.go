@@ -105,9 +105,10 @@ func (it *interp) mentioned(n *node, name string) (given int, asked bool) {
 	return given, asked
 }
 
-// nothingKnown: a value that comes from outside, of which there is no text.
+// nothingKnown: a value that comes from outside, of which there is no text, or
+// none but what it is where nothing comes.
 func nothingKnown(v *val) bool {
-	return v.kind == kUnknown && v.x == nil || v.kind == kObj && v.text == "input"
+	return v.kind == kUnknown && v.x == nil || v.kind == kObj && v.text == "input" || v.kind == kStr && v.open
 }
 
 // textsOf is one of the texts that a sequence or a dictionary holds, nil where

@@ -138,9 +138,10 @@ func (c *tamer) check(n *node) bool {
 	case "keyword_argument":
 		return c.check(n.child("value"))
 	case "call":
-		return c.callee(n.child("function")) && c.check(n.child("arguments"))
+		args := n.child("arguments")
+		return c.callee(n.child("function"), args != nil && args.nth(0) == nil) && c.check(args)
 	case "decorator":
-		return c.callee(n.nth(0))
+		return c.callee(n.nth(0), false)
 	case "function_definition":
 		return c.each(n, n.child("name"))
 	case "assignment":
@@ -189,8 +190,9 @@ func (c *tamer) member(n *node) bool {
 	return !innards[name] && !strings.HasPrefix(name, "__") && !strings.HasSuffix(name, "_frame") && !strings.HasPrefix(name, "f_")
 }
 
-// callee reports that what is called is followed, or only computes.
-func (c *tamer) callee(n *node) bool {
+// callee reports that what is called is followed, or only computes; nothing says
+// that it is given nothing to run.
+func (c *tamer) callee(n *node, nothing bool) bool {
 	switch {
 	case n == nil:
 		return false
@@ -198,9 +200,11 @@ func (c *tamer) callee(n *node) bool {
 		return c.known(identifier(c.t.text(n)), true)
 	case n.kind == "attribute":
 		name := identifier(c.t.text(n.child("attribute")))
-		plain := c.member(n) && !c.it.dangerous(name) && !c.it.b.Tables().Runners(facts.Python)["."+name]
+		object := n.child("object")
+		plain := c.member(n) && !c.it.dangerous(name)
+		runs := c.it.b.Tables().Runners(facts.Python)["."+name] // as a method
 		c.calls = c.calls || hollowName(name)
-		calm := calmMethods[name] || plain && (c.outside(n.child("object"), 0) || c.inner(n, name) || c.given(n.child("object"), name))
+		calm := calmMethods[name] || plain && ((nothing || !runs) && c.outside(object, 0) || c.own(object, name) || !runs && (c.inner(n, name) || c.given(object, name)))
 		return calm && c.check(n.child("object"))
 	}
 	return false
@@ -210,6 +214,26 @@ func (c *tamer) callee(n *node) bool {
 // the first parameter of a function that the text defines: none of a module.
 func (c *tamer) inner(n *node, name string) bool {
 	return c.apart != nil && strings.HasPrefix(name, "_") && c.t.text(n.child("object")) == "self" && !slices.ContainsFunc(running, func(w string) bool { return strings.Contains(name, w) })
+}
+
+// own reports a method that an object of the program has of its class, which is
+// followed.
+func (c *tamer) own(object *node, name string) bool {
+	if object == nil || object.kind != "identifier" || c.apart != nil || c.hollow {
+		return false
+	}
+	v, ok := c.find(identifier(c.t.text(object)))
+	if !ok || slices.ContainsFunc(v.branches(), func(b *val) bool {
+		if b.kind != kInst {
+			return true
+		}
+		m := b.x.cls.member(name, 0)
+		return m == nil || m.kind != kFunc
+	}) {
+		return false
+	}
+	c.calls = true
+	return true
 }
 
 // given reports a method of what a function of the text will be given, or has
