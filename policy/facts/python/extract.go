@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -69,8 +70,11 @@ func mayCall(src string) bool {
 			before = c
 		}
 	}
-	return strings.Contains(src, "import") || strings.Contains(src, "exec") || strings.Contains(src, "print")
+	return slices.ContainsFunc(telling, func(word string) bool { return strings.Contains(src, word) })
 }
+
+// telling are words of statements, and of names that others may stand for.
+var telling = []string{"import", "exec", "eval", "print", "open", "system", "lambda", "__"}
 
 // lost reports that errors cover most of the text.
 func (t *tree) lost() bool {
