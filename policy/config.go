@@ -52,9 +52,9 @@ type Config struct {
 	// anew.
 	Keeper   Keeper
 	Programs string
-	// Timeout bounds a scan and the evaluation of its facts together, of which the
-	// evaluation gets half at least; 1 s where 0, which leaves room for a busy
-	// machine: an evaluation takes about one millisecond.
+	// Timeout bounds one evaluation; 1 s where 0, which leaves room for a busy
+	// machine: an evaluation takes about one millisecond. What the scan of a text
+	// took is missing in it, but for half of it at least.
 	Timeout time.Duration
 	// ScanTimeout bounds one scan that has a processor to itself; 800 ms where 0.
 	// One that others keep from it may take [facts.Patience] times as long: what is found
@@ -66,7 +66,8 @@ type Config struct {
 	Now func() time.Time
 }
 
-// after is what is left to an evaluation when its scan has taken that long.
+// after has what is left to an evaluation when its scan has taken that long, so
+// that both together are over soon.
 func (c Config) after(scan time.Duration) Config {
 	c.Timeout = max(c.Timeout-scan, c.Timeout/2)
 	return c

@@ -268,6 +268,12 @@ func (it *interp) ownModule(v *val) {
 // assigns reports that the program may give some object an attribute of that
 // name itself.
 func (it *interp) assigns(name string) bool {
+	return it.assigned()[anyFunction] || it.attributes[name]
+}
+
+// assigned are the attributes that the program gives to objects by their names,
+// and [anyFunction] where it may give some by others.
+func (it *interp) assigned() map[string]bool {
 	if it.attributes == nil {
 		it.attributes = map[string]bool{anyFunction: it.b.Depth() > 0}
 		for _, w := range []string{"setattr", "__dict__", "vars(", "__setstate__", "setdefault", "globals("} {
@@ -277,7 +283,7 @@ func (it *interp) assigns(name string) bool {
 		}
 		it.targets(it.t.root, false)
 	}
-	return it.attributes[anyFunction] || it.attributes[name]
+	return it.attributes
 }
 
 // targets notes the attributes that are bound under n, in any way; bound says

@@ -33,8 +33,7 @@ func (it *interp) loadedAlready(v *val) bool {
 	if !ok || v.kind != kRef || v.x.selfOrNil() != nil || !it.modules[module] || len(it.loaded) > 0 {
 		return false
 	}
-	it.assigns(moduleFile) // which collects what is assigned
-	return !it.attributes[moduleFile] && !it.relocated() && it.loadsOnly()
+	return !it.assigned()[moduleFile] && !it.relocated() && it.loadsOnly()
 }
 
 // loadsOnly: the text has the files of modules for nothing but to load them, so
