@@ -2,6 +2,7 @@ package scanner_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"os"
@@ -73,6 +74,12 @@ func fake(how string) {
 			doc.Files = []facts.File{{At: facts.At{Pos: facts.Pos{Line: 999999}}}}
 		case "fake-flood":
 			doc.Calls = make([]facts.Call, 50000)
+		case "fake-swell": // some hundred MiB for who believes it
+			err = writeRaw(`{"document":{"calls":[` + strings.Repeat("{},", scanner.MaxAnswer/4) + `{}]}}`)
+			continue
+		case "fake-long": // takes longer to read than there is time
+			err = writeRaw(`{"document":{"commands":[{"opaque":[` + strings.Repeat("1,", scanner.MaxAnswer/3) + `1]}]}}`)
+			continue
 		case "fake-empty":
 			doc.Meta.Nodes = 0
 		case "fake-junk":
@@ -86,6 +93,13 @@ func fake(how string) {
 			os.Exit(3)
 		}
 	}
+}
+
+// writeRaw sends a frame that no answer would have.
+func writeRaw(body string) error {
+	size := binary.BigEndian.AppendUint32(nil, uint32(len(body)))
+	_, err := os.Stdout.WriteString(string(size) + body)
+	return err
 }
 
 func loadTables(t testing.TB) *facts.Tables {
@@ -144,7 +158,7 @@ func TestScansEndInTheirTime(t *testing.T) {
 }
 
 func TestMisbehavingScannersAreErrors(t *testing.T) {
-	for _, how := range []string{"fake-crash", "fake-hang", "fake-id", "fake-digest", "fake-line", "fake-flood", "fake-empty", "fake-junk", "fake-huge"} {
+	for _, how := range []string{"fake-crash", "fake-hang", "fake-id", "fake-digest", "fake-line", "fake-flood", "fake-swell", "fake-long", "fake-empty", "fake-junk", "fake-huge"} {
 		t.Run(how, func(t *testing.T) {
 			p := fakePool(t, how)
 			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)

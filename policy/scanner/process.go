@@ -114,21 +114,48 @@ func (p *process) scan(ctx context.Context, r facts.Request) (*facts.Document, e
 		ask.Millis = min(ask.Millis, max(1, r.Within.Milliseconds()*8/10))
 		late = p.watch(r.Within)
 	}
-	// Killing it ends what follows, too.
-	stop := context.AfterFunc(ctx, p.kill)
-	var a Answer
-	err := WriteFrame(p.in, ask)
-	if err == nil {
-		err = ReadFrame(p.out, MaxAnswer, &a)
+	// What the scanner sends may take longer to read than there is time; who waits
+	// is told in time, and killing it ends the reading.
+	done := make(chan exchanged, 1)
+	go func() {
+		doc, err := p.exchange(ask)
+		done <- exchanged{doc, err}
+	}()
+	var got exchanged
+	over := false
+	select {
+	case got = <-done:
+	case <-ctx.Done():
+		over = true
 	}
-	if over := late(); !stop() || over {
+	if late() || over {
 		p.kill()
 		return nil, sandbox.Errorf(sandbox.TimedOut, "the scan took too long: %w", cmp.Or(context.Cause(ctx), context.DeadlineExceeded))
+	}
+	return got.doc, got.err
+}
+
+// exchanged is what came of an [process.exchange].
+type exchanged struct {
+	doc *facts.Document
+	err error
+}
+
+// exchange asks, and reads and checks the answer.
+func (p *process) exchange(ask Ask) (*facts.Document, error) {
+	err := WriteFrame(p.in, ask)
+	var body []byte
+	if err == nil {
+		body, err = readBytes(p.out, MaxAnswer)
 	}
 	if err != nil {
 		return nil, sandbox.Errorf(sandbox.Internal, "the scanner ended: %w", err)
 	}
-	if err := validate(&a, ask, p.c.Limits); err != nil {
+	a, err := decode(body, p.c.Limits)
+	if err == nil {
+		err = validate(a, ask, p.c.Limits)
+	}
+	if err != nil {
 		return nil, sandbox.Errorf(sandbox.Internal, "the scanner's answer is not valid: %w", err)
 	}
 	return a.Document, nil
