@@ -356,6 +356,11 @@ func (s *scan) unparsed(from int) {
 	s.doc.Dynamic = s.doc.Dynamic[:from+len(kept)]
 }
 
+// broken reports that a text did not parse, since a mark.
+func (s *scan) broken(from int) bool {
+	return slices.ContainsFunc(s.doc.Dynamic[from:], func(d Dynamic) bool { return d.Kind == DynUnparsable })
+}
+
 func (c *command) nested(lang Lang, via string, v Value) {
 	if lang == "" {
 		lang = Shell

@@ -3,6 +3,7 @@ package facts
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -22,12 +23,23 @@ func (b *Builder) hidden(src []byte) {
 			b.Dynamic(DynInvisible, fmt.Sprintf("U+%04X changes the direction of text", r), posAt(src, i))
 			return
 		case r == 0x200B || r == 0x2060 || r == 0xFEFF && i > 0 || r == 0x00AD:
-			if after := i + utf8.RuneLen(r); i > 0 && wordByte(src[i-1]) && after < len(src) && wordByte(src[after]) {
+			if after := i + utf8.RuneLen(r); i > 0 && wordByte(src[i-1]) && after < len(src) && wordByte(src[after]) && !b.comment(src[:i]) {
 				b.Dynamic(DynInvisible, fmt.Sprintf("U+%04X within a word", r), posAt(src, i))
 				return
 			}
 		}
 	}
+}
+
+// comment reports that a text ends in a line of comment: what does not show there
+// names nothing.
+func (b *Builder) comment(src []byte) bool {
+	line := bytes.TrimLeft(src[bytes.LastIndexByte(src, '\n')+1:], " \t")
+	marks := []string{"#"}
+	if b.lang == JavaScript || b.lang == TypeScript {
+		marks = []string{"//", "/*", "* "}
+	}
+	return slices.ContainsFunc(marks, func(m string) bool { return bytes.HasPrefix(line, []byte(m)) })
 }
 
 func wordByte(c byte) bool {

@@ -15,16 +15,38 @@ func (c *command) executed(name string, argv []Value) {
 	}
 }
 
+// script scans a text as the shell would start it: its first line may name
+// another interpreter, and may be known where the rest is not.
 func (c *command) script(lang Lang, text Value, name string, args []Value) {
-	if s, ok := text.One(); ok && strings.HasPrefix(s, "#!") {
-		line, _, _ := strings.Cut(s[2:], "\n")
+	nest := func(lang Lang, v Value) {
+		c.b.Nested(lang, v, NestedOpts{Pos: c.o.Pos, Via: []string{name}, Start: c.startOf(lang, args)})
+	}
+	for _, s := range text.Alts {
+		one := Text(s)
+		one.From = text.From
+		nest(c.interpreter(lang, s), one)
+	}
+	if text.Known() {
+		return
+	}
+	if head := text.Head(); strings.Contains(head, "\n") {
+		lang = c.interpreter(lang, head)
+	}
+	text.Alts = nil
+	nest(lang, text)
+}
+
+// interpreter is the language of a text by its first line.
+func (c *command) interpreter(lang Lang, text string) Lang {
+	line, _, _ := strings.Cut(text, "\n")
+	if line, ok := strings.CutPrefix(line, "#!"); ok {
 		for _, w := range strings.Fields(line) {
 			if p, _, known := c.b.s.tables.Program(w); known && p.Interpreter != "" {
 				lang = p.Interpreter
 			}
 		}
 	}
-	c.b.Nested(lang, text, NestedOpts{Pos: c.o.Pos, Via: []string{name}, Start: c.startOf(lang, args)})
+	return lang
 }
 
 // interpret scans the code that an interpreter is given: in a flag, as an

@@ -125,7 +125,8 @@ func bracketDepth(src []byte) int {
 // Nested scans code, which is text in the given language, as part of this
 // scan: every alternative that is known. What is not known is the dynamic fact
 // opaque_code, or partial_code where it is a shell's and the name of the
-// program is known: the rest of that line is then scanned with a hole in it.
+// program is known: the rest of that line is then scanned with a hole in it. Of
+// other languages, the lines before the hole are scanned.
 func (b *Builder) Nested(lang Lang, code Value, o NestedOpts) {
 	lang = ParseLang(string(lang))
 	if len(code.Items) > 0 {
@@ -145,6 +146,7 @@ func (b *Builder) Nested(lang Lang, code Value, o NestedOpts) {
 		o.Verbatim = false
 		before := len(b.s.doc.Dynamic)
 		b.nestedText(lang, head+hole(head, code.Tail())+code.Tail(), code.From, o)
+		b.reopened(before, head, code.Tail(), code.From, o)
 		if strings.Count(code.Tail(), "\n") > 1 { // lines out of the middle of something, as likely as not
 			b.s.unparsed(before)
 		}
@@ -156,7 +158,29 @@ func (b *Builder) Nested(lang Lang, code Value, o NestedOpts) {
 		b.nestedText(lang, `"$`+Hole+`"`+tail, code.From, o)
 		return
 	}
+	if end := strings.LastIndexByte(head, '\n'); lang != Shell && end > 0 {
+		before := len(b.s.doc.Dynamic)
+		b.nestedText(lang, head[:end+1], code.From, o)
+		b.s.unparsed(before) // the rest of it may be missing
+	}
 	b.dynamicVia(DynOpaqueCode, short(head), o, code.From)
+}
+
+// reopened scans a command line with a hole once more where it did not parse: its
+// tail may close what began in the hole.
+func (b *Builder) reopened(from int, head, tail string, origins []string, o NestedOpts) {
+	for _, open := range []string{"{ ", "( "} {
+		if !b.s.broken(from) {
+			return
+		}
+		before := len(b.s.doc.Dynamic)
+		b.nestedText(Shell, head+hole(head, "")+"; "+open+hole("", tail)+tail, origins, o)
+		if b.s.broken(before) {
+			b.s.doc.Dynamic = b.s.doc.Dynamic[:before]
+			continue
+		}
+		b.s.unparsed(from)
+	}
 }
 
 // surroundings reports that a text is no more than what the environment or the

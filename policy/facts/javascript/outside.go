@@ -176,7 +176,7 @@ func (w *walk) shapes(s *site) {
 	w.scans(s)
 	if spawns {
 		w.tally.spawns++
-		w.spawned(s.n)
+		w.spawned(s)
 		w.bombs(s)
 	}
 	w.pipes(s)

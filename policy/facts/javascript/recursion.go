@@ -2,6 +2,8 @@ package javascript
 
 import (
 	"maps"
+	"slices"
+	"strings"
 
 	"github.com/caisson-dev/caisson/policy/facts"
 )
@@ -9,16 +11,50 @@ import (
 // maxSites is how many places of a function that start processes are kept.
 const maxSites = 8
 
-// spawned notes where the functions that are running start a process.
-func (w *walk) spawned(n id) {
+// start is a place of a function where that starts a process: 0 where it is in
+// no text of its own.
+type start struct {
+	at     id
+	waited bool // its turn goes on when that process is over, and not before
+}
+
+// spawned notes where the functions that are running start a process. One that
+// everything waits for is never beside another.
+func (w *walk) spawned(s *site) {
+	if strings.HasSuffix(s.name, "Sync") {
+		return
+	}
 	for i, fn := range w.stack {
-		at := w.within(i, n)
+		at := start{w.within(i, s.n), promises[s.name] && w.waited(i, s.n)}
 		if sites := w.spawns[fn.key()]; len(sites) < maxSites {
 			w.spawns[fn.key()] = append(sites, at)
 		} else {
-			sites[0] = 0
+			sites[0] = start{}
 		}
 	}
+}
+
+// promises are calls that give a promise of the end of what they start.
+var promises = map[string]bool{"execa": true, "execa.execa": true, "execa.$": true, "execa.execaCommand": true, "execa.command": true, "tinyexec.x": true, "zx.$": true, "Bun.$": true}
+
+// waited reports that the i-th running function, and all that it called on the
+// way to n, wait for what they call.
+func (w *walk) waited(i int, n id) bool {
+	for ; i < len(w.stack); i++ {
+		f := w.stack[i]
+		at := w.within(i, n)
+		if at == 0 {
+			return false
+		}
+		around := f.body
+		for c := around; c != 0; c = f.tree.part(c, at) {
+			around = c
+		}
+		if f.tree.kind(around) != kAwait {
+			return false
+		}
+	}
+	return true
 }
 
 // within is the place in the i-th running function from which that runs what
@@ -47,11 +83,16 @@ func (w *walk) recursion(fn *function, n id) {
 // bomb reports that one turn of a function may start processes and call itself
 // too. A function that calls itself for each part of what it is given, and
 // leaves, starts nothing in that turn: it ends with the parts.
-func (w *walk) bomb(fn *function, n id, sites []id) bool {
-	at := id(0)
+func (w *walk) bomb(fn *function, n id, sites []start) bool {
+	at, waited := id(0), false
 	for i, f := range w.stack {
 		if f == fn {
-			at = w.within(i, n)
+			at, waited = w.within(i, n), w.waited(i, n)
+		}
+	}
+	if waited {
+		if sites = slices.DeleteFunc(slices.Clone(sites), func(s start) bool { return s.waited }); len(sites) == 0 {
+			return false
 		}
 	}
 	branch := fn.leaving(at)
@@ -60,7 +101,7 @@ func (w *walk) bomb(fn *function, n id, sites []id) bool {
 	}
 	end := fn.tree.nodes[branch].end
 	for _, s := range sites {
-		if s == 0 || fn.tree.nodes[s].start < end {
+		if s.at == 0 || fn.tree.nodes[s.at].start < end {
 			return true
 		}
 	}

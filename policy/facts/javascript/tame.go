@@ -19,11 +19,30 @@ func (w *walk) tameCode(m facts.Mark, s *site, code *val, sc *scope, late bool) 
 		return
 	}
 	fn := w.compile(src, nil, sc, s.n)
-	if fn == nil || !w.tameTree(m, code, fn.tree, sc, false) || !late {
+	w.final = sc != w.root && w.closing(s.n)
+	tame := fn != nil && w.tameTree(m, code, fn.tree, sc, false)
+	w.final = false
+	if !tame || !late {
 		return
 	}
 	fn.handed = true
 	w.functions = append(w.functions, &val{ref: &object{role: closure, fn: fn}})
+}
+
+// closing reports that nothing stands behind n in the function that is running, and
+// nothing around it: what n declares, the function's closures alone can see.
+func (w *walk) closing(n id) bool {
+	if w.act == nil || w.act.fn == nil || w.act.fn.tree != w.t {
+		return false
+	}
+	body := w.act.fn.body
+	stmt := w.t.part(body, n)
+	if w.t.kind(body) != kBlock || stmt == 0 || w.t.nodes[stmt].first != n {
+		return false
+	}
+	last := stmt
+	w.t.each(body, func(c id) { last = c })
+	return last == stmt
 }
 
 // tameTree is text that was written down, names nothing of node's, and was read
@@ -44,7 +63,7 @@ const maxTamed = 200_000
 // it. What it calls of the program must be followed, so that a function, which
 // may be called out of sight, names nothing of that.
 func (w *walk) tame(t *tree, sc *scope, function bool) bool {
-	if !function {
+	if !function && !w.final {
 		for c := t.nodes[0].first; c != 0; c = t.nodes[c].next {
 			switch t.kind(c) {
 			case kDeclaration, kFunctionDecl, kClassDecl: // the program has these names from then on
@@ -53,13 +72,10 @@ func (w *walk) tame(t *tree, sc *scope, function bool) bool {
 			}
 		}
 	}
-	var own map[string]bool
-	if function {
-		own = t.declared()
-	}
+	own := t.declared()
 	for i := range t.nodes {
 		n := id(i)
-		if !w.tameNode(t, n) {
+		if !w.tameNode(t, n, sc, own) {
 			return false
 		}
 		if name := t.text(n); function && t.kind(n) == kIdentifier && !own[name] && (!pureRoots[name] || sc.find(name) != nil) && name != "arguments" && !w.notThere(name) {
@@ -111,14 +127,22 @@ func (t *tree) declared() map[string]bool {
 	return own
 }
 
-func (w *walk) tameNode(t *tree, n id) bool {
+func (w *walk) tameNode(t *tree, n id, sc *scope, own map[string]bool) bool {
 	switch t.kind(n) {
 	case kImport, kMeta, kImportStatement, kExport, kWith, kError, kAmbient, kNamespace:
 		return false
 	case kIdentifier, kShorthand:
 		name := t.text(n)
-		return !reaching[name] && (!present[name] || pureRoots[name] || name == "arguments") && !strings.Contains(name, "\\")
-	case kProperty, kString, kFragment:
+		if sc.find(name) != nil && (name == "exports" || name == "module" && t.exporting(n)) {
+			return true // a bundle's, which hands it to its parts
+		}
+		return !reaching[name] && (!present[name] || own[name] || pureRoots[name] || name == "arguments") && !strings.Contains(name, "\\")
+	case kProperty:
+		if t.text(n) == "constructor" && t.kind(t.around(n)) == kMethod {
+			return true // a class has one
+		}
+		return !reaching[t.text(n)] && !strings.Contains(t.text(n), "\\")
+	case kString, kFragment:
 		return !reaching[strings.Trim(t.text(n), "\"'")] && !strings.Contains(t.text(n), "\\")
 	case kReturn, kArguments, kPair, kArray, kSpread, kAssign, kDeclarator, kBinary, kTernary, kArrow:
 		return !t.holdsThis(n)
@@ -139,6 +163,22 @@ func (w *walk) tameNode(t *tree, n id) bool {
 	default: // of no matter by itself
 	}
 	return true
+}
+
+// exporting reports that n is the module in module.exports.
+func (t *tree) exporting(n id) bool {
+	m := t.around(n)
+	return t.kind(m) == kMember && t.text(t.child(m, fProperty)) == "exports"
+}
+
+// around is what n is the first part of, 0 where there is no such thing.
+func (t *tree) around(n id) id {
+	for i := n - 1; i > 0 && i+8 > n; i-- {
+		if t.nodes[i].first == n {
+			return i
+		}
+	}
+	return 0
 }
 
 // holdsThis reports that this, or the global object, is a part of n by itself.

@@ -31,7 +31,8 @@ type walk struct {
 	seen      map[place]bool // statements in skipped
 	made      map[place]int  // closures of each function
 	ran       map[place]bool
-	spawns    map[place][]id // where functions start processes
+	spawns    map[place][]start // where functions start processes
+	final     bool              // what is evaluated is the last that its function does
 	serial    map[*object]int
 	varNames  map[place][]string
 	assigns   map[place][]string
@@ -101,7 +102,7 @@ func newWalk(b *facts.Builder, g *grammar, t *tree) *walk {
 	w.inline = 3*len(t.nodes) + 40_000
 	w.hard = 8*len(t.nodes) + 150_000
 	w.seen, w.made, w.ran = map[place]bool{}, map[place]int{}, map[place]bool{}
-	w.spawns, w.times = map[place][]id{}, map[place]int{}
+	w.spawns, w.times = map[place][]start{}, map[place]int{}
 	w.serial = map[*object]int{}
 	w.varNames, w.assigns = map[place][]string{}, map[place][]string{}
 	w.emitted, w.trees = map[string]*val{}, map[string]*tree{}
