@@ -40,6 +40,8 @@ func namespaceHandlers() map[string]handler {
 		"importlib.util.find_spec":           (*invocation).findSpec,
 		"importlib.util.module_from_spec":    (*invocation).moduleFromSpec,
 		"pkgutil.resolve_name":               (*invocation).resolveName,
+		"imp.find_module":                    (*invocation).findModule,
+		"imp.load_module":                    (*invocation).loadModule,
 		"pydoc.locate":                       (*invocation).resolveName,
 		"globals":                            func(c *invocation) *val { return &val{kind: kSpace} },
 		"dir":                                (*invocation).dir,
