@@ -30,10 +30,22 @@ func (it *interp) ownFile(v *val) *val {
 // in the text may tell a module to lie elsewhere.
 func (it *interp) loadedAlready(v *val) bool {
 	module, ok := strings.CutSuffix(v.text, "."+moduleFile)
-	if !ok || v.kind != kRef || v.x.selfOrNil() != nil || !it.modules[module] || len(it.loaded) > 0 {
+	if !ok || v.kind != kRef || v.x.selfOrNil() != nil || !it.importsPart(module) || len(it.loaded) > 0 {
 		return false
 	}
 	return !it.assigned()[moduleFile] && !it.relocated() && it.loadsOnly()
+}
+
+// importsPart reports a module that the program imports, or a part of one.
+func (it *interp) importsPart(module string) bool {
+	for !it.modules[module] {
+		i := strings.LastIndexByte(module, '.')
+		if i < 0 {
+			return false
+		}
+		module = module[:i]
+	}
+	return true
 }
 
 // loadsOnly: the text has the files of modules for nothing but to load them, so
