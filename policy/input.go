@@ -298,7 +298,7 @@ func (b *inputBuilder) env(es []facts.Env) grouped {
 			class = "plain"
 		}
 		g.add(e.Op, class, ast.ObjectTerm(place, line, spot(&e.At), field("op", str(e.Op)), field("name", str(e.Name)), field("value", str(e.Value)), field("class", str(class)), field("idle", boolean(e.Idle)),
-			field("from", strs(e.From))))
+			field("open", boolean(e.Open)), field("from", strs(e.From))))
 	}
 	return &g
 }

@@ -222,13 +222,13 @@ plain(e) if {
 
 plain(e) if {
 	e.name in {"NODE_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "RUBYOPT", "PERL5OPT"}
-	e.value != ""
+	not e.open
 	not regex.match(`(^|\s)(-r\b|--require|--import|--loader|--experimental-loader|--inspect|--eval|-javaagent|-agentlib|-agentpath|-XX:On|-[IMme])`, e.value)
 }
 
 plain(e) if {
 	e.name == "PS4"
-	e.value != ""
+	not e.open
 	not regex.match(`\$\(|\x60`, e.value)
 }
 

@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/caisson-dev/caisson/internal/lazyregexp"
@@ -43,19 +44,50 @@ func (b *Builder) Env(op string, name, value Value, pos Pos) {
 		text = value.Head()
 	}
 	for _, n := range names {
-		if !b.room() {
-			return
-		}
 		e := Env{At: b.at(pos), Op: op, Name: n, Value: short(text), Class: b.s.tables.EnvClass(n)}
 		if e.Class == "search" {
 			e.From = clip(value.From)
 		}
-		b.s.doc.Env = append(b.s.doc.Env, e)
+		each := []Env{e}
+		if op == "write" && e.Class == "startup" {
+			each = e.each(value)
+		}
+		for _, e := range each {
+			if !b.room() {
+				return
+			}
+			b.s.doc.Env = append(b.s.doc.Env, e)
+		}
 		if op == "write" {
 			b.commandIn(n, value, pos)
 			b.setFor(n, value)
 		}
 	}
+}
+
+// each is a fact for each value that a variable can have. One is Open that is
+// longer than facts keep, and the last where there may be others, but for what the
+// environment had before.
+func (e Env) each(value Value) []Env {
+	out := make([]Env, 0, len(value.Alts)+1)
+	for _, a := range value.Alts {
+		e.Value = short(a)
+		e.Open = e.Value != a
+		out = append(out, e)
+	}
+	if !value.Known() {
+		e.Value, e.Open = short(value.Head()), !surroundings(value.From) && !computed(value)
+		out = append(out, e)
+	}
+	return out
+}
+
+// computed reports a text that ends in the value of an option, where that was read
+// from nowhere: a size, as often as not.
+func computed(v Value) bool {
+	return strings.HasSuffix(v.Head(), "=") && v.Tail() == "" && !slices.ContainsFunc(v.From, func(f string) bool {
+		return f == "stdin" || f == "decoded" || f == "clipboard" || strings.HasPrefix(f, "net") || strings.HasPrefix(f, "file")
+	})
 }
 
 // commandVariables hold command lines that programs start.

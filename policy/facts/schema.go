@@ -204,8 +204,11 @@ type Env struct {
 	At
 	Op   string `json:"op"` // read, write, dump; set: code that a shell script keeps there, and that is scanned
 	Name string `json:"name,omitempty"`
-	// Value is what is written, where known.
+	// Value is what is written, where known, or how that begins. What is written to
+	// a variable of class startup is one fact for each value that it can have; Open
+	// says that it may have others.
 	Value string `json:"value,omitempty"`
+	Open  bool   `json:"open,omitempty"`
 	Class string `json:"class,omitempty"` // secret, startup, loader, …; see Tables.EnvNames
 	// From is where what is written comes from, as far as that says more than
 	// the value.
