@@ -280,7 +280,11 @@ func (w *walk) forIn(n id) flow {
 	}
 	over := w.expr(w.t.child(n, fRight))
 	items, open := elements(w.iterated(settled(over), n))
-	if !of {
+	copies := !of && w.hasMembers(over)
+	switch {
+	case copies:
+		items, open = w.membersOf(over.name), false
+	case !of:
 		items, open = w.keysOf(over, n)
 	}
 	if filters {
@@ -293,7 +297,7 @@ func (w *walk) forIn(n id) flow {
 			mode = declareCall
 		}
 	}
-	if !open && len(items) <= maxTurns && w.loops <= 1 && w.steps < w.inline && (len(w.assigned(body)) > 0 || rows(items)) {
+	if !open && len(items) <= maxTurns && w.loops <= 1 && w.steps < w.inline && (len(w.assigned(body)) > 0 || rows(items) || copies) {
 		return w.eachTurn(items, left, body, mode)
 	}
 	if w.searched(n); open && len(items) > 0 && len(items) <= facts.MaxAlts && w.loops <= 1 && w.steps < w.inline {

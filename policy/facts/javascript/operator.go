@@ -15,7 +15,11 @@ func (w *walk) binary(n id) *val {
 	case "||", "&&", "??":
 		return w.logical(op, left, rightNode)
 	}
-	return operate(op, left, w.expr(rightNode))
+	right := w.expr(rightNode)
+	if v := w.present(op, left, right); v != nil {
+		return v
+	}
+	return operate(op, left, right)
 }
 
 func (w *walk) logical(op string, left *val, rightNode id) *val {
