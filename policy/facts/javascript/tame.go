@@ -145,7 +145,7 @@ func (w *walk) tameNode(t *tree, n id, sc *scope, own map[string]bool) bool {
 	case kString, kFragment:
 		return !reaching[strings.Trim(t.text(n), "\"'")] && !strings.Contains(t.text(n), "\\")
 	case kReturn, kArguments, kPair, kArray, kSpread, kAssign, kDeclarator, kBinary, kTernary, kArrow:
-		return !t.holdsThis(n)
+		return !t.holdsThis(n) || t.keepsThis(n)
 	case kMember:
 		p := t.text(t.child(n, fProperty))
 		return !t.wide(t.child(n, fObject)) || !present[p]
@@ -186,6 +186,35 @@ func (t *tree) holdsThis(n id) bool {
 	found := false
 	t.each(n, func(c id) { found = found || t.wide(c) })
 	return found
+}
+
+// keepsThis reports that this goes no further: it is compared, or is this of a
+// function that is written down there and called at once.
+func (t *tree) keepsThis(n id) bool {
+	switch t.kind(n) {
+	case kBinary:
+		return compares[t.text(t.child(n, fOperator))]
+	case kArguments:
+		callee := t.child(t.holder(n), fFunction)
+		f := t.child(callee, fObject)
+		for t.kind(f) == kParen && t.nodes[f].first != 0 {
+			f = t.nodes[f].first
+		}
+		return t.kind(callee) == kMember && t.text(t.child(callee, fProperty)) == "call" && t.kind(f) == kFunction
+	}
+	return false
+}
+
+var compares = map[string]bool{"instanceof": true, "==": true, "===": true, "!=": true, "!==": true}
+
+// holder is the call whose arguments n are, 0 where there is none.
+func (t *tree) holder(n id) id {
+	for i := n - 1; i > 0; i-- {
+		if t.kind(i) == kCall && t.child(i, fArguments) == n {
+			return i
+		}
+	}
+	return 0
 }
 
 // wide reports the global object, or what may be it.
