@@ -43,10 +43,14 @@ func (b *Builder) Env(op string, name, value Value, pos Pos) {
 	if text == "" {
 		text = value.Head()
 	}
+	last := lastName(value)
 	for _, n := range names {
 		e := Env{At: b.at(pos), Op: op, Name: n, Value: short(text), Class: b.s.tables.EnvClass(n)}
-		if e.Class == "search" {
+		switch {
+		case e.Class == "search":
 			e.From = clip(value.From)
+		case e.Class == "history" && e.Value == "":
+			e.Value = last // a file of a folder that is not known
 		}
 		each := []Env{e}
 		if op == "write" && e.Class == "startup" {
@@ -88,6 +92,16 @@ func computed(v Value) bool {
 	return strings.HasSuffix(v.Head(), "=") && v.Tail() == "" && !slices.ContainsFunc(v.From, func(f string) bool {
 		return f == "stdin" || f == "decoded" || f == "clipboard" || strings.HasPrefix(f, "net") || strings.HasPrefix(f, "file")
 	})
+}
+
+// lastName is the name of a file in a folder that is not known; "" where it may
+// be the name of nothing.
+func lastName(v Value) string {
+	i := strings.LastIndexByte(v.Suffix, '/')
+	if v.Known() || i < 0 || strings.Contains(v.Suffix, "null") {
+		return ""
+	}
+	return v.Suffix[i+1:]
 }
 
 // commandVariables hold command lines that programs start.

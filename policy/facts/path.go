@@ -329,9 +329,10 @@ func (b *Builder) prefixClass(h string) string {
 // aroundClass is the class of a path of which a folder in the middle is not
 // known, where that is one of secrets: /proc/…/environ, /home/…/.ssh/id_rsa.
 func (b *Builder) aroundClass(head, tail string) string {
-	if !strings.HasPrefix(head, "/") || !strings.HasSuffix(head, "/") || len(tail) < 2 || tail[0] != '/' {
+	if !strings.HasPrefix(head, "/") || len(tail) < 2 || tail[0] != '/' {
 		return ""
 	}
+	head = head[:strings.LastIndexByte(head, '/')+1]
 	class := b.s.tables.PathClass(b.abs(head + "0" + tail))
 	if class == "credential" || class == "process_secrets" && b.lang != Shell { // a shell asks about its own, and its parent
 		return class

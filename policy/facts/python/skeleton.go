@@ -47,7 +47,7 @@ func partOf(v *val) *val {
 
 // counted is a number as text.
 func counted(v *val) *val {
-	if v.kind == kUnknown {
+	if v.kind == kUnknown && !marked(v, ofOwnProcess) {
 		return &val{from: v.from, x: &extra{how: ofNumber}}
 	}
 	return v
@@ -61,7 +61,7 @@ func (v *val) pieces() []piece {
 	switch {
 	case v.kind != kUnknown || v.x == nil:
 		return nil
-	case v.x.how == ofNumber, len(v.from) == 0 && (v.x.how == ofTheirs || v.x.how == ofListing):
+	case v.x.how == ofNumber, v.x.how == ofOwnProcess, len(v.from) == 0 && (v.x.how == ofTheirs || v.x.how == ofListing):
 		return []piece{{hole: v.x.how, from: v.from}}
 	}
 	return v.x.parts
@@ -96,7 +96,7 @@ func filled(parts []piece) (text string, listed bool) {
 		switch p.hole {
 		case "":
 			out.WriteString(p.text)
-		case ofNumber:
+		case ofNumber, ofOwnProcess:
 			out.WriteString("7")
 		default:
 			out.WriteString(placeholder + strconv.Itoa(i) + "_")

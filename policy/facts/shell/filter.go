@@ -100,6 +100,17 @@ func (o options) short(args []string, i int, values string, set func(string, str
 	return i
 }
 
+// onlyAsks reports grep -q, which answers by its status and prints nothing. The
+// option comes first: behind another one it may be that one's value.
+func (c *invocation) onlyAsks(name string) bool {
+	if !strings.HasSuffix(name, "grep") || len(c.args()) == 0 {
+		return false
+	}
+	first, _ := c.args()[0].t.one()
+	bundle, _, quiet := strings.Cut(strings.TrimPrefix(first, "-"), "q")
+	return first == "--quiet" || first == "--silent" || quiet && strings.HasPrefix(first, "-") && strings.Trim(bundle, "EFGPivwxnsohcrR") == ""
+}
+
 // filter computes what a command prints, where it is one of the filters; all
 // it does otherwise has been reported already.
 func (w *walker) filter(c *invocation) (text, bool) {
@@ -115,6 +126,9 @@ func (w *walker) filter(c *invocation) (text, bool) {
 	f, ok := filters[name]
 	if !ok {
 		return text{}, false
+	}
+	if c.onlyAsks(name) {
+		return text{}, true
 	}
 	var from []string
 	dims := make([][]string, 0, len(c.argv))
