@@ -43,14 +43,13 @@ func (b *Builder) Env(op string, name, value Value, pos Pos) {
 	if text == "" {
 		text = value.Head()
 	}
-	last := lastName(value)
 	for _, n := range names {
 		e := Env{At: b.at(pos), Op: op, Name: n, Value: short(text), Class: b.s.tables.EnvClass(n)}
 		switch {
 		case e.Class == "search":
 			e.From = clip(value.From)
-		case e.Class == "history" && e.Value == "":
-			e.Value = last // a file of a folder that is not known
+		case e.Class == "history" && len(value.Alts) != 1:
+			e.Value = keptIn(value)
 		}
 		each := []Env{e}
 		if op == "write" && e.Class == "startup" {
@@ -94,14 +93,22 @@ func computed(v Value) bool {
 	})
 }
 
-// lastName is the name of a file in a folder that is not known; "" where it may
-// be the name of nothing.
-func lastName(v Value) string {
-	i := strings.LastIndexByte(v.Suffix, '/')
-	if v.Known() || i < 0 || strings.Contains(v.Suffix, "null") {
+// keptIn is what a variable says of where a history is kept: that of several
+// values which keeps nothing, or the name of a file in a folder that is not
+// known; "" where it may be the name of nothing.
+func keptIn(v Value) string {
+	if i := slices.IndexFunc(v.Alts, func(s string) bool { return s == "" || s == "/dev/null" || s == "0" }); i >= 0 {
+		return v.Alts[i]
+	}
+	if h := v.Head(); h != "" {
+		return h
+	}
+	tail := v.Tail()
+	i := strings.LastIndexByte(tail, '/')
+	if i < 0 || strings.Contains(tail, "null") {
 		return ""
 	}
-	return v.Suffix[i+1:]
+	return tail[i+1:]
 }
 
 // commandVariables hold command lines that programs start.
