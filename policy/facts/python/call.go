@@ -198,7 +198,9 @@ func (it *interp) attributeNamed(v, name *val, n *node, s *scope) *val {
 	if name.kind != kStr {
 		it.began(true)
 		it.ownModule(v)
-		it.opaqueAttribute(v, name, n)
+		if slices.ContainsFunc(v.branches(), it.holdsAny) && !it.looksAtClass(n, s) {
+			it.opaqueAttribute(v, name, n)
+		}
 		out := &val{text: lookedUp, from: derived(v, name).from}
 		if v.kind == kRef && mild[v.text] {
 			return out.with([]string{"namespace"})
@@ -223,11 +225,16 @@ func (it *interp) attributeNamed(v, name *val, n *node, s *scope) *val {
 // mild are modules whose attributes matter only once they are called.
 var mild = map[string]bool{"sys": true, "socket": true, "pickle": true, "marshal": true, "requests": true}
 
+// holdsAny reports a module of which any attribute matters.
+func (it *interp) holdsAny(b *val) bool {
+	return b.kind == kRef && (b.x == nil || b.x.self == nil && b.x.how != "type") && it.dangerous(b.text) && !mild[b.text]
+}
+
 // opaqueAttribute: of a module that matters, an attribute whose name is not
 // known can be anything.
 func (it *interp) opaqueAttribute(v, name *val, n *node) {
 	for _, b := range v.branches() {
-		if b.kind == kRef && (b.x == nil || b.x.self == nil && b.x.how != "type") && it.dangerous(b.text) && !mild[b.text] {
+		if it.holdsAny(b) {
 			it.dynamic(facts.DynAttr, b.text, n, name.origins(0)...)
 		}
 	}
