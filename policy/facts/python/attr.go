@@ -363,7 +363,7 @@ func (it *interp) lookup(v, key *val, n *node, s *scope) *val {
 			out = join(out, withHow(it.attribute(self, name, n, s), "subscript"))
 		case v.text == "?":
 			got := it.anyName(name)
-			if got.kind == kRef {
+			if got.kind == kRef && !it.idleByItself(name) {
 				it.dynamic(facts.DynReflection, "namespace of a function or frame: "+name, n)
 			}
 			out = join(out, got)
@@ -372,6 +372,13 @@ func (it *interp) lookup(v, key *val, n *node, s *scope) *val {
 		}
 	}
 	return out
+}
+
+// idleByItself: all that a function does is to give an object, and what is done
+// with that is told by itself.
+func (it *interp) idleByItself(name string) bool {
+	api, known := it.b.API(name)
+	return known && api.Returns != "" && len(api.Effects) == 0
 }
 
 // startingWith is what the module's names that begin so stand for.

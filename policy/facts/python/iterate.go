@@ -296,6 +296,9 @@ func (it *interp) prefixed(n *node, s *scope) bool {
 // comprehension folds a comprehension over constants, and follows the body
 // once with what is known where it cannot.
 func (it *interp) comprehension(k kind, n *node, outer *scope) *val {
+	if names := it.namesOf(k, n, outer); names != nil {
+		return names
+	}
 	s := newScope(outer)
 	s.globals, s.fn = outer.globals, outer.fn
 	var clauses []*node
