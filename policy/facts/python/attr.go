@@ -235,7 +235,7 @@ func (it *interp) gadget(v *val, name string, n *node) *val {
 	switch {
 	case name == "__class__" && v.kind != kInst && v.kind != kClass:
 		return ref("?class", "class")
-	case class && (name == "__base__" || name == "__bases__" || name == "__mro__"), v.kind == kRef && v.text == "object" && name != "__subclasses__" && strings.HasPrefix(name, "__bas"):
+	case class && (name == "__base__" || name == "__bases__" || name == "__mro__"), v.kind == kRef && builtins[v.text] && (name == "__mro__" || strings.HasPrefix(name, "__bas")):
 		return ref("object", "class")
 	case class && v.text == "?class" && name == "mro":
 		return ref("object", "class")

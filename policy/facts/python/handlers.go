@@ -72,6 +72,7 @@ func namespaceHandlers() map[string]handler {
 		"type":                               (*invocation).typeCall,
 		"shutil.which":                       (*invocation).whichCall,
 		"types.FunctionType":                 (*invocation).functionOf,
+		"types.CodeType":                     (*invocation).codeOf,
 		"super":                              (*invocation).super,
 		"eval":                               (*invocation).evalCall,
 		"exec":                               (*invocation).execCall,
@@ -373,6 +374,9 @@ func (c *invocation) whichCall() *val {
 // functionOf is types.FunctionType: of the code of a function of the program it
 // makes another that does the same.
 func (c *invocation) functionOf() *val {
+	if among := c.get(1, "globals"); among != nil && among.kind == kDict && !among.ownWords() {
+		return nil // the names in it mean something else
+	}
 	if code := c.get0(); code.kind == kObj && code.text == "function.__code__" {
 		return code.x.self
 	}
