@@ -26,9 +26,34 @@ var unlockers = map[string]bool{
 	"extractall": true, "extract": true, "setpassword": true, "load_key": true, "open_database": true, "unlock": true, "decrypt": true,
 }
 
+// maxOwnKeys is how many keys a program has itself, and tries one after the other:
+// the one of today, and those before.
+const maxOwnKeys = 4
+
+// ownKeys reports a loop over few things that stand there, and goes through no
+// others in what it computes.
+func ownKeys(n *node) bool {
+	over, few := n.child("right"), true
+	if n.kind != "for_statement" || over == nil || over.kind != "tuple" && over.kind != "list" {
+		return false
+	}
+	over.each(func(c *node) { few = few && c.kind != "list_splat" })
+	return few && over.nth(maxOwnKeys) == nil && !n.holds("for_in_clause")
+}
+
+// holds reports a node of a kind under n.
+func (n *node) holds(kind string) bool {
+	for c := n.first; c != nil; c = c.next {
+		if c.kind == kind || c.size > 1 && c.holds(kind) {
+			return true
+		}
+	}
+	return false
+}
+
 // search notices a key search in a loop.
 func (it *interp) search(n *node) {
-	if it.quiet > 0 || n.size > 2000 || !it.searching() {
+	if it.quiet > 0 || n.size > 2000 || !it.searching() || ownKeys(n) {
 		return
 	}
 	body := n.child("body")
