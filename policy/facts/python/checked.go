@@ -24,7 +24,7 @@ func (it *interp) looksAtClass(n *node, s *scope) bool {
 	}
 	set, line := way[len(way)-2], way[len(way)-3]
 	left := set.child("left")
-	if set.kind != "assignment" || set.child("right") != n || left.kind != "identifier" || line.kind != "expression_statement" || it.seesLocals(s.fn) {
+	if set.kind != "assignment" || set.child("right") != n || left == nil || left.kind != "identifier" || line.kind != "expression_statement" || it.seesLocals(s.fn) {
 		return false
 	}
 	block, guard := follows(way[:len(way)-2])
@@ -34,13 +34,16 @@ func (it *interp) looksAtClass(n *node, s *scope) bool {
 	name := it.t.text(left)
 	asked, passed := it.asksClass(unwrapped(guard.child("condition")), name, s)
 	within := guard.child("consequence")
-	if asked && !passed {
+	if !asked || within == nil {
+		return false
+	}
+	if !passed {
 		if guard.child("alternative") != nil || it.t.mentions(within, name) || !leaves(within) {
 			return false
 		}
 		within = &node{start: guard.end, end: block.end}
 	}
-	return asked && it.usedWithin(s.fn.body, name, []*node{left, guard.child("condition"), within}, false)
+	return it.usedWithin(s.fn.body, name, []*node{left, guard.child("condition"), within}, false)
 }
 
 // wayTo are the nodes from one to another that is in it.
@@ -101,7 +104,7 @@ func (it *interp) asksClass(cond *node, name string, s *scope) (asked, passed bo
 		for _, side := range []string{"left", "right"} {
 			n := unwrapped(cond.child(side))
 			is, yes := it.asksClass(n, name, s)
-			if is && !yes || !is && it.t.mentions(n, name) && !it.asks("isinstance", n, name, s) {
+			if is && !yes || !is && it.t.mentions(n, name) && !it.asksType(n, name, s) {
 				return false, false
 			}
 			asked = asked || is
@@ -120,8 +123,17 @@ func (it *interp) asks(function string, n *node, name string, s *scope) bool {
 		return false
 	}
 	args := n.child("arguments")
+	if args == nil {
+		return false
+	}
 	v, class := args.nth(0), args.nth(1)
 	return v != nil && v.kind == "identifier" && it.t.text(v) == name && class != nil && class.kind == "identifier" && args.nth(2) == nil
+}
+
+// asksType: isinstance(name, type). Another class could be told what it is asked
+// about.
+func (it *interp) asksType(n *node, name string, s *scope) bool {
+	return it.asks("isinstance", n, name, s) && it.t.text(n.child("arguments").nth(1)) == "type" && it.everyones("type", s)
 }
 
 func exceptional(name string) bool {
