@@ -75,10 +75,10 @@ func fake(how string) {
 		case "fake-flood":
 			doc.Calls = make([]facts.Call, 50000)
 		case "fake-swell": // some hundred MiB for who believes it
-			err = writeRaw(`{"document":{"calls":[` + strings.Repeat("{},", scanner.MaxAnswer/4) + `{}]}}`)
+			sendRaw(`{"document":{"calls":[` + strings.Repeat("{},", scanner.MaxAnswer/4) + `{}]}}`)
 			continue
 		case "fake-long": // takes longer to read than there is time
-			err = writeRaw(`{"document":{"commands":[{"opaque":[` + strings.Repeat("1,", scanner.MaxAnswer/3) + `1]}]}}`)
+			sendRaw(`{"document":{"commands":[{"opaque":[` + strings.Repeat("1,", scanner.MaxAnswer/3) + `1]}]}}`)
 			continue
 		case "fake-empty":
 			doc.Meta.Nodes = 0
@@ -95,11 +95,12 @@ func fake(how string) {
 	}
 }
 
-// writeRaw sends a frame that no answer would have.
-func writeRaw(body string) error {
+// sendRaw sends a frame that no answer would have.
+func sendRaw(body string) {
 	size := binary.BigEndian.AppendUint32(nil, uint32(len(body)))
-	_, err := os.Stdout.WriteString(string(size) + body)
-	return err
+	if _, err := os.Stdout.WriteString(string(size) + body); err != nil {
+		os.Exit(3)
+	}
 }
 
 func loadTables(t testing.TB) *facts.Tables {
