@@ -201,8 +201,9 @@ func (t *tree) keepsThis(n id) bool {
 			f = t.nodes[f].first
 		}
 		return t.kind(callee) == kMember && t.text(t.child(callee, fProperty)) == "call" && t.kind(f) == kFunction
+	default:
+		return false
 	}
-	return false
 }
 
 var compares = map[string]bool{"instanceof": true, "==": true, "===": true, "!=": true, "!==": true}
