@@ -196,7 +196,7 @@ func (it *interp) getter(f *val, a *arguments, n *node, s *scope) *val {
 func (it *interp) attributeNamed(v, name *val, n *node, s *scope) *val {
 	it.symbolNamed(v, name, n)
 	if name.kind != kStr {
-		it.began(true)
+		it.began(v.kind != kFunc)
 		it.ownModule(v)
 		if slices.ContainsFunc(v.branches(), it.holdsAny) && !it.looksAtClass(n, s) {
 			it.opaqueAttribute(v, name, n)
@@ -207,7 +207,7 @@ func (it *interp) attributeNamed(v, name *val, n *node, s *scope) *val {
 		}
 		return out
 	}
-	it.began(v.kind != kRef)
+	it.began(v.kind != kRef && v.kind != kFunc)
 	out := it.eachText(name, func(text string) *val {
 		got := v
 		for _, part := range strings.Split(text, ".") {
@@ -268,7 +268,7 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 	if h, ok := it.x.handlers[name]; ok {
 		if v := h(c); v != nil {
 			if !harmless[lastPart(name)] {
-				it.keptAll(a)
+				it.keptAll(a.but(name))
 			}
 			return v
 		}
@@ -284,7 +284,11 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 		return v
 	}
 	if name[0] == '?' || name[0] == '.' {
-		it.began(true)
+		if name[0] == '.' && self == nil {
+			it.callsOut(name, nil, a, n) // of another module of the package
+		} else {
+			it.began(!it.onlyLooks(name[2:], a))
+		}
 		given := len(a.pos)+len(a.keys) > 0 || a.open // none of these does anything with nothing
 		if given && (slices.Contains(f.from, "namespace") || slices.Contains(f.from, "module")) && it.b.Tables().Runners(facts.Python)[name[1:]] {
 			it.calledMethod(name[2:], f, a, n)

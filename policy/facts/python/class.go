@@ -48,7 +48,7 @@ func (it *interp) defineClass(n *node, s *scope, decorators []*node) {
 	if sup := n.child("superclasses"); sup != nil {
 		a := it.arguments(sup, s)
 		c.bases = a.pos
-		it.began(a.open || slices.ContainsFunc(a.all(), func(v *val) bool { return v.kind != kClass && v.kind != kRef }) || makes(a.kw["metaclass"]))
+		it.began(a.open || slices.ContainsFunc(a.all(), func(v *val) bool { return v.kind != kClass && v.kind != kRef && v.kind != kBool }) || makes(a.kw["metaclass"]))
 		if m := a.kw["metaclass"]; m != nil && m.kind == kClass {
 			c.meta = m.x.cls
 		}
@@ -71,7 +71,7 @@ func (it *interp) defineClass(n *node, s *scope, decorators []*node) {
 	c.fields = append(c.fields, it.annotated(n.child("body"))...)
 	it.block(n.child("body"), c.scope)
 	for name := range hooks {
-		it.began(c.scope.vars[name] != nil)
+		it.began(!laterHooks[name] && c.scope.vars[name] != nil && it.lively(c.scope.vars[name]))
 	}
 	if d := it.documentation(it.t, n.child("body")); d != nil {
 		it.set(c.scope, "__doc__", d)
@@ -164,7 +164,7 @@ var callsNothing = set(`object Exception ValueError RuntimeError abc.ABC typing.
 // instantiate makes an instance: __init__ is followed.
 func (it *interp) instantiate(c *class, a *arguments, n *node, s *scope) *val {
 	self := c.instance()
-	it.began(c.outsider(0) || c.reacts(0))
+	it.began(c.outsider(0) || it.reacts(c))
 	made := false
 	if c.member("__init__", 0) == nil {
 		it.bindFields(c, a)

@@ -33,6 +33,7 @@ type function struct {
 	news    int      // the last of its runs, after the first many, that did something else than those before
 	inside  []string // keys of the arguments of calls that are going on
 	itself  *bool    // see callsItself
+	later   bool     // something outside was given it, see postpones
 	rebound map[string]bool
 }
 
@@ -51,6 +52,8 @@ type arguments struct {
 	open bool     // there may be more: *args of unknown length
 	rest []string // origins of those
 	how  string   // how the callee was found, where that is said
+	// later: the callee calls none of them before the program starts something.
+	later bool
 }
 
 func (a *arguments) at(i int, name string) *val {
@@ -148,7 +151,7 @@ func (it *interp) decorate(d *node, v *val, s *scope) *val {
 	if f != nil {
 		runs = f.runs
 	}
-	got := it.call(dec, &arguments{pos: []*val{v}, how: "decorator"}, expr, s)
+	got := it.call(dec, &arguments{pos: []*val{v}, how: "decorator", later: it.postpones(it.decorates(dec, expr, s))}, expr, s)
 	if got.kind == kFunc || got.kind == kClass || got.kind == kWrap {
 		return got
 	}

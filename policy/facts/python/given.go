@@ -223,6 +223,8 @@ const maxKept = 8
 // followed: r knows what reaches it.
 func (it *interp) handed(f *function, r *reach) []string {
 	switch {
+	case f.later:
+		return []string{fromOutside}
 	case it.idle:
 		return nil // a caller out of sight
 	case r == nil || f.lambda || !r.plain[f.body] || len(f.kept) == maxKept || slices.Contains(f.kept, anyFunction):

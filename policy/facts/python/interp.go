@@ -61,6 +61,7 @@ type interp struct {
 	classes  []*class
 
 	attributes map[string]bool     // see assigns
+	defs       map[string]int      // see definitions
 	passed     map[string][]string // see passes
 	own        bool                // the text gets hold of its own module as an object
 	opening    bool                // what the module does by itself is followed

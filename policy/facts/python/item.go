@@ -30,6 +30,13 @@ func (it *interp) subscriptExpr(n *node, s *scope) *val {
 	return it.item(obj, key, n, s)
 }
 
+// indexing is the hook that runs where a class is followed by brackets.
+const indexing = "__class_getitem__"
+
+// laterHooks are those that run where something is done with the class, or with
+// an object of it, which is seen there.
+var laterHooks = map[string]bool{indexing: true, "__set_name__": true}
+
 // item is v[key].
 func (it *interp) item(v, key *val, n *node, s *scope) *val {
 	switch v.kind {
@@ -54,6 +61,7 @@ func (it *interp) item(v, key *val, n *node, s *scope) *val {
 			return program(append(append([]*val(nil), v.x.items...), keyItems(key)...)...)
 		}
 	case kClass:
+		it.began(v.x.cls.member(indexing, 0) != nil)
 		if name, ok := key.oneText(); ok {
 			if m := v.x.cls.member(name, 0); m != nil {
 				return m

@@ -109,7 +109,9 @@ var builtins = func() map[string]bool {
 		vars xrange zip get_ipython __import__ __build_class__ __loader__ BaseException Exception ImportError KeyError ValueError
 		TypeError OSError IOError RuntimeError StopIteration KeyboardInterrupt SystemExit AssertionError
 		NotImplementedError AttributeError IndexError NameError ZeroDivisionError FileNotFoundError
-		PermissionError TimeoutError UnicodeDecodeError UnicodeEncodeError ConnectionError NotImplemented Ellipsis`) {
+		PermissionError TimeoutError UnicodeDecodeError UnicodeEncodeError ConnectionError NotImplemented Ellipsis
+		ArithmeticError LookupError OverflowError RecursionError UnicodeError EOFError GeneratorExit
+		Warning UserWarning DeprecationWarning PendingDeprecationWarning FutureWarning RuntimeWarning SyntaxWarning ImportWarning ResourceWarning`) {
 		m[n] = true
 	}
 	return m

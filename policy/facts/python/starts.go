@@ -33,6 +33,9 @@ func (it *interp) callsOut(name string, self *val, a *arguments, n *node) {
 	if !it.opening || it.starts || a.how == "decorator" {
 		return
 	}
+	if registers(name) {
+		return
+	}
 	root, _, _ := strings.Cut(name, ".")
 	quiet := builtins[name] || quietModules[root]
 	it.began(it.runs(name) || !quiet && (n == it.bare || self != nil) || !wraps[name] && slices.ContainsFunc(a.all(), callable))
@@ -49,10 +52,46 @@ var quietModules = map[string]bool{
 	"math": true, "struct": true, "json": true, "datetime": true, "platform": true, "locale": true, "types": true, "io": true, "pathlib": true,
 }
 
+// but are the arguments without the one that such a function only looks at, or
+// gives back, and then it is followed.
+func (a *arguments) but(name string) *arguments {
+	i, ok := looked[name]
+	if !ok || i >= len(a.pos) {
+		return a
+	}
+	rest := *a
+	rest.pos = slices.Concat(a.pos[:i], a.pos[i+1:])
+	return &rest
+}
+
+// looked is where functions have an argument that they call nothing of, and
+// keep nowhere.
+var looked = map[string]int{"hasattr": 0, "getattr": 0, "setattr": 0, "typing.cast": 1}
+
+// onlyLooks reports a method that looks at an object which is not known, or
+// gathers something in it, by a name that nothing in the program has.
+func (it *interp) onlyLooks(method string, a *arguments) bool {
+	return (calmMethods[method] || method == "update") && it.definitions(method) == 0 && !it.mayHave(method) && !slices.ContainsFunc(a.all(), callable)
+}
+
+// mayHave reports that the program gives some object an attribute of that name,
+// or has the name as a text, by which it may do so.
+func (it *interp) mayHave(name string) bool {
+	it.assigned()
+	return it.attributes[name] || strings.Contains(it.t.src, `"`+name+`"`) || strings.Contains(it.t.src, "'"+name+"'")
+}
+
+// registers: a class of Python's own that others register with, so that they pass for
+// heirs: it calls nothing of these.
+func registers(name string) bool {
+	root, _, _ := strings.Cut(name, ".")
+	return strings.HasSuffix(name, ".register") && (root == "collections" || root == "_collections_abc" || root == "numbers")
+}
+
 // wraps are functions that give what they are given in another form, as
 // decorators do.
 var wraps = set(`property staticmethod classmethod isinstance issubclass hasattr len id functools.wraps functools.lru_cache
-	typing.cast typing.TypeVar super`)
+	typing.cast typing.TypeVar super inspect.signature`)
 
 // makes reports that a metaclass is not one that runs none of the program.
 func makes(v *val) bool {
@@ -64,18 +103,36 @@ func makes(v *val) bool {
 var quietMethods = set(`__init__ __new__ __post_init__ __slots__ __doc__ __module__ __qualname__ __name__ __annotations__ __dict__
 	__weakref__ __all__ __version__`)
 
-// reacts reports that objects of c have methods that are run by other than
-// calls: by operators, statements, names, or the end of an object.
-func (c *class) reacts(depth int) bool {
-	if depth > 8 {
-		return true
+// postpones reports a decorator that is a function of something outside, or what
+// one gave, of which no more is known: it puts what it is given somewhere, for
+// whoever uses the module. An object that the program made is used by itself.
+func (it *interp) postpones(f *val) bool {
+	if !it.waits() || f.kind != kRef && f.kind != kObj || f.text == "" || f.text[0] == '?' || f.x.selfOrNil() != nil {
+		return false
 	}
-	for name, v := range c.scope.vars {
-		if special(name) && !quietMethods[name] || v != nil && v.kind == kFunc && v.x.fn.prop {
-			return true
-		}
+	_, known := it.b.API(f.text)
+	return !known
+}
+
+// decorates is what made a decorator, where no more is known of it than that.
+func (it *interp) decorates(dec *val, expr *node, s *scope) *val {
+	if dec.kind == kUnknown && expr.kind == "call" {
+		return it.evalOr(expr.child("function"), s)
 	}
-	return slices.ContainsFunc(c.bases, func(b *val) bool { return b.kind == kClass && b.x.cls.reacts(depth+1) })
+	return dec
+}
+
+// aside follows a function for what it leaves behind, and nothing that it does:
+// that is told when it is known whether something is started.
+func (it *interp) aside(f *function) {
+	runs, opening := f.runs, it.opening
+	it.quiet++
+	it.opening = false
+	it.callUnknown(f, fromOutside)
+	it.quiet--
+	it.opening = opening
+	f.runs, f.opaque, f.later = runs, nil, true
+	it.version++ // what was followed within it is told again
 }
 
 // handOver follows the program's own functions that are given to something
@@ -100,7 +157,11 @@ func (it *interp) handOver(name string, a *arguments, n *node) {
 				if !applied {
 					it.called(b, a.pos[min(i+1, len(a.pos)):], n)
 				}
-				if b.x.fn.runs == 0 || b.x.fn.lambda {
+				switch {
+				case b.x.fn.runs > 0 && !b.x.fn.lambda:
+				case a.later:
+					it.aside(b.x.fn)
+				default:
 					it.callUnknown(b.x.fn, "handed")
 				}
 			case kClass:
