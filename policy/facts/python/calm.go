@@ -45,12 +45,13 @@ func (m *calmer) quiet(c *class, depth int) bool {
 
 // only reports that v only computes, if it is called.
 func (m *calmer) only(v *val) bool {
-	switch {
-	case v.kind == kFunc:
+	switch v.kind {
+	case kFunc:
 		return m.function(v.x.fn)
-	case v.kind == kRef: // of Python's own, such as types.GenericAlias
+	case kRef: // of Python's own, such as types.GenericAlias
 		root, _, _ := strings.Cut(v.text, ".")
 		return quietModules[root] && !m.it.runs(v.text)
+	default: // an object that can be called, or none
 	}
 	return v.isConst()
 }

@@ -423,7 +423,7 @@ func (it *interp) assignItem(n *node, v *val, s *scope) {
 				o.x.items[i] = v
 				it.changed("", key, v)
 			} else {
-				o.open = true
+				o.gains([]*val{v}, nil)
 				o.from = mix(o.from, v.origins(0))
 			}
 		case o.kind == kRef && (o.text == "os.environ" || o.text == "os.environb"):

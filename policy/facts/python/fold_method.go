@@ -384,7 +384,7 @@ func (c *invocation) listMethod(name string) *val {
 		if ok && len(v.x.items)+len(items) < 8192 {
 			v.x.items = append(v.x.items, items...)
 		} else {
-			v.open = true
+			v.gains(items, c.get0())
 			v.from = mix(v.from, derived(c.all()...).from)
 		}
 		return none
@@ -392,7 +392,7 @@ func (c *invocation) listMethod(name string) *val {
 		if i, ok := c.nth(0).int(); ok && i >= 0 && int(i) <= len(v.x.items) {
 			v.x.items = append(v.x.items[:i:i], append([]*val{c.nth(1)}, v.x.items[i:]...)...)
 		} else {
-			v.open = true
+			v.gains([]*val{c.nth(1)}, nil)
 		}
 		return none
 	case "reverse":

@@ -12,6 +12,9 @@ import (
 // evaluate is eval or exec of a text: the builder scans it, and it is followed
 // here where it is known.
 func (c *invocation) evaluate(code *val) (got, v *val) {
+	if each := code.each(); len(each) > 1 && len(c.pos) > 0 && c.pos[0] == code {
+		return c.evaluateEach(code, each)
+	}
 	if got := c.evaluateMarked(code); got != nil {
 		return got, got
 	}
@@ -49,6 +52,25 @@ func (c *invocation) evaluate(code *val) (got, v *val) {
 		c.it.b.Tame(m)
 	case len(code.origins(0)) == 0 && c.it.imports(t) && (own && d == nil || c.opensNames()):
 		c.it.b.Imports(m)
+	case known && own && d == nil && c.names(t, v) && !c.it.b.Told(m):
+		c.it.b.Tame(m)
+	}
+	return got, v
+}
+
+// evaluateEach is evaluate of a text that is one of several.
+func (c *invocation) evaluateEach(code *val, texts []string) (got, v *val) {
+	for _, s := range texts {
+		one := *c
+		given := *c.arguments
+		given.pos = slices.Clone(c.pos)
+		given.pos[0] = text(code.kind, s).with(code.from)
+		one.arguments = &given
+		g, w := one.evaluate(given.pos[0])
+		if w == nil {
+			w = g.with(code.origins(0))
+		}
+		got, v = join(got, g), join(v, w)
 	}
 	return got, v
 }

@@ -2,8 +2,6 @@ package python
 
 import (
 	"strings"
-
-	"github.com/caisson-dev/caisson/policy/facts"
 )
 
 // block follows the statements under n in order.
@@ -299,26 +297,12 @@ func (it *interp) forStatement(n *node, s *scope) {
 		return
 	}
 	it.repeat(s, func() {
-		it.assign(left, widest(items, over), s)
+		if known {
+			it.assignEach(left, items, over, s)
+		} else {
+			it.assign(left, widest(items, over), s)
+		}
 		it.block(body, s)
 	})
 	it.elseOf(n, s)
-}
-
-// widest is one value for all items of a loop that is not unrolled.
-func widest(items []*val, over *val) *val {
-	if len(items) == 0 {
-		return derived(over)
-	}
-	v := items[0]
-	for _, item := range items[1:min(len(items), 64)] {
-		if v.open && len(v.more) >= facts.MaxAlts-1 && item.kind == v.kind && item.isConst() && len(item.from) == 0 {
-			continue // there is no room for another
-		}
-		v = join(v, item)
-	}
-	if len(items) > 64 {
-		v = join(v, derived(over))
-	}
-	return v
 }

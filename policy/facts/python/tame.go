@@ -137,6 +137,8 @@ func (c *tamer) check(n *node) bool {
 		return c.member(n) && (!c.hollow || !hollowName(c.t.text(n)) || c.outside(n.child("object"), 0)) && c.check(n.child("object"))
 	case "keyword_argument":
 		return c.check(n.child("value"))
+	case "expression_statement":
+		return docstring(n) && !looksAtDocs(c.t.src) && !looksAtDocs(c.it.t.src) || c.each(n, nil)
 	case "call":
 		args := n.child("arguments")
 		return c.callee(n.child("function"), args != nil && args.nth(0) == nil) && c.check(args)
@@ -148,6 +150,11 @@ func (c *tamer) check(n *node) bool {
 		return !c.hollow && c.alias(n) || c.each(n, nil)
 	}
 	return c.each(n, nil)
+}
+
+// looksAtDocs reports that a program may do something with its docstrings.
+func looksAtDocs(src string) bool {
+	return strings.Contains(src, "doc__") || strings.Contains(src, "getdoc") || strings.Contains(src, "getsource") || strings.Contains(src, "func_doc")
 }
 
 // imported is what one name of an import stands for, and the name it gets.
@@ -187,7 +194,7 @@ func (c *tamer) each(n, but *node) bool {
 // member reports that an attribute leads nowhere out of the object.
 func (c *tamer) member(n *node) bool {
 	name := identifier(c.t.text(n.child("attribute")))
-	return !innards[name] && !strings.HasPrefix(name, "__") && !strings.HasSuffix(name, "_frame") && !strings.HasPrefix(name, "f_")
+	return !innards[name] && (c.apart == nil || !handedOn[strings.TrimLeft(name, "_")]) && !strings.HasPrefix(name, "__") && !strings.HasSuffix(name, "_frame") && !strings.HasPrefix(name, "f_")
 }
 
 // callee reports that what is called is followed, or only computes; nothing says
@@ -286,7 +293,8 @@ func (c *tamer) known(name string, called bool) bool {
 			c.calls = c.calls || called
 			return c.apart != nil || c.hollow
 		case kRef:
-			return (b.text != name || !calmBuiltins[name]) && (b.x != nil && b.x.self != nil || !c.it.ordinary(b.text))
+			computes := c.apart != nil && !called && facts.OnlyComputes(b.text)
+			return (b.text != name || !calmBuiltins[name]) && (b.x != nil && b.x.self != nil || !c.it.ordinary(b.text) && !computes)
 		case kUnknown:
 			return called || slices.Contains(b.from, "namespace") || slices.Contains(b.from, "module")
 		case kInst, kObj, kNone, kBool, kInt, kFloat, kStr, kBytes, kList, kTuple, kSet, kDict:

@@ -61,11 +61,12 @@ type extra struct {
 	self     *val // receiver of a method; what a wrap calls
 	recv     []facts.Value
 	fields   map[string]facts.Value
-	pre, suf string  // what is known at the ends of an unknown text
-	how      string  // how a kRef was resolved, or an unknown text came to be
-	parts    []piece // of a text of which all but holes is known
-	str      *val    // the text an object stands for: a path, a URL
-	size     int     // bytes of a text too long to keep
+	pre, suf string   // what is known at the ends of an unknown text
+	how      string   // how a kRef was resolved, or an unknown text came to be
+	parts    []piece  // of a text of which all but holes is known
+	str      *val     // the text an object stands for: a path, a URL
+	size     int      // bytes of a text too long to keep
+	every    []string // texts that a loop goes through, where these are too many for alternatives
 }
 
 var (
@@ -209,6 +210,19 @@ func (v *val) all() []string {
 		return []string{v.text}
 	}
 	return append([]string{v.text}, v.more...)
+}
+
+// each gives every text that v can be, nil where one of them is not known.
+func (v *val) each() []string {
+	switch {
+	case !v.isText():
+		return nil
+	case !v.open:
+		return v.all()
+	case v.x != nil:
+		return v.x.every
+	}
+	return nil
 }
 
 // choice is the constant that is one of alts.
