@@ -1,6 +1,7 @@
 package python
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,7 +30,8 @@ func (it *interp) applyEffect(e *facts.Effect, a *arguments, n *node, s *scope) 
 			break
 		}
 	}
-	if f == nil || f.kind != kFunc && f.kind != kClass && f.kind != kWrap && f.kind != kInst {
+	looked := f != nil && f.kind == kUnknown && slices.Contains(f.from, "namespace") // by a name that is not known
+	if f == nil || !looked && f.kind != kFunc && f.kind != kClass && f.kind != kWrap && f.kind != kInst {
 		return
 	}
 	given := &arguments{how: "value"}

@@ -17,7 +17,7 @@ func newHandlers() map[string]handler {
 	out := map[string]handler{}
 	for _, m := range []map[string]handler{
 		namespaceHandlers(), textHandlers(), sequenceHandlers(), functionHandlers(), codecHandlers(), pathHandlers(), treeHandlers(), tempHandlers(), envHandlers(),
-		libraryHandlers(), optionHandlers(), nativeHandlers(), userHandlers(), linkHandlers(),
+		libraryHandlers(), optionHandlers(), nativeHandlers(), userHandlers(), linkHandlers(), groupHandlers(),
 	} {
 		maps.Copy(out, m)
 	}
