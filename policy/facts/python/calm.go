@@ -1,6 +1,7 @@
 package python
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -20,12 +21,26 @@ type calmer struct {
 // calls: by operators, statements, names, or the end of an object; and that do
 // more than to compute.
 func (it *interp) reacts(c *class) bool {
-	return it.waits() && !(&calmer{it: it, seen: map[*node]bool{}}).quiet(c, 0)
+	return it.waits() && !it.calm(func(m *calmer) bool { return m.quiet(c, 0) })
 }
 
 // lively reports something that may do more than to compute, if it is called.
 func (it *interp) lively(v *val) bool {
-	return it.waits() && !(&calmer{it: it, seen: map[*node]bool{}}).only(v)
+	return it.waits() && !it.calm(func(m *calmer) bool { return m.only(v) })
+}
+
+// calm asks, and keeps what was found to be so: names that are bound once mean
+// the same later.
+func (it *interp) calm(ask func(*calmer) bool) bool {
+	m := &calmer{it: it, seen: map[*node]bool{}}
+	if !ask(m) {
+		return false
+	}
+	if it.calmed == nil {
+		it.calmed = map[*node]bool{}
+	}
+	maps.Copy(it.calmed, m.seen)
+	return true
 }
 
 // waits: nothing was started so far.
@@ -58,9 +73,9 @@ func (m *calmer) only(v *val) bool {
 
 func (m *calmer) function(f *function) bool {
 	switch {
-	case f.body == nil || f.t != m.it.t || m.it.shaken || len(m.it.patched) > 0 || !m.it.step():
+	case f.body == nil || f.t != m.it.t || m.it.shaken || len(m.it.patched) > 0:
 		return false
-	case m.seen[f.body]:
+	case m.seen[f.body] || m.it.calmed[f.body]:
 		return true
 	}
 	m.seen[f.body] = true
@@ -73,6 +88,9 @@ func (m *calmer) function(f *function) bool {
 }
 
 func (m *calmer) body(n *node, f *function, own map[string]bool) bool {
+	if !m.it.step() {
+		return false
+	}
 	switch n.kind {
 	case "exec_statement", "decorator":
 		return false
@@ -147,9 +165,13 @@ func raised(name string) bool {
 // looksAround reports that names of the module, or of every program, may get
 // another meaning by other ways than to be bound.
 func (it *interp) looksAround() bool {
-	return it.shaken || slices.ContainsFunc([]string{"globals()", "vars()", "locals()", "__main__", "modules[__name__]", "(builtins", "builtins.", "__builtins__"}, func(w string) bool {
-		return strings.Contains(it.t.src, w)
-	})
+	if it.looked == nil {
+		found := slices.ContainsFunc([]string{"globals()", "vars()", "locals()", "__main__", "modules[__name__]", "(builtins", "builtins.", "__builtins__"}, func(w string) bool {
+			return strings.Contains(it.t.src, w)
+		})
+		it.looked = &found
+	}
+	return it.shaken || *it.looked
 }
 
 // definitions is how many functions, classes, imports and assignments of the

@@ -62,6 +62,9 @@ type interp struct {
 
 	attributes map[string]bool     // see assigns
 	defs       map[string]int      // see definitions
+	calmed     map[*node]bool      // see calm
+	looked     *bool               // see looksAround
+	had        map[string]bool     // see mayHave
 	passed     map[string][]string // see passes
 	own        bool                // the text gets hold of its own module as an object
 	opening    bool                // what the module does by itself is followed

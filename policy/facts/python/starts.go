@@ -77,8 +77,16 @@ func (it *interp) onlyLooks(method string, a *arguments) bool {
 // mayHave reports that the program gives some object an attribute of that name,
 // or has the name as a text, by which it may do so.
 func (it *interp) mayHave(name string) bool {
-	it.assigned()
-	return it.attributes[name] || strings.Contains(it.t.src, `"`+name+`"`) || strings.Contains(it.t.src, "'"+name+"'")
+	may, ok := it.had[name]
+	if !ok {
+		it.assigned()
+		may = it.attributes[name] || strings.Contains(it.t.src, `"`+name+`"`) || strings.Contains(it.t.src, "'"+name+"'")
+		if it.had == nil {
+			it.had = map[string]bool{}
+		}
+		it.had[name] = may
+	}
+	return may
 }
 
 // registers: a class of Python's own that others register with, so that they pass for
