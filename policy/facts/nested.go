@@ -36,7 +36,7 @@ func (b *Builder) extract(ctx context.Context, src []byte) {
 		b.Dynamic(DynUnscanned, string(b.lang), Pos{})
 		return
 	}
-	if depth := bracketDepth(src); depth > b.s.lim.Bracket && (b.lang != Python || depth > quotedBrackets*b.s.lim.Bracket || bracketDepth(unquoted(src)) > b.s.lim.Bracket) {
+	if depth := bracketDepth(src); depth > b.s.lim.Bracket && (b.lang == Shell || depth > quotedBrackets*b.s.lim.Bracket || bracketDepth(unquoted(src, b.lang)) > b.s.lim.Bracket) {
 		b.Dynamic(DynTooDeep, fmt.Sprintf("brackets nested %d deep", depth), Pos{})
 		return
 	}
@@ -68,18 +68,22 @@ func (b *Builder) guarded(ctx context.Context, x Extractor, src []byte) (err err
 // seem to stand in quotes: data that is written as text.
 const quotedBrackets = 16
 
-// unquoted is a text of Python without what stands in quotes and comments, as
-// far as can be told without parsing it.
-func unquoted(src []byte) []byte {
+// unquoted is a text of Python or JavaScript without what stands in quotes and
+// comments, as far as can be told without parsing it.
+func unquoted(src []byte, lang Lang) []byte {
+	comment := []byte("#")
+	if lang != Python {
+		comment = []byte("//")
+	}
 	out := make([]byte, 0, len(src))
 	for i := 0; i < len(src); i++ {
-		switch c := src[i]; c {
-		case '#':
+		switch c := src[i]; {
+		case bytes.HasPrefix(src[i:], comment):
 			for i < len(src) && src[i] != '\n' {
 				i++
 			}
-		case '"', '\'':
-			i = quotedEnd(src, i)
+		case c == '"' || c == '\'':
+			i = quotedEnd(src, i, lang)
 		default:
 			out = append(out, c)
 		}
@@ -88,9 +92,9 @@ func unquoted(src []byte) []byte {
 }
 
 // quotedEnd is where the text in quotes ends that begins at i.
-func quotedEnd(src []byte, i int) int {
+func quotedEnd(src []byte, i int, lang Lang) int {
 	quote := src[i : i+1]
-	if bytes.HasPrefix(src[i:], bytes.Repeat(quote, 3)) {
+	if lang == Python && bytes.HasPrefix(src[i:], bytes.Repeat(quote, 3)) {
 		quote = src[i : i+3]
 	}
 	for i += len(quote); i < len(src); i++ {
