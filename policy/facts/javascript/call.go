@@ -215,8 +215,9 @@ func (w *walk) apply(callee *val, s *site) *val {
 	case callee.ref != nil:
 		return w.applyRef(callee, s)
 	}
-	w.handOver(s, s.origins())
-	return opaque(merge(callee.From, s.origins()))
+	from := s.origins()
+	w.handOver(s, from)
+	return opaque(merge(callee.From, from))
 }
 
 func (w *walk) applyRef(callee *val, s *site) *val {
@@ -256,8 +257,7 @@ func (w *walk) applyRef(callee *val, s *site) *val {
 		return undefined
 	default: // nothing that can be called
 	}
-	w.handOver(s, s.origins())
-	return opaque(s.origins())
+	return w.lost(s)
 }
 
 // anyGlobal calls a global whose name is not known.
@@ -274,8 +274,7 @@ func (w *walk) anyGlobal(callee *val, s *site) *val {
 		return of(facts.Value{Type: s.name, From: s.origins()})
 	}
 	w.dynamic(facts.DynCall, "a global whose name is not known", s.n, s.origins()...)
-	w.handOver(s, s.origins())
-	return opaque(s.origins())
+	return w.lost(s)
 }
 
 // notSized reports what is neither a number nor room for bytes.
@@ -287,6 +286,13 @@ func (w *walk) notSized(v *val) bool {
 		return !v.simple() || !v.Known()
 	}
 	return true
+}
+
+// lost gives what comes of a call of which nothing is known.
+func (w *walk) lost(s *site) *val {
+	from := s.origins()
+	w.handOver(s, from)
+	return opaque(from)
 }
 
 // handOver says that functions given to a call will be called at some time, with something from there.
@@ -311,7 +317,7 @@ func (w *walk) giveFunction(a *val, from []string, depth int) {
 			}
 		case v.ref.role == instance && v.ref.base.ref != nil && v.ref.base.ref.role == class:
 			w.giveMethods(v.ref.base.ref, from, depth)
-		case v.ref.role == plain:
+		case v.ref.role == plain && depth > 1:
 			for _, k := range v.ref.keys {
 				w.giveFunction(v.ref.props[k], from, depth-1)
 			}
@@ -343,8 +349,7 @@ func (w *walk) applyName(callee *val, s *site) *val {
 		} else if class := w.module(owner); class != "" && !eager[class] {
 			w.dynamic(facts.DynAttr, owner+"[…]", s.n, callee.From...)
 		}
-		w.handOver(s, s.origins())
-		return opaque(s.origins())
+		return w.lost(s)
 	}
 	if s.name == unknownConstructor {
 		return opaque(s.origins())
@@ -362,13 +367,11 @@ func (w *walk) applyName(callee *val, s *site) *val {
 			if v, ok := w.builtinMethod(s.this, key, s); ok {
 				return v
 			}
-			w.handOver(s, s.origins())
-			return opaque(s.origins())
+			return w.lost(s)
 		}
 	}
 	if pureName(s.name) && !w.known(s.name) {
-		w.handOver(s, s.origins())
-		return opaque(s.origins())
+		return w.lost(s)
 	}
 	return w.report(s)
 }

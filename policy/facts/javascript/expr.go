@@ -15,12 +15,13 @@ func (w *walk) expr(n id) *val {
 	case kIdentifier, kShorthand:
 		return w.identifier(n)
 	case kString:
-		s := w.stringText(n)
-		w.literal(s, n)
-		return text(s)
+		return w.string(n)
 	case kTemplate:
 		return w.template(n)
 	case kNumber:
+		if v := digits(w.t.text(n)); v != nil {
+			return v
+		}
 		if f, ok := number(w.t.text(n)); ok {
 			return numeric(f)
 		}

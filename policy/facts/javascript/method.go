@@ -162,8 +162,7 @@ func (w *walk) regexMethod(obj *val, key string, s *site) *val {
 	if key == "toString" {
 		return plus(plus(text("/"), obj.ref.items[0]), plus(text("/"), obj.ref.items[1]))
 	}
-	w.handOver(s, s.origins())
-	return opaque(s.origins())
+	return w.lost(s)
 }
 
 func (w *walk) collectionMethod(obj *val, key string, s *site) *val {

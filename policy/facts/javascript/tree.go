@@ -27,6 +27,7 @@ type tree struct {
 	lines   []uint32 // byte offset of each line
 	errors  int
 	tooDeep bool
+	strings map[id]*val // those that were evaluated
 	// origin is where code that a program makes stands in the text that is scanned, and label tells it apart from that.
 	origin *facts.Pos
 	label  string

@@ -98,6 +98,9 @@ func opaque(from []string) *val {
 }
 
 func numeric(f float64) *val {
+	if v := smallNumber(f); v != nil {
+		return v
+	}
 	v := facts.Number(spell(f))
 	if f != math.Trunc(f) {
 		v.Type = "float"
@@ -230,11 +233,14 @@ func (v *val) opened() *val {
 	if v.ref != nil || v.name != "" {
 		return union(v, unknown)
 	}
-	w := *v
-	w.Open = true
-	if len(w.Alts) == 1 && w.isNone() {
+	if len(v.Alts) == 1 && v.isNone() {
 		return opaque(v.From)
 	}
+	if v.Open {
+		return v
+	}
+	w := *v
+	w.Open = true
 	return &w
 }
 
@@ -250,10 +256,16 @@ func union(a, b *val) *val {
 	case b.isNone():
 		return a
 	case a.simple() && b.simple() && a.Recv == nil && b.Recv == nil:
+		if covers(&a.Value, &b.Value) {
+			return a
+		}
 		return of(facts.Union(a.Value, b.Value))
 	}
-	out := &val{}
-	for _, v := range []*val{a, b} {
+	if a.hasAll(b) {
+		return a
+	}
+	out := &val{alts: make([]*val, 0, min(max(1, len(a.alts))+max(1, len(b.alts)), maxAlts))}
+	for _, v := range [2]*val{a, b} {
 		if v.alts == nil {
 			out.add(v)
 		}
@@ -268,10 +280,8 @@ func union(a, b *val) *val {
 }
 
 func (v *val) add(x *val) {
-	for _, have := range v.alts {
-		if have == x || (have.ref != nil && have.ref == x.ref) || (have.name != "" && have.name == x.name && have.page == x.page) {
-			return
-		}
+	if v.has(x) {
+		return
 	}
 	if len(v.alts) == maxAlts {
 		v.alts[maxAlts-1] = unknown
