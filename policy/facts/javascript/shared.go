@@ -65,7 +65,8 @@ func covers(a, b *facts.Value) bool {
 	if a.Type != b.Type || !a.Open && (b.Open || len(a.Alts) == 0 || len(b.Alts) == 0) || shaped(a) || shaped(b) {
 		return false
 	}
-	return within(b.Alts, a.Alts) && within(b.From, a.From)
+	full := a.Open && len(a.Alts) == facts.MaxAlts // which others would be cut off
+	return (full || within(b.Alts, a.Alts)) && within(b.From, a.From)
 }
 
 // shaped reports a value of which more is known than its alternatives.
