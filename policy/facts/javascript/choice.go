@@ -144,10 +144,11 @@ func giveMember(v *val) bool {
 }
 
 // keeps reports a function that calls nothing of what it is given, which it
-// gives back or copies to where it is followed.
+// gives back or copies to where it is followed, or that hands on by itself what
+// will be called.
 func (s *site) keeps() bool {
 	switch s.name {
-	case "Object.freeze", "Object.seal", "Object.preventExtensions", "Object.keys":
+	case "Object.freeze", "Object.seal", "Object.preventExtensions", "Object.keys", "Object.defineProperty":
 		return true
 	case "Object.assign":
 		to := s.arg(0).ref

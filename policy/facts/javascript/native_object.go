@@ -194,22 +194,6 @@ func nativeDescriptor(w *walk, s *site) (*val, bool) {
 	return &val{ref: o}, true
 }
 
-func nativeDefine(w *walk, s *site) (*val, bool) {
-	target, d := s.arg(0), s.arg(2)
-	key, ok := s.arg(1).keyText()
-	w.inherited(target, key, s.n)
-	if target.ref != nil && ok && d.ref != nil {
-		if v := d.ref.props["value"]; v != nil {
-			target.ref.set(key, v)
-		} else if g := d.ref.props["get"]; g != nil && g.ref != nil && g.ref.fn != nil {
-			g.ref.fn.getter = true
-			target.ref.set(key, g)
-		}
-	}
-	w.handOver(s, nil)
-	return target, true
-}
-
 func nativeReflectGet(w *walk, s *site) (*val, bool) {
 	if key, ok := s.arg(1).keyText(); ok {
 		return w.member(s.arg(0), key, "attr", s.n), true
