@@ -302,6 +302,7 @@ func (w *walk) handOver(s *site, from []string) {
 	}
 	for _, a := range s.args {
 		w.giveFunction(a, from, 2)
+		w.callNow(a, from, s.n)
 	}
 }
 

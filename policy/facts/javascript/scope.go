@@ -44,6 +44,7 @@ type function struct {
 	pause  float64 // see often
 	method bool    // written as one
 	handed bool    // somebody outside has it
+	now    bool    // see callNow
 	yields bool
 	calls  int
 	active bool
