@@ -145,6 +145,9 @@ func (b *Builder) hiddenName(name, kind string, pos Pos) {
 	if len(last) < 3 || strings.Contains(b.src, last) || b.src == "" || strings.Contains(b.given, last) {
 		return
 	}
+	if base, sync := strings.CutSuffix(last, "Sync"); sync && len(base) > 2 && strings.Contains(b.src, base) {
+		return // fs[name + 'Sync'], where the function of that name stands in the text
+	}
 	if other := otherName[name]; other != "" && strings.Contains(b.src, other) {
 		return
 	}

@@ -352,8 +352,13 @@ func (w *walk) applyName(callee *val, s *site) *val {
 		}
 		return w.lost(s)
 	}
-	if s.name == unknownConstructor {
+	switch s.name {
+	case unknownConstructor:
 		return opaque(s.origins())
+	case "Symbol":
+		if v := w.symbol(s); v != nil {
+			return v
+		}
 	}
 	if f, ok := natives[s.name]; ok {
 		if v, done := f(w, s); done {

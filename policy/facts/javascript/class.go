@@ -96,6 +96,7 @@ func (w *walk) classMember(m id, c *object, v *val) {
 		f := w.function(m)
 		f.ref.fn.home = c
 		key, ok := w.key(w.t.child(m, fName))
+		f.ref.fn.symbol = ownSymbol(key)
 		w.decorateMethod(m, key, f)
 		switch {
 		case !ok:

@@ -292,6 +292,7 @@ func (w *walk) object(n id) *val {
 			m := w.function(c)
 			m.ref.fn.home = o
 			m.ref.fn.this = v
+			m.ref.fn.symbol = ownSymbol(key)
 			if !ok {
 				w.loosen(o, m)
 				return

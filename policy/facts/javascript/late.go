@@ -85,10 +85,10 @@ func (f *function) expected() bool {
 	case f.handed || f.getter || f.given != nil:
 		return true
 	case f.home == nil || f.home.role != class:
-		return implicit[f.name] && f.method
+		return implicit[f.name] && f.method && !f.symbol
 	}
 	foreign := f.home.base != nil && f.home.base.name != ""
-	return f.home.made != nil && (foreign || implicit[f.name])
+	return f.home.made != nil && (foreign || implicit[f.name] && !f.symbol)
 }
 
 func (w *walk) run1(n id) {

@@ -43,6 +43,7 @@ type function struct {
 	often  bool    // a timer calls it, every pause ms
 	pause  float64 // see often
 	method bool    // written as one
+	symbol bool    // one under a symbol of the program, which the language does not know
 	handed bool    // somebody outside has it
 	now    bool    // see callNow
 	yields bool
