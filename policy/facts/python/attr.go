@@ -290,6 +290,9 @@ func (v *val) value(key *val) *val {
 	if out == nil {
 		return derived(v, key)
 	}
+	if v.open && out.kind == kStr {
+		out = join(out, derived(v)) // what else it holds
+	}
 	return out.with(key.from)
 }
 

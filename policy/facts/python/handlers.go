@@ -305,6 +305,13 @@ func (c *invocation) dictItems() *val {
 		}
 		out.x.items = append(out.x.items, v)
 	}
+	if c.self.open && len(c.self.x.order) > 0 { // what else it holds is met as well
+		more := derived(c.self)
+		if c.name == "dict.items" {
+			more = list(kTuple, []*val{more, more})
+		}
+		out.x.items = append(out.x.items, more)
+	}
 	return out
 }
 

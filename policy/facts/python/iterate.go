@@ -18,6 +18,9 @@ func (it *interp) iterate(v *val, n *node) ([]*val, bool) {
 		for _, k := range v.x.order {
 			keys = append(keys, keyValue(k))
 		}
+		if v.open && len(keys) > 0 {
+			keys = append(keys, derived(v)) // what else it holds is met as well
+		}
 		return keys, !v.open
 	case kStr, kBytes:
 		return characters(v)
