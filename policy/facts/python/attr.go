@@ -272,6 +272,9 @@ func (it *interp) gadget(v *val, name string, n *node) *val {
 func (v *val) value(key *val) *val {
 	if k := dictKey(key); k != "" {
 		if got := v.x.dict[k]; got != nil {
+			if v.open && got.kind == kStr && len(v.from) > 0 {
+				return join(got, derived(v)) // or what was put in its place
+			}
 			return got
 		}
 		if got := v.x.dict["?:"]; got != nil {
