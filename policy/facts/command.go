@@ -347,20 +347,6 @@ func (c *command) code(r Run, base string, v Value) {
 	c.nested(r.Lang, base, v)
 }
 
-// unparsed forgets texts that do not parse: they were cut out of code in which
-// they were no commands.
-func (s *scan) unparsed(from int) {
-	kept := slices.DeleteFunc(s.doc.Dynamic[from:], func(d Dynamic) bool {
-		return d.Kind == DynUnparsable || d.Kind == DynGlob && strings.ContainsAny(d.Detail, "!@{}()\\")
-	})
-	s.doc.Dynamic = s.doc.Dynamic[:from+len(kept)]
-}
-
-// broken reports that a text did not parse, since a mark.
-func (s *scan) broken(from int) bool {
-	return slices.ContainsFunc(s.doc.Dynamic[from:], func(d Dynamic) bool { return d.Kind == DynUnparsable })
-}
-
 func (c *command) nested(lang Lang, via string, v Value) {
 	if lang == "" {
 		lang = Shell

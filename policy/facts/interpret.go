@@ -22,9 +22,7 @@ func (c *command) script(lang Lang, text Value, name string, args []Value) {
 		c.b.Nested(lang, v, NestedOpts{Pos: c.o.Pos, Via: []string{name}, Start: c.startOf(lang, args)})
 	}
 	for _, s := range text.Alts {
-		one := Text(s)
-		one.From = text.From
-		nest(c.interpreter(lang, s), one)
+		nest(c.interpreter(lang, s), Text(s).WithFrom(text.From...))
 	}
 	if text.Known() {
 		return

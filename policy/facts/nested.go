@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 )
 
@@ -150,7 +151,7 @@ func (b *Builder) Nested(lang Lang, code Value, o NestedOpts) {
 		o.Verbatim = false
 		before := len(b.s.doc.Dynamic)
 		b.nestedText(lang, head+hole(head, code.Tail())+code.Tail(), code.From, o)
-		b.reopened(before, head, code.Tail(), code.From, o)
+		b.reopened(before, head, code, o)
 		if strings.Count(code.Tail(), "\n") > 1 { // lines out of the middle of something, as likely as not
 			b.s.unparsed(before)
 		}
@@ -172,19 +173,34 @@ func (b *Builder) Nested(lang Lang, code Value, o NestedOpts) {
 
 // reopened scans a command line with a hole once more where it did not parse: its
 // tail may close what began in the hole.
-func (b *Builder) reopened(from int, head, tail string, origins []string, o NestedOpts) {
+func (b *Builder) reopened(from int, head string, code Value, o NestedOpts) {
+	tail := code.Tail()
 	for _, open := range []string{"{ ", "( "} {
 		if !b.s.broken(from) {
 			return
 		}
 		before := len(b.s.doc.Dynamic)
-		b.nestedText(Shell, head+hole(head, "")+"; "+open+hole("", tail)+tail, origins, o)
+		b.nestedText(Shell, head+hole(head, "")+"; "+open+hole("", tail)+tail, code.From, o)
 		if b.s.broken(before) {
 			b.s.doc.Dynamic = b.s.doc.Dynamic[:before]
 			continue
 		}
 		b.s.unparsed(from)
 	}
+}
+
+// unparsed forgets texts that do not parse: they were cut out of code in which
+// they were no commands.
+func (s *scan) unparsed(from int) {
+	kept := slices.DeleteFunc(s.doc.Dynamic[from:], func(d Dynamic) bool {
+		return d.Kind == DynUnparsable || d.Kind == DynGlob && strings.ContainsAny(d.Detail, "!@{}()\\")
+	})
+	s.doc.Dynamic = s.doc.Dynamic[:from+len(kept)]
+}
+
+// broken reports that a text did not parse, since a mark.
+func (s *scan) broken(from int) bool {
+	return slices.ContainsFunc(s.doc.Dynamic[from:], func(d Dynamic) bool { return d.Kind == DynUnparsable })
 }
 
 // surroundings reports that a text is no more than what the environment or the

@@ -16,10 +16,28 @@ func (w *walk) binary(n id) *val {
 		return w.logical(op, left, rightNode)
 	}
 	right := w.expr(rightNode)
-	if v := w.present(op, left, right); v != nil {
+	if v := w.isThere(op, left, right); v != nil {
 		return v
 	}
 	return operate(op, left, right)
+}
+
+// isThere decides a comparison of what is certainly there with null or undefined;
+// nil where it cannot.
+func (w *walk) isThere(op string, a, b *val) *val {
+	if a.isNone() {
+		a, b = b, a
+	}
+	if !b.isNone() || a.ref == nil && !w.hasMembers(a) {
+		return nil
+	}
+	switch op {
+	case "==", "===":
+		return no
+	case "!=", "!==":
+		return yes
+	}
+	return nil
 }
 
 func (w *walk) logical(op string, left *val, rightNode id) *val {

@@ -19,10 +19,7 @@ func (w *walk) tameCode(m facts.Mark, s *site, code *val, sc *scope, late bool) 
 		return
 	}
 	fn := w.compile(src, nil, sc, s.n)
-	w.final = sc != w.root && w.closing(s.n)
-	tame := fn != nil && w.tameTree(m, code, fn.tree, sc, false)
-	w.final = false
-	if !tame || !late {
+	if fn == nil || fn.tree.declares() && (sc == w.root || !w.closing(s.n)) || !w.tameTree(m, code, fn.tree, sc, false) || !late {
 		return
 	}
 	fn.handed = true
@@ -45,6 +42,20 @@ func (w *walk) closing(n id) bool {
 	return last == stmt
 }
 
+// declares reports a text that gives names at its top: where it is evaluated, the
+// program has them from then on.
+func (t *tree) declares() bool {
+	found := false
+	t.each(0, func(c id) {
+		switch t.kind(c) {
+		case kDeclaration, kFunctionDecl, kClassDecl:
+			found = true
+		default: // an expression, or a statement around some
+		}
+	})
+	return found
+}
+
 // tameTree is text that was written down, names nothing of node's, and was read
 // without errors: what it does is what it would do in its place, where it was
 // followed.
@@ -63,15 +74,6 @@ const maxTamed = 200_000
 // it. What it calls of the program must be followed, so that a function, which
 // may be called out of sight, names nothing of that.
 func (w *walk) tame(t *tree, sc *scope, function bool) bool {
-	if !function && !w.final {
-		for c := t.nodes[0].first; c != 0; c = t.nodes[c].next {
-			switch t.kind(c) {
-			case kDeclaration, kFunctionDecl, kClassDecl: // the program has these names from then on
-				return false
-			default: // an expression, or a statement around some
-			}
-		}
-	}
 	own := t.declared()
 	for i := range t.nodes {
 		n := id(i)
@@ -144,8 +146,8 @@ func (w *walk) tameNode(t *tree, n id, sc *scope, own map[string]bool) bool {
 		return !reaching[t.text(n)] && !strings.Contains(t.text(n), "\\")
 	case kString, kFragment:
 		return !reaching[strings.Trim(t.text(n), "\"'")] && !strings.Contains(t.text(n), "\\")
-	case kReturn, kArguments, kPair, kArray, kSpread, kAssign, kDeclarator, kBinary, kTernary, kArrow:
-		return !t.holdsThis(n) || t.keepsThis(n)
+	case kReturn, kPair, kArray, kSpread, kAssign, kDeclarator, kBinary, kTernary, kArrow:
+		return !t.holdsThis(n) || t.kind(n) == kBinary && compares[t.text(t.child(n, fOperator))]
 	case kMember:
 		p := t.text(t.child(n, fProperty))
 		return !t.wide(t.child(n, fObject)) || !present[p]
@@ -158,6 +160,9 @@ func (w *walk) tameNode(t *tree, n id, sc *scope, own map[string]bool) bool {
 		}
 		for t.kind(callee) == kParen && t.nodes[callee].first != 0 {
 			callee = t.nodes[callee].first
+		}
+		if args := t.child(n, fArguments); args != 0 && t.holdsThis(args) && !t.startsItself(callee) {
+			return false
 		}
 		return t.kind(callee) != kSubscript || literal(t.kind(t.child(callee, fIndex)))
 	default: // of no matter by itself
@@ -173,10 +178,8 @@ func (t *tree) exporting(n id) bool {
 
 // around is what n is the first part of, 0 where there is no such thing.
 func (t *tree) around(n id) id {
-	for i := n - 1; i > 0 && i+8 > n; i-- {
-		if t.nodes[i].first == n {
-			return i
-		}
+	if n > 0 && t.nodes[n-1].first == n { // nodes stand in the order of the text
+		return n - 1
 	}
 	return 0
 }
@@ -188,35 +191,18 @@ func (t *tree) holdsThis(n id) bool {
 	return found
 }
 
-// keepsThis reports that this goes no further: it is compared, or is this of a
-// function that is written down there and called at once.
-func (t *tree) keepsThis(n id) bool {
-	switch t.kind(n) {
-	case kBinary:
-		return compares[t.text(t.child(n, fOperator))]
-	case kArguments:
-		callee := t.child(t.holder(n), fFunction)
-		f := t.child(callee, fObject)
-		for t.kind(f) == kParen && t.nodes[f].first != 0 {
-			f = t.nodes[f].first
-		}
-		return t.kind(callee) == kMember && t.text(t.child(callee, fProperty)) == "call" && t.kind(f) == kFunction
-	default:
-		return false
+// startsItself reports a call of a function that is written down there: what it
+// has as this goes no further than the text.
+func (t *tree) startsItself(callee id) bool {
+	f := t.child(callee, fObject)
+	for t.kind(f) == kParen && t.nodes[f].first != 0 {
+		f = t.nodes[f].first
 	}
+	return t.kind(callee) == kMember && t.text(t.child(callee, fProperty)) == "call" && t.kind(f) == kFunction
 }
 
+// compares are the operators that only look at what they are given.
 var compares = map[string]bool{"instanceof": true, "==": true, "===": true, "!=": true, "!==": true}
-
-// holder is the call whose arguments n are, 0 where there is none.
-func (t *tree) holder(n id) id {
-	for i := n - 1; i > 0; i-- {
-		if t.kind(i) == kCall && t.child(i, fArguments) == n {
-			return i
-		}
-	}
-	return 0
-}
 
 // wide reports the global object, or what may be it.
 func (t *tree) wide(n id) bool {

@@ -32,7 +32,7 @@ type walk struct {
 	made      map[place]int  // closures of each function
 	ran       map[place]bool
 	spawns    map[place][]start // where functions start processes
-	final     bool              // what is evaluated is the last that its function does
+	members   map[string][]*val // see membersOf
 	serial    map[*object]int
 	varNames  map[place][]string
 	assigns   map[place][]string
@@ -102,7 +102,7 @@ func newWalk(b *facts.Builder, g *grammar, t *tree) *walk {
 	w.inline = 3*len(t.nodes) + 40_000
 	w.hard = 8*len(t.nodes) + 150_000
 	w.seen, w.made, w.ran = map[place]bool{}, map[place]int{}, map[place]bool{}
-	w.spawns, w.times = map[place][]start{}, map[place]int{}
+	w.spawns, w.times, w.members = map[place][]start{}, map[place]int{}, map[string][]*val{}
 	w.serial = map[*object]int{}
 	w.varNames, w.assigns = map[place][]string{}, map[place][]string{}
 	w.emitted, w.trees = map[string]*val{}, map[string]*tree{}

@@ -150,3 +150,60 @@ func (it *interp) itemOfRef(v, key *val, n *node) *val {
 	}
 	return derived(v, key)
 }
+
+// value is d[key].
+func (v *val) value(key *val) *val {
+	if k := dictKey(key); k != "" {
+		if got := v.x.dict[k]; got != nil {
+			if v.open && got.kind == kStr && len(v.from) > 0 {
+				return join(got, derived(v)) // or what was put in its place
+			}
+			return got
+		}
+		if got := v.x.dict["?:"]; got != nil {
+			return got
+		}
+		return &val{from: v.from}
+	}
+	var out *val
+	for i, k := range v.x.order {
+		if i >= facts.MaxAlts {
+			out = join(out, derived(v))
+			break
+		}
+		out = join(out, v.x.dict[k])
+	}
+	if out == nil {
+		return derived(v, key)
+	}
+	if v.open && out.kind == kStr {
+		out = join(out, derived(v)) // what else it holds
+	}
+	return out.with(key.from)
+}
+
+func indexed(v, key *val) *val {
+	if i, ok := key.int(); ok && !v.open {
+		if i < 0 {
+			i += int64(len(v.x.items))
+		}
+		if i >= 0 && int(i) < len(v.x.items) {
+			return v.x.items[i]
+		}
+		return unknown
+	}
+	var out *val
+	for i, item := range v.x.items {
+		if i >= facts.MaxAlts {
+			return derived(v)
+		}
+		out = join(out, item)
+	}
+	if v.open {
+		out = join(out, &val{from: v.from})
+	}
+	if out == nil {
+		return derived(v)
+	}
+	return out
+}
