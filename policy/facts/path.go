@@ -108,19 +108,30 @@ func (r *PathRule) matches(t *Tables, p, base string, glob bool) bool {
 		}
 	}
 	for _, m := range r.Match {
-		if ok, _ := path.Match(t.home(m), p); ok {
+		if m = t.home(m); !mayMatch(m, p) {
+			continue
+		}
+		if ok, _ := path.Match(m, p); ok {
 			return true
 		}
 	}
 	for _, m := range r.Base {
-		if ok, _ := path.Match(m, base); ok {
-			return true
+		if mayMatch(m, base) {
+			if ok, _ := path.Match(m, base); ok {
+				return true
+			}
 		}
 		if glob && aims(t, p, base) && globMatch(base, m) {
 			return true
 		}
 	}
 	return false
+}
+
+// mayMatch is false where a pattern begins with another letter than p, which is
+// quicker to see than [path.Match] sees it.
+func mayMatch(pattern, p string) bool {
+	return pattern != "" && (p != "" && pattern[0] == p[0] || strings.IndexByte(`*?[\`, pattern[0]) >= 0)
 }
 
 func (t *Tables) home(p string) string {

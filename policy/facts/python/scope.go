@@ -1,5 +1,7 @@
 package python
 
+import "slices"
+
 // scope holds the names of a module, a class body or one call of a function.
 type scope struct {
 	vars    map[string]*val
@@ -62,6 +64,9 @@ func (it *interp) begin() { it.marks = append(it.marks, len(it.journal)) }
 func (it *interp) end() (order []slot, wrote map[slot]*val) {
 	mark := it.marks[len(it.marks)-1]
 	it.marks = it.marks[:len(it.marks)-1]
+	if mark == len(it.journal) {
+		return nil, nil
+	}
 	wrote = map[slot]*val{}
 	for i := len(it.journal) - 1; i >= mark; i-- {
 		w := it.journal[i]
@@ -85,18 +90,16 @@ func (it *interp) end() (order []slot, wrote map[slot]*val) {
 func (it *interp) fork(skip bool, run ...func()) {
 	var all []map[slot]*val
 	var keys []slot
-	seen := map[slot]bool{}
 	for _, f := range run {
 		it.begin()
 		f()
 		order, wrote := it.end()
-		all = append(all, wrote)
 		for _, k := range order {
-			if !seen[k] {
-				seen[k] = true
+			if !slices.ContainsFunc(all, func(w map[slot]*val) bool { _, ok := w[k]; return ok }) {
 				keys = append(keys, k)
 			}
 		}
+		all = append(all, wrote)
 	}
 	for _, k := range keys {
 		base := k.s.vars[k.name]

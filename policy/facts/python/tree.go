@@ -17,6 +17,8 @@ const (
 	maxNodes   = 400_000
 )
 
+var parseLimits = syntaxtree.Limits{CPU: parseTime, Wall: parseWall, Bytes: parseBytes, Nodes: maxNodes}
+
 // node is one node of a syntax tree, in Go's memory: the tree is copied once
 // and then forgotten. kind and field are the grammar's names; a token that the
 // grammar does not name is its own kind, such as "+".
@@ -65,19 +67,30 @@ func newLanguage() *language {
 // parse gives nil when the parser gave up at a limit: some texts keep its error
 // recovery busy for minutes.
 func (g *language) parse(src string) *tree {
-	return g.parseWithin(src, syntaxtree.Limits{CPU: parseTime, Wall: parseWall, Bytes: parseBytes, Nodes: maxNodes})
+	return g.parseWithin(src, parseLimits)
 }
 
 func (g *language) parseWithin(src string, lim syntaxtree.Limits) *tree {
-	once := func(src string) (t *tree) {
-		g.parser.Parse(src, lim, func(nodes []syntaxtree.Node, total int) { t = g.copy(src, nodes, total > lim.Nodes) })
-		return t
+	once := func(src string) *tree {
+		if t := g.halves(src, lim); t != nil {
+			return t
+		}
+		return g.whole(src, lim, start{})
 	}
 	return g.subjects(once(src), once)
 }
 
+// start is where a text begins in one that it is a part of.
+type start struct{ at, row uint32 }
+
+// whole parses a text in one piece.
+func (g *language) whole(src string, lim syntaxtree.Limits, from start) (t *tree) {
+	g.parser.Parse(src, lim, func(nodes []syntaxtree.Node, total int) { t = g.copy(src, nodes, total > lim.Nodes, from) })
+	return t
+}
+
 // copy moves the tree into one slab of Go nodes.
-func (g *language) copy(src string, flat []syntaxtree.Node, cut bool) *tree {
+func (g *language) copy(src string, flat []syntaxtree.Node, cut bool, from start) *tree {
 	out := &tree{src: src, cut: cut}
 	n := len(flat)
 	slab := make([]node, n)
@@ -87,6 +100,7 @@ func (g *language) copy(src string, flat []syntaxtree.Node, cut bool) *tree {
 		x.start, x.end = f.Range()
 		x.row, x.col = f.Start()
 		x.erow, x.ecol = f.End()
+		x.start, x.end, x.row, x.erow = x.start+from.at, x.end+from.at, x.row+from.row, x.erow+from.row
 		x.named, x.missing, x.size = f.Named(), f.Missing(), int32(f.Size())
 		if x.kind == "ERROR" || x.missing {
 			out.errors++
