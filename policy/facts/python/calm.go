@@ -190,6 +190,10 @@ func (it *interp) gatherNames(n *node) {
 		case "function_definition", "class_definition":
 			it.defs[identifier(it.t.text(c.child("name")))]++
 		case "assignment", "augmented_assignment", "named_expression", "for_statement", "for_in_clause", "as_pattern_target", "with_item":
+			if left := c.child("left"); left != nil && left.kind == "identifier" && c.kind == "assignment" {
+				it.defs[identifier(it.t.text(left))]++ // as most are
+				break
+			}
 			bound := &tamer{it: it, t: it.t, bound: map[string]bool{}}
 			bound.names(c.child("left"))
 			bound.names(c.child("name"))

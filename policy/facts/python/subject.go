@@ -15,7 +15,7 @@ const (
 // items is read as what it is.
 func (g *language) subjects(t *tree, parse func(string) *tree) *tree {
 	for range subjectDeep {
-		if t == nil || t.root == nil || t.cut || !strings.Contains(t.src, "match") {
+		if t == nil || t.root == nil || t.cut || !hasItem(t.src, "match") {
 			return t
 		}
 		src, found := t.asTuples()
@@ -29,6 +29,21 @@ func (g *language) subjects(t *tree, parse func(string) *tree) *tree {
 		t = again
 	}
 	return t
+}
+
+// hasItem reports that a bracket follows the name somewhere, which is quicker to
+// see than the tree is to walk.
+func hasItem(src, name string) bool {
+	for {
+		_, behind, found := strings.Cut(src, name)
+		if !found {
+			return false
+		}
+		if strings.HasPrefix(strings.TrimLeft(behind, " \t\f\r\n\\"), "[") {
+			return true
+		}
+		src = behind
+	}
 }
 
 // asTuples is the text with such subjects in parentheses.

@@ -31,25 +31,29 @@ var feeding = []string{"sys.modules", "setattr", "setitem", "__dict__[", "__dict
 // the program, which could give them some: by a call of what they have, or by
 // one that is handed that, or its namespace.
 func (it *interp) feed(name string, a *arguments, self *val) {
-	roots := []string{rootOf(ref(name, ""))}
 	all := a.all()
+	if !a.open && !slices.ContainsFunc(all, it.mayFeed) {
+		return
+	}
+	it.feeds(ref(name, ""))
 	for _, v := range append(slices.Clip(all), self) {
 		if v != nil {
 			for _, b := range v.branches() {
-				roots = append(roots, rootOf(b))
+				it.feeds(b)
 			}
 		}
 	}
-	roots = slices.DeleteFunc(roots, func(root string) bool { return root == "" || it.fed[root] })
-	if len(roots) == 0 || !a.open && !slices.ContainsFunc(all, it.mayFeed) {
+}
+
+func (it *interp) feeds(v *val) {
+	root := rootOf(v)
+	if root == "" {
 		return
 	}
 	if it.fed == nil {
 		it.fed = map[string]bool{}
 	}
-	for _, root := range roots {
-		it.fed[root] = true
-	}
+	it.fed[root] = true
 }
 
 // mayFeed reports a value that may hold more than words of the program.
