@@ -47,8 +47,8 @@ extern bool ts_parser_set_language(void *, const void *);
 extern void *ts_parser_parse_with_options(void *, const void *, TSInput, TSParseOptions);
 extern TSNode ts_tree_root_node(const void *);
 extern uint32_t ts_node_descendant_count(TSNode);
+extern uint32_t ts_node_child_count(TSNode);
 extern uint16_t ts_node_symbol(TSNode);
-extern uint32_t ts_node_start_byte(TSNode);
 extern uint32_t ts_node_end_byte(TSNode);
 extern TSPoint ts_node_end_point(TSNode);
 extern bool ts_node_is_named(TSNode);
@@ -60,19 +60,26 @@ extern bool ts_tree_cursor_goto_parent(TSTreeCursor *);
 extern bool ts_tree_cursor_goto_next_sibling(TSTreeCursor *);
 extern bool ts_tree_cursor_goto_first_child(TSTreeCursor *);
 
+// above is a node whose children are being written: its index, and how many are
+// still to come.
+typedef struct {
+	uint32_t index, left;
+} above;
+
 // flatten writes the tree under root to out, at most max nodes, and returns how
-// many it wrote. What it allocates is the arena's.
+// many it wrote. What it allocates is the arena's. The cursor is never asked for
+// what is not there: it would look through all levels to find that out.
 static uint32_t flatten(TSNode root, flat_node *out, uint32_t max) {
 	TSTreeCursor c = ts_tree_cursor_new(root);
 	uint32_t n = 0, depth = 0, room = 256;
-	uint32_t *open = arena_alloc(room * sizeof *open); // index of each ancestor
+	above *open = arena_alloc(room * sizeof *open);
 	bool more = true;
 	while (more && n < max) {
 		TSNode x = ts_tree_cursor_current_node(&c);
 		flat_node *f = &out[n];
 		f->kind = ts_node_symbol(x);
 		f->field = ts_tree_cursor_current_field_id(&c);
-		f->start = ts_node_start_byte(x);
+		f->start = x.context[0];
 		f->end = ts_node_end_byte(x);
 		f->row = x.context[1];
 		f->col = x.context[2];
@@ -82,27 +89,27 @@ static uint32_t flatten(TSNode root, flat_node *out, uint32_t max) {
 		f->named = ts_node_is_named(x) | (ts_node_is_missing(x) << 1);
 		f->size = 1;
 		n++;
-		if (ts_tree_cursor_goto_first_child(&c)) {
+		uint32_t children = ts_node_child_count(x);
+		if (children > 0 && ts_tree_cursor_goto_first_child(&c)) {
 			if (depth == room) {
-				uint32_t *wider = arena_alloc(2 * room * sizeof *open);
+				above *wider = arena_alloc(2 * room * sizeof *open);
 				open = memcpy(wider, open, room * sizeof *open);
 				room *= 2;
 			}
-			open[depth++] = n - 1;
+			open[depth++] = (above){n - 1, children - 1};
 			continue;
 		}
-		while (!ts_tree_cursor_goto_next_sibling(&c)) {
-			if (depth == 0 || !ts_tree_cursor_goto_parent(&c)) {
-				more = false;
-				break;
-			}
+		while (depth > 0 && open[depth - 1].left == 0) {
 			depth--;
-			out[open[depth]].size = n - open[depth];
+			out[open[depth].index].size = n - open[depth].index;
+			ts_tree_cursor_goto_parent(&c);
 		}
+		if (depth > 0) open[depth - 1].left--;
+		more = depth > 0 && ts_tree_cursor_goto_next_sibling(&c);
 	}
 	while (depth > 0) {
 		depth--;
-		out[open[depth]].size = n - open[depth];
+		out[open[depth].index].size = n - open[depth].index;
 	}
 	return n;
 }
@@ -156,6 +163,7 @@ int parse_flat(arena *a, const void *language, const char *bytes, uint32_t lengt
 	watch w = {now(CLOCK_MONOTONIC), now(CLOCK_THREAD_CPUTIME_ID), lim};
 	void *parser = ts_parser_new();
 	void *tree = NULL;
+	bool complete = false;
 	if (ts_parser_set_language(parser, language)) {
 		TSInput in = {&t, read_text, 0, NULL};
 		TSParseOptions options = {&w, over};
@@ -167,8 +175,9 @@ int parse_flat(arena *a, const void *language, const char *bytes, uint32_t lengt
 		uint32_t most = out->total < lim.nodes ? out->total : lim.nodes;
 		out->nodes = arena_alloc(most * sizeof *out->nodes);
 		out->count = flatten(root, out->nodes, most);
+		complete = out->count == most; // what is missing would be harm overlooked
 	}
 	ts_parser_delete(parser); // the tree goes with the arena
 	arena_leave();
-	return tree != NULL;
+	return tree != NULL && complete;
 }
