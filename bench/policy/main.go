@@ -113,9 +113,6 @@ func run(ctx context.Context, s *measure.Suite) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	if err := yardstick(ctx, s); err != nil {
-		return err
-	}
 	for _, set := range []func(context.Context, *measure.Suite, *policy.Policy) error{decision, batch} {
 		if err := set(ctx, s, p); err != nil {
 			return err
@@ -124,26 +121,32 @@ func run(ctx context.Context, s *measure.Suite) (err error) {
 	return fresh(ctx, s)
 }
 
-// yardstick tells how fast the machine is just now: the bars are milliseconds,
-// and stand for one on which this takes 8.4.
-func yardstick(ctx context.Context, s *measure.Suite) error {
-	python, err := exec.LookPath("/usr/bin/python3")
-	if err != nil {
-		fmt.Println("no yardstick: there is no /usr/bin/python3")
-		return nil
-	}
-	return s.Measure(ctx, measure.Set{
-		Name: "yardstick", Unit: "ms", Rounds: 60, Warmup: 5,
-		Subjects: []measure.Subject{{Name: "python3 -c pass", CPUs: float64(runtime.NumCPU()), Sample: measure.Millis(func(ctx context.Context) error {
-			return exec.CommandContext(ctx, python, "-c", "pass").Run()
-		})}},
-	})
+// The bars are milliseconds on a machine on which the yardstick takes paced.
+const (
+	yardstick = "python3 -c pass"
+	paced     = 8.4
+)
+
+// pace is the yardstick as a subject, which takes turns with what is measured:
+// how fast a machine is changes within minutes where others share it. Every is
+// as for [measure.Subject].
+func pace(every int) measure.Subject {
+	return measure.Subject{Name: yardstick, CPUs: float64(runtime.NumCPU()), Every: every, Sample: measure.Millis(func(ctx context.Context) error {
+		return exec.CommandContext(ctx, "/usr/bin/python3", "-c", "pass").Run()
+	})}
 }
 
-// below is a bar on the p50, and on the p99 where that is not 0.
-func below(asked string, p50, p99 float64) *measure.Bar {
-	return &measure.Bar{Asked: asked, Holds: func(own, _ measure.Stats) bool {
-		return own.P50 <= p50 && (p99 == 0 || own.P99 <= p99)
+// below is a bar on the p50, and on the p99 where that is not 0, in milliseconds.
+// On a slower machine than theirs both are as much higher as it is slower; on a
+// faster one they stay.
+func below(p50, p99 float64) *measure.Bar {
+	asked := fmt.Sprintf("p50 <= %g ms", p50)
+	if p99 > 0 {
+		asked += fmt.Sprintf(", p99 <= %g ms", p99)
+	}
+	return &measure.Bar{Asked: fmt.Sprintf("%s where it takes %g", asked, paced), Holds: func(own, peer measure.Stats) bool {
+		slower := max(1, peer.P50/paced)
+		return own.P50 <= p50*slower && (p99 == 0 || own.P99 <= p99*slower)
 	}}
 }
 
@@ -166,10 +169,11 @@ func decision(ctx context.Context, s *measure.Suite, p *policy.Policy) error {
 				}
 				return nil
 			})},
+			pace(10),
 		},
 		Rows: []measure.Row{
-			{Name: "decision_200_lines", Own: "200 lines of Python", Peer: "rules over 200 facts", Bar: below("p50 <= 3 ms, p99 <= 10 ms", 3, 10)},
-			{Name: "rules_200_facts", Own: "rules over 200 facts", Bar: below("p50 <= 1 ms", 1, 0)},
+			{Name: "decision_200_lines", Own: "200 lines of Python", Peer: yardstick, Bar: below(3, 10)},
+			{Name: "rules_200_facts", Own: "rules over 200 facts", Peer: yardstick, Bar: below(1, 0)},
 		},
 	})
 }
@@ -217,7 +221,7 @@ func judgeAll(ctx context.Context, p *policy.Policy, round int) error {
 
 // fresh measures the first decision of a process, from its start to its end:
 // one that finds what another has made of the rules, as `caisson policy check`
-// does, and one that finds nothing. The peer is the same process without the
+// does, and one that finds nothing; beside them the same process without the
 // decision.
 func fresh(ctx context.Context, s *measure.Suite) error {
 	self, err := os.Executable()
@@ -240,16 +244,16 @@ func fresh(ctx context.Context, s *measure.Suite) error {
 		})
 	}
 	cpus := float64(runtime.NumCPU())
-	const own, bare, peer = "first decision", "the same, nothing kept", "no decision"
+	const own, bare = "first decision", "the same, nothing kept"
 	return s.Measure(ctx, measure.Set{
 		Name: "fresh process", Unit: "ms", Rounds: 40, Warmup: 2,
 		Subjects: []measure.Subject{
 			{Name: own, CPUs: cpus, Sample: spawn("decide", dir)}, {Name: bare, CPUs: cpus, Sample: spawn("decide", "")},
-			{Name: peer, CPUs: cpus, Sample: spawn("start", "")},
+			{Name: "no decision", CPUs: cpus, Sample: spawn("start", "")}, pace(1),
 		},
 		Rows: []measure.Row{
-			{Name: "first_decision", Own: own, Peer: peer, Bar: below("p50 <= 60 ms", 60, 0)},
-			{Name: "first_decision_bare", Own: bare, Peer: peer, Bar: below("p50 <= 60 ms", 60, 0)},
+			{Name: "first_decision", Own: own, Peer: yardstick, Bar: below(60, 0)},
+			{Name: "first_decision_bare", Own: bare, Peer: yardstick, Bar: below(60, 0)},
 		},
 	})
 }
