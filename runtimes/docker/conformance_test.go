@@ -141,6 +141,14 @@ func through(t testing.TB, kit *enginetest.Kit, f fault) *dockerclient.Client {
 		t.Fatal(err)
 	}
 	srv := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// An answer to a request that was not read to its end closes the connection,
+		// which the client may be using again by then: its next request would fail.
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		if f.spoil == nil && meant(r) {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(f.status)
