@@ -81,7 +81,7 @@ func printTable(w io.Writer, set *Set, samples map[string][]float64, lines []Lin
 			mark = map[bool]string{true: "ok", false: "NO"}[l.OK]
 		}
 		text := l.own
-		if l.Peer != "" {
+		if l.Peer != "" && l.Ratio > 0 {
 			text = fmt.Sprintf("%s is %.2f x %s", l.own, l.Ratio, l.Peer)
 		}
 		if l.Bar != "" {

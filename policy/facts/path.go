@@ -108,18 +108,13 @@ func (r *PathRule) matches(t *Tables, p, base string, glob bool) bool {
 		}
 	}
 	for _, m := range r.Match {
-		if m = t.home(m); !mayMatch(m, p) {
-			continue
-		}
-		if ok, _ := path.Match(m, p); ok {
+		if matched(t.home(m), p) {
 			return true
 		}
 	}
 	for _, m := range r.Base {
-		if mayMatch(m, base) {
-			if ok, _ := path.Match(m, base); ok {
-				return true
-			}
+		if matched(m, base) {
+			return true
 		}
 		if glob && aims(t, p, base) && globMatch(base, m) {
 			return true
@@ -128,10 +123,13 @@ func (r *PathRule) matches(t *Tables, p, base string, glob bool) bool {
 	return false
 }
 
-// mayMatch is false where a pattern begins with another letter than p, which is
-// quicker to see than [path.Match] sees it.
-func mayMatch(pattern, p string) bool {
-	return pattern != "" && (p != "" && pattern[0] == p[0] || strings.IndexByte(`*?[\`, pattern[0]) >= 0)
+// matched is [path.Match], which is slower to see that the first letters differ.
+func matched(pattern, p string) bool {
+	if pattern != "" && p != "" && pattern[0] != p[0] && strings.IndexByte(`*?[\`, pattern[0]) < 0 {
+		return false
+	}
+	ok, _ := path.Match(pattern, p)
+	return ok
 }
 
 func (t *Tables) home(p string) string {

@@ -26,9 +26,7 @@ var pieces = []string{
 
 // TestHalves: a text that is parsed as two halves has the tree that it has as one.
 func TestHalves(t *testing.T) {
-	if runtime.GOMAXPROCS(0) < 2 {
-		t.Skip("halves need two processors")
-	}
+	twoProcessors(t)
 	g := newLanguage()
 	random := rand.New(rand.NewPCG(1, 2))
 	cut := 0
@@ -58,6 +56,12 @@ func TestHalves(t *testing.T) {
 	}
 }
 
+// twoProcessors has halves parsed, whatever the machine has.
+func twoProcessors(t *testing.T) {
+	before := runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
+	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
+}
+
 // differ says where two trees do.
 func differ(a, b *node) string {
 	for ; a != nil && b != nil; a, b = a.next, b.next {
@@ -78,6 +82,7 @@ func differ(a, b *node) string {
 
 // TestNoHalves: what goes on with what is above is not the second half of a text.
 func TestNoHalves(t *testing.T) {
+	twoProcessors(t)
 	full := func(before, behind string) string {
 		return strings.Repeat("x = 1\n", minHalves/6) + before + "\n\n" + behind + "\n" + strings.Repeat("x = 1\n", minHalves/6)
 	}

@@ -15,7 +15,7 @@ const (
 // items is read as what it is.
 func (g *language) subjects(t *tree, parse func(string) *tree) *tree {
 	for range subjectDeep {
-		if t == nil || t.root == nil || t.cut || !hasItem(t.src, "match") {
+		if t == nil || t.root == nil || t.cut || !mayHaveSubject(t.src) {
 			return t
 		}
 		src, found := t.asTuples()
@@ -31,11 +31,11 @@ func (g *language) subjects(t *tree, parse func(string) *tree) *tree {
 	return t
 }
 
-// hasItem reports that a bracket follows the name somewhere, which is quicker to
-// see than the tree is to walk.
-func hasItem(src, name string) bool {
+// mayHaveSubject reports that a bracket follows a "match" somewhere, which is
+// quicker to see than the tree is to walk.
+func mayHaveSubject(src string) bool {
 	for {
-		_, behind, found := strings.Cut(src, name)
+		_, behind, found := strings.Cut(src, "match")
 		if !found {
 			return false
 		}
