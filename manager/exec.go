@@ -127,7 +127,7 @@ func (s *Sandbox) Exec(ctx context.Context, run sandbox.Run, streams sandbox.Str
 	r.question.Image = s.imageID
 	decision, err := s.m.judgeExec(ctx, r)
 	if err != nil {
-		return s.m.refused(ctx, r, decision, err)
+		return s.m.refused(ctx, r, err)
 	}
 	return s.exec(ctx, r, decision, streams)
 }
@@ -153,10 +153,13 @@ func (s *Sandbox) imageID(context.Context) (string, error) {
 }
 
 // refused is the Result of a run that never started, once that is written down.
-func (m *Manager) refused(ctx context.Context, r *resolved, d sandbox.Decision, why error) (sandbox.Result, error) {
-	if _, ok := errors.AsType[*sandbox.DeniedError](why); !ok {
+// What was decided about the exec may permit it: then its sandbox was refused.
+func (m *Manager) refused(ctx context.Context, r *resolved, why error) (sandbox.Result, error) {
+	denied, ok := errors.AsType[*sandbox.DeniedError](why)
+	if !ok {
 		return sandbox.Result{}, why
 	}
+	d := denied.Decision
 	if err := m.recordLate(ctx, sandbox.Change{Events: []sandbox.Event{deniedEvent(r, d, r.run.Session)}}); err != nil {
 		why = errors.Join(why, err)
 	}
@@ -279,7 +282,7 @@ func (m *Manager) neverBegan(ctx context.Context, l *live, r *resolved, why erro
 }
 
 // explainPatience bounds the search for why a sandbox went away.
-const explainPatience = 2 * time.Second
+const explainPatience = 10 * time.Second
 
 // explain asks the runtime what became of a sandbox whose agent is gone.
 func explain(ctx context.Context, l *live) string {

@@ -143,6 +143,9 @@ func TestGateRefuses(t *testing.T) {
 			if name == "denies the exec" && (res.Reason != sandbox.ReasonDenied || res.Code != 126 || len(res.Decision.Findings) != 1 || !res.ExecID.Valid()) {
 				t.Errorf("result %+v", res)
 			}
+			if denied != nil && (res.Reason != sandbox.ReasonDenied || res.Decision.Verdict != denied.Decision.Verdict || res.Decision.Permits()) {
+				t.Errorf("refused with %v, and the result says %+v", err, res)
+			}
 			if started := rt.Commands(); len(started) > 0 {
 				t.Errorf("started: %q", started)
 			}

@@ -41,7 +41,7 @@ func (m *Manager) Run(ctx context.Context, run sandbox.Run, streams sandbox.Stre
 	r.question.Making = true
 	decision, err := s.judgeAndStart(ctx, r)
 	if err != nil {
-		return m.refused(ctx, r, decision, err)
+		return m.refused(ctx, r, err)
 	}
 	return s.exec(ctx, r, decision, streams)
 }

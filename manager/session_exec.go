@@ -22,7 +22,7 @@ func (m *Manager) ExecIn(ctx context.Context, session string, run sandbox.Run, s
 	}
 	l, replaced, d, err := m.judgeAndConnect(ctx, v, lang, r)
 	if err != nil {
-		return m.refused(ctx, r, d, err)
+		return m.refused(ctx, r, err)
 	}
 	res, broken, err := m.runIn(ctx, l.live, r, d, streams, false)
 	res.Replaced = replaced
@@ -128,7 +128,7 @@ func (m *Manager) StartIn(ctx context.Context, session string, run sandbox.Run) 
 	r.limits.Timeout, r.question.Background = run.Timeout, true
 	l, _, d, err := m.judgeAndConnect(ctx, v, lang, r)
 	if err != nil {
-		_, err = m.refused(ctx, r, d, err)
+		_, err = m.refused(ctx, r, err)
 		return sandbox.ExecRecord{}, err
 	}
 	if len(run.Files) > 0 {
