@@ -52,13 +52,14 @@ type Config struct {
 	// anew.
 	Keeper   Keeper
 	Programs string
-	// Timeout bounds one evaluation; 1 s where 0, which leaves room for a busy
-	// machine: an evaluation takes about one millisecond. What the scan of a text
-	// took is missing in it, but for half of it at least.
+	// Timeout bounds one evaluation that has a processor to itself; 1 s where 0.
+	// One takes about one millisecond. What the scan of a text took is missing in
+	// it, but for half of it at least.
 	Timeout time.Duration
 	// ScanTimeout bounds one scan that has a processor to itself; 800 ms where 0.
-	// One that others keep from it may take [facts.Patience] times as long: what is found
-	// must not depend on what else a machine does.
+	//
+	// What others keep a processor from may take [facts.Patience] times as long,
+	// by the clock: what is decided must not depend on what else a machine does.
 	ScanTimeout time.Duration
 	// CacheSize is the number of decisions kept; 4096 where 0, none below.
 	CacheSize int

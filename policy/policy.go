@@ -169,8 +169,8 @@ func (s *snapshot) decide(ctx context.Context, c Config, doc *facts.Document, r 
 	if err != nil {
 		return refusal(s.revision, "build input: "+err.Error()), false
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
-	defer cancel()
+	ctx, stop := ownTurn(ctx, c.Timeout)
+	defer stop()
 	if !s.canSay(in.met) {
 		return s.sum([]sandbox.Finding{}), true
 	}

@@ -9,22 +9,11 @@ import (
 	"github.com/caisson-dev/caisson/policy/facts"
 )
 
-// within ends once a scan has had a processor for that long, or has taken
-// [facts.Patience] times that.
+// within ends once this process has had a processor for that long: see
+// [facts.Within].
 func within(d time.Duration) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(context.Background(), facts.Patience*d)
-	used := processor()
-	go func() {
-		for left := d; left > 0; left = d - (processor() - used) {
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(max(left, time.Millisecond)):
-			}
-		}
-		cancel()
-	}()
-	return ctx, cancel
+	before := processor()
+	return facts.Within(context.Background(), d, func() time.Duration { return processor() - before })
 }
 
 // processor is the processor time of this process.

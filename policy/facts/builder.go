@@ -138,10 +138,6 @@ func (b *Builder) Node() bool {
 // SyntaxErrors adds to the count of syntax errors.
 func (b *Builder) SyntaxErrors(n int) { b.s.doc.Meta.Errors += n }
 
-// Patience is how much longer than its time a scan may take where others keep
-// the processors busy.
-const Patience = 4
-
 // Request is one text to be scanned.
 type Request struct {
 	Lang Lang

@@ -34,7 +34,8 @@ type Config struct {
 	// 64 MiB where 0.
 	Requests int
 	Bytes    int
-	// Start bounds the start of a process; 2 s where 0.
+	// Start bounds the start of a process that has a processor to itself; 2 s
+	// where 0. One that others keep from it may take [facts.Patience] times as long.
 	Start time.Duration
 }
 

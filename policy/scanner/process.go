@@ -38,18 +38,7 @@ func start(ctx context.Context, c Config, tables []byte) (*process, error) {
 			last = err
 			continue
 		}
-		done := make(chan error, 1)
-		go func() { done <- p.greet(tables, attr != nil && attr.Cloneflags != 0) }()
-		timer := time.NewTimer(c.Start)
-		defer timer.Stop()
-		select {
-		case err = <-done:
-		case <-timer.C:
-			err = sandbox.Errorf(sandbox.TimedOut, "the scanner did not start within %s", c.Start)
-		case <-ctx.Done():
-			err = sandbox.Errorf(sandbox.TimedOut, "start scanner: %w", context.Cause(ctx))
-		}
-		if err == nil {
+		if err = p.begin(ctx, tables, attr != nil && attr.Cloneflags != 0); err == nil {
 			return p, nil
 		}
 		p.kill()
@@ -79,6 +68,29 @@ func launch(ctx context.Context, c Config, attr *syscall.SysProcAttr) (*process,
 		return nil, err
 	}
 	return &process{c: c, cmd: cmd, in: in, out: bufio.NewReaderSize(out, 64<<10)}, nil
+}
+
+// begin greets a process that has [Config.Start] of a processor to answer, and
+// [facts.Patience] times as long by the clock.
+func (p *process) begin(ctx context.Context, tables []byte, namespaces bool) error {
+	bounded, cancel := context.WithTimeout(ctx, facts.Patience*p.c.Start)
+	defer cancel()
+	late := p.watch(p.c.Start)
+	done := make(chan error, 1)
+	go func() { done <- p.greet(tables, namespaces) }()
+	var err error
+	select {
+	case err = <-done:
+	case <-bounded.Done():
+		err = bounded.Err()
+	}
+	switch killed := late(); {
+	case ctx.Err() != nil && err != nil:
+		return sandbox.Errorf(sandbox.TimedOut, "start scanner: %w", context.Cause(ctx))
+	case killed || bounded.Err() != nil:
+		return sandbox.Errorf(sandbox.TimedOut, "the scanner did not start within %s", p.c.Start)
+	}
+	return err
 }
 
 func (p *process) greet(tables []byte, namespaces bool) error {
@@ -161,28 +173,31 @@ func (p *process) exchange(ask Ask) (*facts.Document, error) {
 	return a.Document, nil
 }
 
-// watch ends the process once it has had its time, or does nothing with it. stop
-// ends that, and reports whether the process was ended.
+// watch ends the process once it has had its time. stop ends that, and reports
+// whether the process was ended.
 func (p *process) watch(within time.Duration) (stop func() bool) {
 	done, ended := make(chan struct{}), make(chan bool, 1)
 	pid := p.cmd.Process.Pid
-	before := processorOf(pid)
+	begun, before := time.Now(), processorOf(pid)
 	go func() {
-		last, wait := usage{processor: -1}, within
+		tick := time.NewTicker(pause)
+		defer tick.Stop()
+		var had time.Duration
+		last := usage{processor: before}
 		for {
 			select {
 			case <-done:
 				ended <- false
 				return
-			case <-time.After(wait):
+			case <-tick.C:
 			}
-			now := usage{processorOf(pid) - before, busy(pid)}
-			if spent(last, now, within) {
+			now := usage{time.Since(begun), processorOf(pid), busy(pid)}
+			if had += spent(last, now); had >= within {
 				p.kill()
 				ended <- true
 				return
 			}
-			last, wait = now, pause
+			last = now
 		}
 	}()
 	return func() bool {
@@ -191,19 +206,25 @@ func (p *process) watch(within time.Duration) (stop func() bool) {
 	}
 }
 
-// pause is between two looks at a process whose time has passed.
+// pause is between two looks at a process that is watched.
 const pause = 20 * time.Millisecond
 
-// spent reports that a process has had its time, or does nothing with it: it
-// waits, and has done nothing since the last look.
-func spent(last, now usage, within time.Duration) bool {
-	return now.processor >= within || !now.busy && last == now
-}
-
-// usage is what a process did for a scan until now.
+// usage is what a process had done at a look.
 type usage struct {
+	clock     time.Duration // since the first
 	processor time.Duration
 	busy      bool
+}
+
+// spent is what of the time between two looks counts as the process's own. Not
+// what it waited for a processor; but all in which it slept, up to some looks:
+// where those come late, who would have answered it is kept waiting too.
+func spent(last, now usage) time.Duration {
+	passed, worked := now.clock-last.clock, max(now.processor-last.processor, 0)
+	if now.busy {
+		return min(passed, worked)
+	}
+	return min(passed, 2*pause)
 }
 
 // kill ends the process and waits for it. It may be called twice.

@@ -5,24 +5,25 @@ import (
 	"time"
 )
 
-// A scan is over once it has had its time of a processor: not while it waits for
-// one, but at once where it waits for something else.
+// What counts against a scan is the time that it had a processor or slept, not
+// that in which it waited for one.
 func TestSpent(t *testing.T) {
-	const within = time.Second
-	at := func(d time.Duration, busy bool) usage { return usage{d, busy} }
+	const ms = time.Millisecond
 	for name, tt := range map[string]struct {
 		last, now usage
-		want      bool
+		want      time.Duration
 	}{
-		"had its time":             {at(0, true), at(1000*time.Millisecond, true), true},
-		"waits for a processor":    {at(900*time.Millisecond, true), at(900*time.Millisecond, true), false},
-		"slow":                     {at(500*time.Millisecond, true), at(700*time.Millisecond, true), false},
-		"sleeps":                   {at(900*time.Millisecond, false), at(900*time.Millisecond, false), true},
-		"sleeps, and did not just": {at(800*time.Millisecond, true), at(900*time.Millisecond, false), false},
-		"first look":               {at(-1, false), at(0, false), false},
-		"ended":                    {at(-time.Second, false), at(-time.Second, false), true},
+		"works":                   {usage{20 * ms, 15 * ms, true}, usage{40 * ms, 35 * ms, true}, 20 * ms},
+		"works on two processors": {usage{20 * ms, 15 * ms, true}, usage{40 * ms, 55 * ms, true}, 20 * ms},
+		"waits for a processor":   {usage{20 * ms, 15 * ms, true}, usage{40 * ms, 15 * ms, true}, 0},
+		"has a part of one":       {usage{20 * ms, 15 * ms, true}, usage{120 * ms, 18 * ms, true}, 3 * ms},
+		"sleeps":                  {usage{20 * ms, 15 * ms, false}, usage{40 * ms, 15 * ms, false}, 20 * ms},
+		"slept until now":         {usage{20 * ms, 15 * ms, true}, usage{40 * ms, 16 * ms, false}, 20 * ms},
+		"sleeps, looked at late":  {usage{20 * ms, 15 * ms, false}, usage{620 * ms, 15 * ms, false}, 40 * ms},
+		"ended":                   {usage{20 * ms, 15 * ms, true}, usage{40 * ms, 0, false}, 20 * ms},
+		"ended, said to be busy":  {usage{20 * ms, 15 * ms, true}, usage{40 * ms, 0, true}, 0},
 	} {
-		if got := spent(tt.last, tt.now, within); got != tt.want {
+		if got := spent(tt.last, tt.now); got != tt.want {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
