@@ -231,7 +231,7 @@ while time.time() < end:
 	time.Sleep(300 * time.Millisecond)
 	for range 4 {
 		start := time.Now()
-		res := b.sh(t, "sleep 0.3; exit 4", 5*time.Second)
+		res := b.sh(t, "sleep 0.3; exit 4", 30*time.Second)
 		if res.Reason != sandbox.ReasonExited && res.Reason != sandbox.ReasonOutput {
 			t.Errorf("with a thief on its pipe an exec ended with %s (%s) after %v", res.Reason, res.Cause, time.Since(start))
 		}
