@@ -282,7 +282,7 @@ func TestOverASocket(t *testing.T) {
 func TestHangs(t *testing.T) {
 	t.Parallel()
 	p := well(t)
-	p.cfg.Patience = 50 * time.Millisecond
+	p.cfg.Patience = 2 * time.Second
 	p.cfg.Engine = dockertest.Fake(t, "1.41", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	want(t, p.examine(t)["engine"], api.CheckError, "deadline exceeded", "docker info")
 	ctx, cancel := context.WithCancel(t.Context())
