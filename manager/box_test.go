@@ -140,49 +140,101 @@ const grace = 250 * time.Millisecond
 //
 // The bar is the product's and is not lowered here. The machine may be shared
 // with other test programs, whose load can delay any single answer; so several
-// are taken, until most of five agree. Survivors are counted after each.
+// are taken, until most of five agree. One that is late does not count where this
+// process was kept from a processor for [mostHeld] after the timeout; where that
+// goes on, nothing can be said of the time. Survivors are counted after each.
 func (b *box) timely(t *testing.T, run sandbox.Run, givenUp bool, ready func(sandbox.Result) error) {
 	t.Helper()
 	const most = 3 // of five
 	var over []time.Duration
-	given, good, bad := 0, 0, 0
-	for good < most && bad < most {
-		id, start := b.ID(), time.Now()
+	given, good, bad, void := 0, 0, 0, 0
+	for good < most && bad < most && void < 10 {
+		id, start, held := b.ID(), time.Now(), watchHeld(run.Timeout)
 		res, err := b.Exec(t.Context(), run, sandbox.Streams{})
-		took := time.Since(start)
+		late, hold := time.Since(start)-run.Timeout, held()
 		switch {
 		case err != nil:
 			t.Fatalf("exec: %v", err)
 		case res.Reason != sandbox.ReasonTimeout:
 			t.Fatalf("ended with reason %s, code %d (%s), not by timeout; stderr %.300q", res.Reason, res.Code, res.Cause, res.Stderr)
 		}
-		if ready != nil && b.State() != sandbox.StateFailed { // one that was given up names no use
+		failed := b.State() == sandbox.StateFailed
+		if failed {
+			given++
+		}
+		b.emptied(t, id, failed)
+		b.usable(t)
+		if ready != nil && !failed { // one that was given up names no use
 			if err := ready(res); err != nil {
-				t.Fatal(err)
+				if run.Timeout *= 2; run.Timeout > time.Minute {
+					t.Fatal(err)
+				}
+				t.Logf("it had not got so far: %v", err)
+				continue
 			}
 		}
-		over = append(over, took-run.Timeout)
-		if took-run.Timeout <= grace && (givenUp || b.State() != sandbox.StateFailed) {
+		over = append(over, late)
+		switch {
+		case late <= grace && (givenUp || !failed):
 			good++
-		} else {
+		case hold >= mostHeld:
+			t.Logf("answered %v after the timeout; this process had waited %v for a processor", late, hold)
+			void++
+		default:
 			bad++
 		}
-		if b.State() == sandbox.StateFailed {
-			given++ // its container is being removed, with all that is in it
-			for deadline := time.Now().Add(10 * time.Second); len(b.kit.Processes(t, id)) > 0; time.Sleep(20 * time.Millisecond) {
-				if time.Now().After(deadline) {
-					t.Fatalf("a sandbox that was given up lives on: %q", b.kit.Processes(t, id))
-				}
-			}
-		} else if left := b.kit.Processes(t, id); len(left) > 0 {
-			t.Errorf("survivors, seen from outside: %q", left)
-		}
-		b.usable(t)
 	}
 	slices.Sort(over)
 	t.Logf("answers came %v after the timeout; %d of %d sandboxes were given up", over, given, len(over))
-	if bad == most {
+	switch {
+	case bad == most:
 		t.Errorf("most answers came over %v after the timeout, or cost the sandbox: %v, %d given up", grace, over, given)
+	case good < most:
+		t.Skip("the machine is too busy to say how long an answer takes")
+	}
+}
+
+// emptied checks that a sandbox has no process left: at once, or soon where it
+// was given up, since its container is being removed then, with all that is in it.
+func (b *box) emptied(t *testing.T, id sandbox.ID, failed bool) {
+	t.Helper()
+	deadline := time.Now()
+	if failed {
+		deadline = deadline.Add(10 * time.Second)
+	}
+	for left := b.kit.Processes(t, id); len(left) > 0; left = b.kit.Processes(t, id) {
+		if time.Now().After(deadline) {
+			t.Fatalf("survivors, seen from outside: %q", left)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// mostHeld is how long this process may have to wait for a processor: what is
+// left of [grace] where the client answers for an agent that has not.
+const mostHeld = 40 * time.Millisecond
+
+// watchHeld watches how long this process waits for a processor at most, from
+// the given time on until stop is called.
+func watchHeld(after time.Duration) (stop func() time.Duration) {
+	done, most := make(chan struct{}), make(chan time.Duration, 1)
+	begun := time.Now()
+	go func() {
+		var worst time.Duration
+		for wait := after; ; wait = 5 * time.Millisecond {
+			select {
+			case <-done:
+				most <- max(worst, time.Since(begun)-wait)
+				return
+			case <-time.After(wait):
+				worst = max(worst, time.Since(begun)-wait)
+			}
+			begun = time.Now()
+		}
+	}()
+	return func() time.Duration {
+		close(done)
+		return <-most
 	}
 }
 

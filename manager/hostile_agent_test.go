@@ -1,6 +1,7 @@
 package manager_test
 
 import (
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -146,23 +147,26 @@ func TestAgentIsOutOfReach(t *testing.T) {
 func TestRunnerIsOutOfReach(t *testing.T) {
 	t.Parallel()
 	b := openBox(t, manager.OpenOptions{})
-	done := make(chan sandbox.Result, 1)
+	stdin, end := io.Pipe()
+	begun, done := make(chan struct{}, 2), make(chan sandbox.Result, 1)
 	go func() {
+		w := &signalWriter{first: func() { begun <- struct{}{} }} // written to twice
 		res, err := b.Exec(t.Context(), sandbox.Run{
 			Role: sandbox.RoleRunner, Dir: "/tmp", Env: []string{"SECRET=x"},
-			Command: []string{"sh", "-c", "umask 077; echo secret > /tmp/mine; sleep 1.5; cat /tmp/mine; exit 9"},
-		}, sandbox.Streams{})
+			Command: []string{"sh", "-c", "umask 077; echo secret > /tmp/mine; echo begun; read x; cat /tmp/mine; exit 9"},
+		}, sandbox.Streams{Stdin: stdin, Stdout: w})
 		if err != nil {
 			t.Errorf("runner: %v", err)
 		}
 		done <- res
 	}()
-	time.Sleep(300 * time.Millisecond)
+	await(t, begun)
 	res := b.sh(t, `kill -9 -1; for p in /proc/[0-9]*; do [ "$p" = /proc/$$ ] || cat $p/environ; done 2>/dev/null | tr '\0' '\n' | grep SECRET; cat /tmp/mine; rm -f /tmp/mine; echo y > /tmp/mine`, 5*time.Second)
 	if strings.Contains(string(res.Stdout), "SECRET") || strings.Contains(string(res.Stdout), "secret") {
 		t.Errorf("the user could read what is the runner's: %q", res.Stdout)
 	}
-	if got := <-done; got.Code != 9 || string(got.Stdout) != "secret\n" {
+	_ = end.Close()
+	if got := <-done; got.Code != 9 || string(got.Stdout) != "begun\nsecret\n" {
 		t.Errorf("the runner ended with %s, code %d, stdout %q, stderr %q", got.Reason, got.Code, got.Stdout, got.Stderr)
 	}
 	b.usable(t)

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/docker/docker/api/types/container"
 
@@ -143,16 +142,16 @@ func TestLostUnder(t *testing.T) {
 	p := newPlace(t)
 	p.create(t, manager.SessionOptions{Name: "work"})
 	id := sh(t, p.Manager, "work", "true").Sandbox
-	done := make(chan sandbox.Result, 1)
+	begun, done := make(chan struct{}), make(chan sandbox.Result, 1)
 	go func() {
-		res, err := p.ExecIn(t.Context(), "work", sandbox.Run{Command: []string{"sh", "-c", "echo begun; sleep 1000"}}, sandbox.Streams{})
+		w := &signalWriter{first: func() { close(begun) }}
+		res, err := p.ExecIn(t.Context(), "work", sandbox.Run{Command: []string{"sh", "-c", "echo begun; sleep 1000"}}, sandbox.Streams{Stdout: w})
 		if err != nil {
 			t.Errorf("exec: %v", err)
 		}
 		done <- res
 	}()
-	until(t, "it runs", func() bool { list, err := p.Processes(t.Context(), "work"); return err == nil && len(list) == 1 })
-	time.Sleep(100 * time.Millisecond)
+	await(t, begun)
 	if err := p.kit.API.ContainerRemove(t.Context(), enginetest.ContainerName(id), container.RemoveOptions{Force: true}); err != nil {
 		t.Fatal(err)
 	}

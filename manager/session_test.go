@@ -170,8 +170,8 @@ func TestEnds(t *testing.T) {
 		opts manager.SessionOptions
 		end  func(t *testing.T, p *place, id sandbox.ID)
 	}{
-		"idle": {manager.SessionOptions{Idle: time.Second}, nil},
-		"ttl":  {manager.SessionOptions{TTL: 2 * time.Second}, nil},
+		"idle": {manager.SessionOptions{Idle: 3 * time.Second}, nil},
+		"ttl":  {manager.SessionOptions{TTL: 4 * time.Second}, nil},
 		"shortened": {manager.SessionOptions{TTL: time.Hour, Idle: time.Hour}, func(t *testing.T, p *place, _ sandbox.ID) {
 			second := time.Second
 			if err := p.RenewSession(t.Context(), "work", nil, &second); err != nil {
@@ -183,8 +183,8 @@ func TestEnds(t *testing.T) {
 				t.Error(err)
 			}
 		}},
-		"recovered": {manager.SessionOptions{TTL: time.Second}, func(t *testing.T, p *place, _ sandbox.ID) {
-			time.Sleep(1500 * time.Millisecond)
+		"recovered": {manager.SessionOptions{TTL: 4 * time.Second}, func(t *testing.T, p *place, _ sandbox.ID) {
+			time.Sleep(4500 * time.Millisecond)
 			if _, err := p.manager(t).Recover(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -231,13 +231,13 @@ func TestEnds(t *testing.T) {
 func TestRenewedLonger(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.create(t, manager.SessionOptions{Name: "work", Idle: 3 * time.Second, TTL: 3 * time.Second})
+	p.create(t, manager.SessionOptions{Name: "work", Idle: 8 * time.Second, TTL: 8 * time.Second})
 	id := sh(t, p.Manager, "work", "true").Sandbox
 	never, hour := time.Duration(0), time.Hour
 	if err := p.manager(t).RenewSession(t.Context(), "work", &never, &hour); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(4 * time.Second)
+	time.Sleep(9 * time.Second)
 	if res := sh(t, p.Manager, "work", "true"); res.Replaced || res.Sandbox != id {
 		t.Error("it was renewed, and ended all the same")
 	}
