@@ -195,12 +195,13 @@ func (b *box) timely(t *testing.T, run sandbox.Run, givenUp bool, ready func(san
 }
 
 // emptied checks that a sandbox has no process left: at once, or soon where it
-// was given up, since its container is being removed then, with all that is in it.
+// was given up, since its container is being removed then, with all that is in
+// it. The engine alone gives a kill ten seconds and may be asked for it again.
 func (b *box) emptied(t *testing.T, id sandbox.ID, failed bool) {
 	t.Helper()
 	deadline := time.Now()
 	if failed {
-		deadline = deadline.Add(10 * time.Second)
+		deadline = deadline.Add(30 * time.Second)
 	}
 	for left := b.kit.Processes(t, id); len(left) > 0; left = b.kit.Processes(t, id) {
 		if time.Now().After(deadline) {

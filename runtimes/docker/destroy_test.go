@@ -45,24 +45,36 @@ func TestDestroyWhileRemoved(t *testing.T) {
 	}
 }
 
-// TestDestroyRefilled has an engine that writes into the container's folder while
-// it removes it; any other failure is told as it is, at once.
-func TestDestroyRefilled(t *testing.T) {
+// TestDestroyAgain has an engine that fails for a reason that passes: it wrote
+// into the container's folder while it removed it, or the container took longer
+// to die than it waits. Any other failure is told as it is, at once.
+func TestDestroyAgain(t *testing.T) {
 	t.Parallel()
-	for why, want := range map[string]int64{"directory not empty": 2, "no space left": 1} {
-		t.Run(why, func(t *testing.T) {
+	const (
+		filesystem = "unable to remove filesystem for x: unlinkat /var/lib/docker/containers/x: "
+		kill       = "Could not kill running container x, cannot remove - "
+	)
+	for name, c := range map[string]struct {
+		message string
+		want    int64
+	}{
+		"refilled":   {filesystem + "directory not empty", 2},
+		"full":       {filesystem + "no space left", 1},
+		"dying":      {kill + "tried to kill container, but did not receive an exit event", 2},
+		"not killed": {kill + "cannot kill container: x: permission denied", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var removals atomic.Int64
-			message := "unable to remove filesystem for x: unlinkat /var/lib/docker/containers/x: " + why
-			inst := attach(t, removing(&removals, http.StatusInternalServerError, message, func(w http.ResponseWriter, r *http.Request) {
+			inst := attach(t, removing(&removals, http.StatusInternalServerError, c.message, func(w http.ResponseWriter, r *http.Request) {
 				w.(http.Flusher).Flush()
 				<-r.Context().Done()
 			}))
-			if err := inst.Destroy(t.Context()); (err == nil) != (want == 2) {
+			if err := inst.Destroy(t.Context()); (err == nil) != (c.want == 2) {
 				t.Error(err)
 			}
-			if n := removals.Load(); n != want {
-				t.Errorf("the engine was asked %d times to remove it, not %d", n, want)
+			if n := removals.Load(); n != c.want {
+				t.Errorf("the engine was asked %d times to remove it, not %d", n, c.want)
 			}
 		})
 	}

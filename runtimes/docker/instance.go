@@ -149,7 +149,7 @@ func (i *Instance) removeContainer(ctx context.Context, api *client.Client) erro
 		switch {
 		case errors.Is(err, sandbox.NotFound):
 			return nil
-		case !errors.Is(err, sandbox.Conflict) && !refilled(err) || time.Now().After(end):
+		case !errors.Is(err, sandbox.Conflict) && !refilled(err) && !stillDying(err) || time.Now().After(end):
 			return err
 		}
 		if gone, err := i.awaitRemoval(ctx, api); gone || err != nil {
@@ -166,8 +166,17 @@ func refilled(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "unable to remove filesystem") && strings.Contains(err.Error(), "directory not empty")
 }
 
+// stillDying reports a removal that failed because the container outlived its
+// kill by more than the engine waits for, ten seconds: a flood of processes takes
+// longer than that to die where there is little of a processor to be had. Nobody
+// else would remove it then, and the signal stands, so it is asked again.
+func stillDying(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "did not receive an exit event")
+}
+
 const (
-	// removePatience bounds how long somebody else's removal is waited for.
+	// removePatience bounds how long somebody else's removal, or a death, is
+	// waited for.
 	removePatience = 30 * time.Second
 	// removeAgain is when the engine is asked again meanwhile.
 	removeAgain = 500 * time.Millisecond
