@@ -3,12 +3,10 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 GO ?= go
+PREFIX ?= /usr/local
+BIN := bin
 # Where the policy is measured; absent elsewhere, and then skipped.
 CORPUS ?= ../shared/corpora
-# The packages whose tests hold caisson to times: each runs beside nothing else of
-# ours. Most tests wait for engines, disks and time-outs, more of them at once than
-# there are processors.
-TIMED := /(manager|policy/scanner)$$
 # What has tests: the rest need not be compiled for them.
 TESTED := $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...
 # Packages whose tests load the policy engine, and the extractors: to compile all
@@ -30,7 +28,7 @@ SCANNER := CGO_ENABLED=1 $(GO) build -trimpath -tags netgo,osusergo \
 	-gcflags=mvdan.cc/sh/v3/...=-l -gcflags=$(OURS)/shell=-l -gcflags=$(OURS)/javascript=-l \
 	-ldflags '-s -w -linkmode external -extldflags "-static -Wl,--gc-sections"'
 
-.PHONY: help setup setup-tests build images image demo test lint bench bench-smoke eval soak ci clean
+.PHONY: help setup setup-tests build install images image demo test lint bench bench-smoke eval soak ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +44,11 @@ build: ## build bin/caisson and its helpers
 	$(STATIC) -ldflags "-s -w" -o bin/caisson-agent ./cmd/caisson-agent
 	$(SCANNER) -o bin/caisson-scan ./cmd/caisson-scan
 
+install: build ## install caisson below PREFIX (/usr/local), or below DESTDIR for a package
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/caisson
+	install -m 755 $(BIN)/caisson $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 $(BIN)/caisson-agent $(BIN)/caisson-scan $(DESTDIR)$(PREFIX)/libexec/caisson/
+
 images: build ## make the images of the languages present (the first time: assembled, a minute)
 	@bin/caisson images build
 
@@ -55,30 +58,21 @@ image: build ## build the image of caisson itself, caisson/caisson:dev
 demo: setup build images ## run three real programs, each in a hardened container of its own
 	@scripts/demo.sh
 
+# Most tests wait for engines, disks and time-outs: more of them run at once than
+# there are processors. None depends on how soon.
 test: setup-tests build images ## do all set-up, then run every test
-	CAISSON_REQUIRE_DOCKER=1 $(GO) test $(RACE) -timeout 20m -p 3 -parallel 5 $$($(TESTED) | grep -vE '$(TIMED)|$(UNRACED)|$(EXTRACT)')
-	CAISSON_REQUIRE_DOCKER=1 CGO_ENABLED=0 $(GO) test -trimpath -timeout 20m -parallel 5 $$($(TESTED) | grep -E '$(UNRACED)')
+	CAISSON_REQUIRE_DOCKER=1 $(GO) test $(RACE) -timeout 20m -p 3 -parallel 6 $$($(TESTED) | grep -vE '$(UNRACED)|$(EXTRACT)')
+	CAISSON_REQUIRE_DOCKER=1 CGO_ENABLED=0 $(GO) test -trimpath -timeout 20m -parallel 6 $$($(TESTED) | grep -E '$(UNRACED)')
 	CAISSON_REQUIRE_DOCKER=1 $(GO) test -trimpath -tags netgo,osusergo -timeout 20m $$($(TESTED) | grep -E '$(EXTRACT)')
-	CAISSON_REQUIRE_DOCKER=1 $(GO) test $(RACE) -timeout 20m -p 1 -parallel 3 $$($(TESTED) | grep -E '$(TIMED)')
 
 lint: ## gofmt, go vet, golangci-lint, go mod tidy
 	@scripts/lint.sh
 
-bench: setup-tests build images ## run the benchmarks; results go to bench/results
-	@$(GO) run ./bench/exec $(ARGS)
-	@$(GO) run ./bench/session $(ARGS)
-	@$(GO) run ./bench/images $(ARGS)
-	@$(GO) run ./bench/gate $(ARGS)
-	@$(GO) run ./bench/bridge $(ARGS)
-	@CAISSON_SCAN=$(CURDIR)/bin/caisson-scan $(GO) run ./bench/policy $(ARGS)
+bench: setup-tests build images ## run every benchmark; results go to bench/results
+	@scripts/bench.sh $(ARGS)
 
 bench-smoke: build ## run the benchmarks with a few rounds, to see that they work
-	@$(GO) run ./bench/exec --smoke $(ARGS)
-	@$(GO) run ./bench/session --smoke $(ARGS)
-	@$(GO) run ./bench/images --smoke $(ARGS)
-	@$(GO) run ./bench/gate --smoke $(ARGS)
-	@CAISSON_SCAN=$(CURDIR)/bin/caisson-scan $(GO) run ./bench/policy --smoke $(ARGS)
-	@$(GO) run ./bench/bridge --smoke $(ARGS)
+	@scripts/bench.sh --smoke $(ARGS)
 
 eval: build ## judge the policy by the evaluation sets in CORPUS, and by the programs below the folders in BENIGN
 	@CAISSON_SCAN=$(CURDIR)/bin/caisson-scan CORPUS="$(CORPUS)" BENIGN="$(BENIGN)" $(GO) run ./bench/eval $(ARGS)

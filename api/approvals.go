@@ -18,7 +18,11 @@ type Approvals interface {
 	AnswerApproval(ctx context.Context, answer sandbox.ApprovalAnswer) (sandbox.Approval, error)
 	// RevokeApproval takes back one that still holds. Errors: NotFound, Conflict.
 	RevokeApproval(ctx context.Context, id sandbox.ID, by string) (sandbox.Approval, error)
-	// CheckCode says what policy thinks of a text, without running it. file
-	// names it in findings.
+}
+
+// Policy judges.
+type Policy interface {
+	// CheckCode says what policy thinks of a text that would run in the default
+	// sandbox, without running it. file names it in findings.
 	CheckCode(ctx context.Context, language string, code []byte, file string) (sandbox.Decision, error)
 }

@@ -26,21 +26,21 @@ type Changes interface {
 
 // ChangesOptions select changes.
 type ChangesOptions struct {
-	Exec  sandbox.ID // "" is all of them
-	Limit int        // records, the newest; 0 is all of them
+	Exec  sandbox.ID `json:"exec,omitempty"`  // "" is all of them
+	Limit int        `json:"limit,omitempty"` // records, the newest; 0 is all of them
 	// Exact walks the workspace first, whatever the watches say.
-	Exact bool
+	Exact bool `json:"exact,omitempty"`
 	// Recorded asks for what is recorded already, without a look.
-	Recorded bool
+	Recorded bool `json:"recorded,omitempty"`
 	// Names leaves the texts out of a Diff, which then reads no contents.
-	Names bool
+	Names bool `json:"names,omitempty"`
 }
 
 // UndoOptions say what is taken back.
 type UndoOptions struct {
-	Exec  sandbox.ID // required
-	Since bool       // everything since before it, whoever did it
-	Force bool       // also what was touched later; leaves out what was not kept
+	Exec  sandbox.ID `json:"exec"`            // required
+	Since bool       `json:"since,omitempty"` // everything since before it, whoever did it
+	Force bool       `json:"force,omitempty"` // also what was touched later; leaves out what was not kept
 }
 
 // Undone is what came of an undo, which is an exec of its own in the records.

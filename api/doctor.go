@@ -10,6 +10,26 @@ type Doctor interface {
 	Doctor(ctx context.Context) ([]Check, error)
 }
 
+// Examined are the roles of caisson that a doctor tries out.
+type Examined interface {
+	Languages
+	Housekeeping
+}
+
+// RuntimeInfo is a runtime, and whether it can be used here.
+type RuntimeInfo struct {
+	Name      string `json:"name"`
+	Default   bool   `json:"default,omitempty"` // of who asks for none
+	Available bool   `json:"available"`
+	Engine    string `json:"engine,omitempty"`    // what makes its sandboxes, with its version
+	Isolation string `json:"isolation,omitempty"` // "container", "jail", "none", "vm"
+	// NotEnforced names what it holds nobody to, such as "memory".
+	NotEnforced []string `json:"not_enforced,omitempty"`
+	// Error says why it is not available, Hint what mends that.
+	Error string `json:"error,omitempty"`
+	Hint  string `json:"hint,omitempty"`
+}
+
 // CheckStatus says whether something will do.
 type CheckStatus string
 

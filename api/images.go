@@ -6,13 +6,17 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// Images are the languages and what their sandboxes are made of. Where a name is
-// asked for, it is a language's, or an image's reference.
-type Images interface {
-	// Languages lists what can be run, with the state of its images.
+// Languages are what can be run.
+type Languages interface {
+	// Languages lists them, with the state of their images.
 	Languages(ctx context.Context) ([]LanguageInfo, error)
 	// LanguageOf tells a file's language by its name. Errors: Invalid.
 	LanguageOf(file string) (string, error)
+}
+
+// Images are what sandboxes are made of. Where a name is asked for, it is a
+// language's, or an image's reference.
+type Images interface {
 	// EnsureImage makes an image present.
 	EnsureImage(ctx context.Context, name string) (sandbox.Image, error)
 	// MakeImage makes a language's image in a way of the caller's choice, or
@@ -24,13 +28,17 @@ type Images interface {
 	// PrewarmImages makes several images present at once, and says of each how
 	// that went. Without names it is every language, in its usual version.
 	PrewarmImages(ctx context.Context, names []string) ([]ImageResult, error)
+	// PruneImages removes what caisson made once and would not make now.
+	PruneImages(ctx context.Context, dryRun bool) ([]PrunedImage, error)
+}
+
+// ImageLock holds images to what they were once. Names are those of [Images].
+type ImageLock interface {
 	// PinImages writes what is present now into the lock file. Without names it
 	// is every language whose image is there. Errors: NotFound, Invalid.
 	PinImages(ctx context.Context, names []string) ([]ImagePin, error)
 	// VerifyImages compares what is pinned with what there is and what runs.
 	VerifyImages(ctx context.Context) ([]ImageCheck, error)
-	// PruneImages removes what caisson made once and would not make now.
-	PruneImages(ctx context.Context, dryRun bool) ([]PrunedImage, error)
 }
 
 // LanguageInfo is a language and whether its image is there.

@@ -18,13 +18,36 @@ func TestTree(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
 		t.Fatalf("no module at %s: %v", root, err)
 	}
-	found, err := Check(os.DirFS(root))
+	tree := os.DirFS(root)
+	found, err := Check(tree)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, v := range found {
 		t.Error(v)
 	}
+	table, err := readTable(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for folder := range table {
+		if d, err := os.Stat(filepath.Join(root, folder)); err != nil || !d.IsDir() {
+			t.Errorf("%s has a row for %s, which is not there", Docs, folder)
+		}
+	}
+}
+
+// page is the very page that the table stands on, with something replaced.
+func page(t *testing.T, old, with string) *fstest.MapFile {
+	t.Helper()
+	b, err := os.ReadFile(filepath.FromSlash("../" + Docs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(b), old) {
+		t.Fatalf("%s does not say %q", Docs, old)
+	}
+	return &fstest.MapFile{Data: []byte(strings.Replace(string(b), old, with, 1))}
 }
 
 // clean is a file without a fault, which the planted ones stand beside.
@@ -33,6 +56,7 @@ const clean = "// Package p is.\npackage p\n"
 func TestFindsWhatIsPlanted(t *testing.T) {
 	t.Parallel()
 	imports := func(path string) string { return "// Package p is.\npackage p\n\nimport _ \"" + path + "\"\n" }
+	docs := page(t, "", "")
 	ours := func(pkg string) string { return imports(Module + "/" + pkg) }
 	for _, tt := range []struct {
 		name, file, src string
@@ -40,7 +64,8 @@ func TestFindsWhatIsPlanted(t *testing.T) {
 	}{
 		{"clean", "sandbox/a.go", clean, ""},
 		{"unknown package", "util/a.go", clean, "not in the table"},
-		{"file in the root", "main.go", clean, "in the root"},
+		{"the door knows all", "door.go", ours("store/sqlite"), ""},
+		{"the manager knows the door", "manager/a.go", imports(Module), "manager may not import"},
 		{"nested module", "tools/x/go.mod", "module x\n", ""},
 		{"vocabulary imports ours", "sandbox/a.go", ours("manager"), "sandbox may not import manager"},
 		{"vocabulary imports theirs", "sandbox/a.go", imports("golang.org/x/sys/unix"), "standard library alone"},
@@ -49,7 +74,7 @@ func TestFindsWhatIsPlanted(t *testing.T) {
 		{"wire imports vocabulary", "agent/wire/a.go", ours("sandbox"), "may not import sandbox"},
 		{"manager knows an adapter", "manager/a.go", ours("runtimes/docker"), "may not import runtimes/docker"},
 		{"manager's test may", "manager/a_test.go", ours("runtimes/docker"), ""},
-		{"siblings", "runtimes/bubblewrap/a.go", ours("runtimes/docker"), "may not import runtimes/docker"},
+		{"siblings", "bridge/sink/a.go", ours("bridge/transfer"), "may not import bridge/transfer"},
 		{"an adapter's own", "runtimes/docker/a.go", ours("runtimes/docker/inner"), ""},
 		{"a face knows the manager", "cli/a.go", ours("manager"), "may not import manager"},
 		{"service knows an adapter", "service/a.go", ours("store/sqlite"), "may not import store/sqlite"},
@@ -100,7 +125,7 @@ func TestFindsWhatIsPlanted(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			found, err := Check(fstest.MapFS{tt.file: {Data: []byte(tt.src)}, "monitor/ok.go": {Data: []byte(clean)}})
+			found, err := Check(fstest.MapFS{Docs: docs, tt.file: {Data: []byte(tt.src)}, "policies/ok.go": {Data: []byte(clean)}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +143,7 @@ func TestLeavesOutWhatIsNotTheModule(t *testing.T) {
 	t.Parallel()
 	bad := &fstest.MapFile{Data: []byte("package x\n")}
 	found, err := Check(fstest.MapFS{
-		"other/go.mod": {Data: []byte("module other\n")}, "other/a.go": bad,
+		Docs: page(t, "", ""), "other/go.mod": {Data: []byte("module other\n")}, "other/a.go": bad,
 		"sandbox/testdata/a.go": bad, ".cache/a.go": bad, "_old/a.go": bad,
 	})
 	if err != nil || len(found) > 0 {
@@ -128,7 +153,45 @@ func TestLeavesOutWhatIsNotTheModule(t *testing.T) {
 
 func TestAFileThatDoesNotParseIsAnError(t *testing.T) {
 	t.Parallel()
-	if _, err := Check(fstest.MapFS{"sandbox/a.go": {Data: []byte("package (")}}); err == nil {
+	if _, err := Check(fstest.MapFS{Docs: page(t, "", ""), "sandbox/a.go": {Data: []byte("package (")}}); err == nil {
 		t.Error("no error")
+	}
+}
+
+// What the page says is what is held: the same import is a fault, and none, and
+// without its row a package is one.
+func TestReadsThePage(t *testing.T) {
+	t.Parallel()
+	src := "// Package p is.\npackage p\n\nimport _ \"" + Module + "/bridge\"\n"
+	row := "| `store/sqlite` | the same in SQLite, and the ledgers of workspaces, which are the bridge's | `sandbox`, `store`, `bridge` |\n"
+	above := "| `store` | what is remembered, as a contract: sessions, execs, the audit's chain | `sandbox` |\n"
+	for _, tt := range []struct {
+		name, old, with string
+		want            string // part of the one violation, or of the error; "" is none
+	}{
+		{"as it is", "", "", ""},
+		{"an import that is not listed", "`sandbox`, `store`, `bridge` |", "`sandbox`, `store` |", "store/sqlite may not import bridge"},
+		{"no row, but one of the folder above", row, "", "store/sqlite may not import bridge"},
+		{"no row", above + row, "", "package store/sqlite is not in the table of docs/architecture.md"},
+		{"two rows", row, row + row, "is not one folder, with no other row"},
+		{"prose among the packages", "`sandbox`, `store`, `bridge` |", "`sandbox`, `store`; also `bridge` |", "is not a list of packages"},
+		{"nothing among the packages", "`sandbox`, `store`, `bridge` |", " |", "is not a list of packages"},
+		{"two folders in a row", "| `store/sqlite` |", "| `store/sqlite`, `store/other` |", "is not one folder"},
+		{"a cell too many", "| `store/sqlite` |", "| `store/sqlite` | more |", "cells"},
+		{"no table", header, "", "has no table"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			found, err := Check(fstest.MapFS{Docs: page(t, tt.old, tt.with), "store/sqlite/a.go": {Data: []byte(src)}})
+			switch {
+			case tt.want == "" && (err != nil || len(found) > 0):
+				t.Errorf("found %v, %v", found, err)
+			case tt.want != "" && err == nil && (len(found) == 0 || !strings.Contains(found[0].String(), tt.want)), err != nil && !strings.Contains(err.Error(), tt.want):
+				t.Errorf("found %v, %v; want %q", found, err, tt.want)
+			}
+		})
+	}
+	if _, err := Check(fstest.MapFS{"sandbox/a.go": {Data: []byte(clean)}}); err == nil {
+		t.Error("a tree without the page is held to nothing")
 	}
 }

@@ -34,6 +34,7 @@ type file struct {
 	test      bool
 	set       *token.FileSet
 	ast       *ast.File
+	table     table
 	found     *[]Violation
 }
 
@@ -46,11 +47,16 @@ func (f *file) fault(at token.Pos, format string, args ...any) {
 }
 
 // Check parses every Go file of a tree and returns what is wrong, by file. It
-// leaves out what the go command does too, and modules inside the module.
+// leaves out what the go command does too, and modules inside the module. Who may
+// import whom is read from the tree's [Docs].
 func Check(tree fs.FS) ([]Violation, error) {
+	table, err := readTable(tree)
+	if err != nil {
+		return nil, err
+	}
 	var found []Violation
 	documented := map[string]bool{}
-	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -63,10 +69,11 @@ func Check(tree fs.FS) ([]Violation, error) {
 		if !strings.HasSuffix(name, ".go") {
 			return nil
 		}
-		f, err := parse(tree, name, &found)
+		f, err := parse(tree, name)
 		if err != nil {
 			return err
 		}
+		f.table, f.found = table, &found
 		f.check()
 		if !f.test {
 			documented[f.pkg] = documented[f.pkg] || f.ast.Doc != nil
@@ -97,7 +104,7 @@ func skipped(tree fs.FS, dir string) bool {
 	return err == nil
 }
 
-func parse(tree fs.FS, name string, found *[]Violation) (*file, error) {
+func parse(tree fs.FS, name string) (*file, error) {
 	src, err := fs.ReadFile(tree, name)
 	if err != nil {
 		return nil, err
@@ -107,26 +114,25 @@ func parse(tree fs.FS, name string, found *[]Violation) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &file{name: name, pkg: path.Dir(name), test: strings.HasSuffix(name, "_test.go"), set: set, ast: parsed, found: found}, nil
+	return &file{name: name, pkg: path.Dir(name), test: strings.HasSuffix(name, "_test.go"), set: set, ast: parsed}, nil
 }
 
 func (f *file) check() {
-	if f.pkg == "." {
-		f.fault(token.NoPos, "a Go file in the root")
-		return
-	}
-	folder, allowed, known := entry(f.pkg)
+	folder, allowed, known := f.table.entry(f.pkg)
 	if !known {
-		f.fault(token.NoPos, "package %s is not in the table", f.pkg)
+		f.fault(token.NoPos, "package %s is not in the table of %s", f.pkg, Docs)
 	}
 	for _, spec := range f.ast.Imports {
 		target, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
 			continue // the parser has taken it: it is a string
 		}
-		if ours, is := strings.CutPrefix(target, Module+"/"); is {
+		switch ours, is := strings.CutPrefix(target, Module+"/"); {
+		case is:
 			f.checkOurs(spec, folder, allowed, ours)
-		} else {
+		case target == Module:
+			f.checkOurs(spec, folder, allowed, ".")
+		default:
 			f.checkTheirs(spec, target)
 		}
 	}
@@ -151,7 +157,7 @@ func (f *file) checkOurs(spec *ast.ImportSpec, folder string, allowed []string, 
 		f.fault(spec.Pos(), "%s is for tests alone", target)
 		return
 	}
-	if home, _, _ := entry(target); !matches(allowed, target) && home != folder {
+	if home, _, _ := f.table.entry(target); !matches(allowed, target) && home != folder {
 		f.fault(spec.Pos(), "%s may not import %s", f.pkg, target)
 	}
 }

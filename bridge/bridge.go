@@ -3,9 +3,11 @@ package bridge
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -140,6 +142,35 @@ func (b *Bridge) Forget(session sandbox.ID) error {
 		err = book.Ledger.Close()
 	}
 	return errors.Join(err, os.RemoveAll(b.dir(session)))
+}
+
+// strayAge is how long a folder is left alone whose session nobody knows: a fork
+// has its changes before it is written down.
+const strayAge = time.Hour
+
+// Stray is what is kept of a session that may be gone.
+type Stray struct {
+	Session sandbox.ID
+	Touched time.Time
+}
+
+// Strays lists whose changes are kept here, but of those that were touched in the
+// last hour. Which of them are gone, their owner knows: those are to be given to
+// [Bridge.Forget].
+func (b *Bridge) Strays() ([]Stray, error) {
+	entries, err := os.ReadDir(b.cfg.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, sandbox.Errorf(sandbox.Unavailable, "list what is kept of sessions: %w", err).WithHint("check the permissions of %s", b.cfg.Dir)
+	}
+	var strays []Stray
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !sandbox.ID(e.Name()).Valid() || time.Since(info.ModTime()) < strayAge {
+			continue // it went meanwhile, is not ours, or is too young
+		}
+		strays = append(strays, Stray{sandbox.ID(e.Name()), info.ModTime()})
+	}
+	return strays, nil
 }
 
 // Close closes every book. It is idempotent.

@@ -43,15 +43,17 @@ func opOf(was, is sandbox.FileState) (sandbox.ChangeOp, bool) {
 	return "", false
 }
 
-// sameContent reports whether two states of one kind hold the same. A file
-// whose hash is not known holds the same where nothing about it differs.
+// sameContent reports whether two states of one kind hold the same. A file that
+// was not read holds the same where nothing was done to it: its times are not
+// enough, which a program can set, but for the one of its last change of any
+// kind.
 func sameContent(a, b sandbox.FileState) bool {
 	switch a.Kind {
 	case sandbox.KindFile:
 		if a.SHA256 != "" && b.SHA256 != "" {
 			return a.SHA256 == b.SHA256
 		}
-		return a.Size == b.Size && a.MTime == b.MTime && a.Inode == b.Inode
+		return a.Size == b.Size && a.MTime == b.MTime && a.Inode == b.Inode && max(a.CTime, -a.CTime) == max(b.CTime, -b.CTime)
 	case sandbox.KindLink, sandbox.KindOther:
 		return string(a.Target) == string(b.Target)
 	default: // a folder holds entries, which have paths of their own

@@ -35,6 +35,9 @@ func (b *Book) fill(ctx context.Context, d *sandbox.FileDiff) error {
 		return compareTexts(d, linkText(before), linkText(after))
 	case before.Kind != sandbox.KindFile && after.Kind != sandbox.KindFile, before.SHA256 == after.SHA256 && before.SHA256 != "":
 		return nil
+	case before.Unread() || after.Unread():
+		d.Note = "not read"
+		return nil
 	case before.Size > maxDiff || after.Size > maxDiff:
 		d.Note = "too large"
 		return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/caisson-dev/caisson/internal/feed"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -24,18 +25,18 @@ func TestFeedIsBounded(t *testing.T) {
 		t.Error("somebody listens already")
 	}
 	news := f.Subscribe(t.Context())
-	f.tell("s", "e", created(feedRoom+10))
+	f.tell("s", "e", created(feed.Room+10))
 	got := 0
 	for n := range news {
 		if got++; n.Lost > 0 {
 			t.Errorf("lost %d before the queue was full", n.Lost)
 		}
-		if got == feedRoom {
+		if got == feed.Room {
 			break
 		}
 	}
 	news = f.Subscribe(t.Context())
-	f.tell("s", "other", created(feedRoom+3))
+	f.tell("s", "other", created(feed.Room+3))
 	first := true
 	got, lost := 0, 0
 	for n := range news {
@@ -50,17 +51,17 @@ func TestFeedIsBounded(t *testing.T) {
 		if n.Lost > 0 && n.Lost != 3 {
 			t.Errorf("lost %d", n.Lost)
 		}
-		if !n.Provisional && got < feedRoom {
+		if !n.Provisional && got < feed.Room {
 			t.Errorf("change %d is final", got)
 		}
 		lost += n.Lost
-		if got++; got == feedRoom+1 {
+		if got++; got == feed.Room+1 {
 			if err := f.Close(); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if got != feedRoom+1 || lost != 4 {
+	if got != feed.Room+1 || lost != 4 {
 		t.Errorf("%d came, %d were lost", got, lost)
 	}
 	for range f.Subscribe(context.Background()) {

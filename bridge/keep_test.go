@@ -2,6 +2,7 @@ package bridge_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/caisson-dev/caisson/bridge"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -113,6 +115,90 @@ func TestKeepIsBounded(t *testing.T) {
 	}
 }
 
+// full is a ledger whose disk is full.
+type full struct{ bridge.Ledger }
+
+func (full) Commit(context.Context, *bridge.Entry) error { return errors.New("no room") }
+
+// TestPacksUnknown keeps contents for a ledger that cannot be written: they go
+// again. So do those of one who died before it wrote to its ledger.
+func TestPacksUnknown(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tree, packs := filepath.Join(dir, "tree"), filepath.Join(dir, "packs")
+	dead, alive := filepath.Join(packs, "new-123"), filepath.Join(packs, string(sandbox.NewID()))
+	old := time.Now().Add(-2 * time.Hour)
+	err := errors.Join(os.Mkdir(tree, 0o755), os.Mkdir(packs, 0o700), os.WriteFile(dead, nil, 0o600), os.Chtimes(dead, old, old), os.WriteFile(alive, nil, 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, ledger := newLocal(t, tree), &bridge.Memory{}
+	record := func(to bridge.Ledger, size int) error {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(tree, "f"), bytes.Repeat([]byte("x"), size), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		book := &bridge.Book{Ledger: to, Packs: &bridge.Packs{Dir: packs}}
+		_, err := book.Record(t.Context(), l, sandbox.RecordOptions{ObserveOptions: sandbox.ObserveOptions{Exact: true}})
+		return err
+	}
+	for i := range 3 { // one of them writes before it has all
+		if err := record(full{ledger}, i*4<<20+100_000); err == nil {
+			t.Fatal("it was written down")
+		}
+	}
+	if list, err := os.ReadDir(packs); err != nil || len(list) != 1 || kept(t, packs) != 0 {
+		t.Errorf("%v, %d bytes, %v", list, kept(t, packs), err)
+	}
+	if err := record(ledger, 100_000); err != nil || kept(t, packs) != 100_000 {
+		t.Errorf("%d bytes, %v", kept(t, packs), err)
+	}
+	for _, f := range []string{dead, alive} {
+		if _, err := os.Stat(f); (err == nil) != (f == alive) {
+			t.Errorf("%s: %v", f, err)
+		}
+	}
+}
+
+// TestUndoEmptyFile takes back what was done to empty files: there is nothing to
+// keep of them that could be lost.
+func TestUndoEmptyFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tree, packs := filepath.Join(dir, "tree"), filepath.Join(dir, "packs")
+	names := []string{filepath.Join(tree, "gone"), filepath.Join(tree, "written")}
+	err := os.Mkdir(tree, 0o755)
+	for _, name := range names {
+		err = errors.Join(err, os.WriteFile(name, nil, 0o644))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLocal(t, tree)
+	book := &bridge.Book{Ledger: &bridge.Memory{}, Packs: &bridge.Packs{Dir: packs}}
+	if _, err := book.Record(t.Context(), l, sandbox.RecordOptions{Baseline: true}); err != nil {
+		t.Fatal(err)
+	}
+	id := sandbox.NewID()
+	l.t.Begin(string(id), false, false)
+	err = errors.Join(os.Remove(names[0]), os.WriteFile(names[1], []byte("text"), 0o644))
+	l.t.End(string(id), false)
+	if _, no := book.Record(t.Context(), l, sandbox.RecordOptions{Exec: id}); err != nil || no != nil {
+		t.Fatal(err, no)
+	}
+	if err := os.RemoveAll(packs); err != nil { // as where it grew beyond its bound
+		t.Fatal(err)
+	}
+	if _, err := book.Undo(t.Context(), l, bridge.UndoOptions{Exec: id}); err != nil {
+		t.Error(err)
+	}
+	for _, name := range names {
+		if b, err := os.ReadFile(name); err != nil || len(b) > 0 {
+			t.Errorf("%s: %q, %v", name, b, err)
+		}
+	}
+}
+
 // TestUndoMeetsLink has a folder become a link to the outside before an undo.
 // Nothing outside is touched.
 func TestUndoMeetsLink(t *testing.T) {
@@ -190,7 +276,7 @@ func TestFewPacks(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(tree, fmt.Sprintf("f%d-%d", who, i)), []byte(text), 0o644); err != nil {
 					t.Error(err)
 				}
-				if _, err := book.Record(t.Context(), l, sandbox.RecordOptions{Exact: true}); err != nil {
+				if _, err := book.Record(t.Context(), l, sandbox.RecordOptions{ObserveOptions: sandbox.ObserveOptions{Exact: true}}); err != nil {
 					t.Error(err)
 				}
 			}

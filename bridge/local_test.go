@@ -37,8 +37,8 @@ func newLocal(tb testing.TB, dir string) *local {
 
 var kinds = [...]sandbox.FileKind{"", sandbox.KindFile, sandbox.KindDir, sandbox.KindLink, sandbox.KindOther}
 
-func (l *local) Observe(ctx context.Context, exact bool, take func(*sandbox.Observation) error) error {
-	o, err := l.t.Observe(exact)
+func (l *local) Observe(ctx context.Context, opts sandbox.ObserveOptions, take func(*sandbox.Observation) error) error {
+	o, err := l.t.Observe(opts.Exact, nil)
 	if err != nil {
 		return err
 	}
@@ -66,6 +66,12 @@ func (l *local) Observe(ctx context.Context, exact bool, take func(*sandbox.Obse
 	}
 	seen.Read = func(_ context.Context, wants []sandbox.Want, take func(int, io.Reader, func() string) error) error {
 		for i, w := range wants {
+			if e := seen.Entries[w.Entry]; opts.Budget.Time > 0 || opts.Budget.Bytes > 0 && e.State.Size > int64(opts.Budget.Bytes) {
+				if err := take(i, strings.NewReader(""), func() string { return "" }); err != nil {
+					return err
+				}
+				continue
+			}
 			if err := l.read(seen.Entries[w.Entry].Path, w.Hash, func(r io.Reader, sum func() string) error { return take(i, r, sum) }); err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -62,6 +63,7 @@ type packWriter struct {
 	buf    []byte
 	size   int64
 	places map[string]Place
+	path   string // of a file that nobody knows of yet; "" for none
 }
 
 func (p *Packs) writer() *packWriter { return &packWriter{packs: p, places: map[string]Place{}} }
@@ -89,7 +91,7 @@ func (w *packWriter) flush() error {
 		if err != nil {
 			return err
 		}
-		w.file, w.name = f, string(sandbox.NewID())
+		w.file, w.name, w.path = f, string(sandbox.NewID()), f.Name()
 	}
 	_, err := w.file.Write(w.buf)
 	w.buf = w.buf[:0]
@@ -112,6 +114,7 @@ func (w *packWriter) finish(packs []Pack) (*Pack, error) {
 		}
 	}
 	if !appended {
+		w.packs.sweep(packs)
 		if err := w.settle(); err != nil {
 			return nil, sandbox.Errorf(sandbox.Exhausted, "keep old contents: %w", err).WithHint("make room on the disk of %s", w.packs.Dir)
 		}
@@ -130,10 +133,16 @@ func (w *packWriter) settle() error {
 		err = w.file.Close()
 	}
 	if err == nil {
-		err = os.Rename(w.file.Name(), filepath.Join(w.packs.Dir, w.name))
+		err = os.Rename(w.path, filepath.Join(w.packs.Dir, w.name))
+	}
+	if err == nil {
+		w.path = filepath.Join(w.packs.Dir, w.name)
 	}
 	return err
 }
+
+// committed says that the ledger knows of what was made.
+func (w *packWriter) committed() { w.path = "" }
 
 // appendTo adds what there is to a pack, and says where it begins. A pack that is
 // full, gone, or written to by another process is left as it is.
@@ -161,11 +170,30 @@ func (w *packWriter) appendTo(to Pack) (base int64, done bool) {
 	return st.Size(), true
 }
 
-// abandon removes what was begun.
+// abandon removes what was made and not committed.
 func (w *packWriter) abandon() {
-	if w.file != nil {
+	if w.path != "" {
 		_ = w.file.Close()
-		_ = os.Remove(w.file.Name()) // a file that stays is removed with the session
+		_ = os.Remove(w.path) // a file that stays is swept
+	}
+}
+
+// sweepAge is how long a pack may be without its ledger knowing of it.
+const sweepAge = time.Hour
+
+// sweep removes packs that the ledger does not know: of those who died before
+// they could commit them.
+func (p *Packs) sweep(known []Pack) {
+	entries, err := os.ReadDir(p.Dir)
+	if err != nil {
+		return // it is not there yet, or whoever writes to it will tell
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || time.Since(info.ModTime()) < sweepAge || slices.ContainsFunc(known, func(k Pack) bool { return k.Name == e.Name() }) {
+			continue
+		}
+		_ = os.Remove(filepath.Join(p.Dir, e.Name())) // the next one tries again
 	}
 }
 

@@ -143,7 +143,7 @@ func (p *program) step() {
 		}
 	case 12:
 		p.note("symlink %q", a)
-		_ = os.Symlink(pick(p.r, "a", "/etc/passwd", "../..", "gone", "\xff"), a)
+		_ = os.Symlink(pick(p.r, "a", "/proc/self/none", "../..", "gone", "\xff"), a)
 	case 13:
 		p.note("chmod %q", a)
 		_ = unix.Fchmodat(unix.AT_FDCWD, a, pick[uint32](p.r, 0, 0o644, 0o600, 0o755, 0o4755, 0o1777), 0)
@@ -156,7 +156,7 @@ func (p *program) step() {
 		p.mmap(a)
 	case 16:
 		p.note("sparse %q", a)
-		if f, err := os.OpenFile(a, os.O_RDWR|os.O_CREATE|unix.O_NONBLOCK, 0o644); err == nil {
+		if f, err := os.OpenFile(a, os.O_RDWR|os.O_CREATE|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0o644); err == nil {
 			_ = f.Truncate(int64(p.r.IntN(1 << 18)))
 			_, _ = f.WriteAt([]byte("x"), int64(p.r.IntN(1<<18)))
 			f.Close()
@@ -172,7 +172,7 @@ func (p *program) step() {
 		}
 	case 18:
 		p.note("hold open and write %q", a)
-		if f, err := os.OpenFile(a, os.O_RDWR|os.O_CREATE|unix.O_NONBLOCK, 0o600); err == nil {
+		if f, err := os.OpenFile(a, os.O_RDWR|os.O_CREATE|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0o600); err == nil {
 			p.fds = append(p.fds, f)
 		}
 	case 19:
@@ -303,7 +303,7 @@ func onePrograms(t *testing.T, seed uint64) {
 		l.t.Begin(string(id), false, false)
 		p.run(1 + p.r.IntN(15))
 		l.t.End(string(id), false)
-		records, err := book.Record(t.Context(), l, sandbox.RecordOptions{Exec: id, Exact: exact})
+		records, err := book.Record(t.Context(), l, sandbox.RecordOptions{Exec: id, ObserveOptions: sandbox.ObserveOptions{Exact: exact}})
 		if err != nil {
 			fatal("record: %v", err)
 			return
@@ -314,7 +314,7 @@ func onePrograms(t *testing.T, seed uint64) {
 			return
 		}
 		// The other mode has nothing to add.
-		more, err := book.Record(t.Context(), l, sandbox.RecordOptions{Exact: !exact})
+		more, err := book.Record(t.Context(), l, sandbox.RecordOptions{ObserveOptions: sandbox.ObserveOptions{Exact: !exact}})
 		if err != nil {
 			fatal("record in the other mode: %v", err)
 			return

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -40,7 +41,7 @@ func (b *Book) Record(ctx context.Context, ws sandbox.Tree, opts sandbox.RecordO
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var made []sandbox.ChangeRecord
-	err := ws.Observe(ctx, opts.Exact, func(o *sandbox.Observation) error {
+	err := ws.Observe(ctx, opts.ObserveOptions, func(o *sandbox.Observation) error {
 		r := &recording{b: b, opts: opts, o: o, now: map[string]sandbox.FileState{}, execs: map[string][]sandbox.ID{}, pack: b.Packs.writer()}
 		defer r.pack.abandon()
 		entry, err := r.run(ctx)
@@ -51,6 +52,7 @@ func (b *Book) Record(ctx context.Context, ws sandbox.Tree, opts sandbox.RecordO
 			if err := b.Ledger.Commit(ctx, entry); err != nil {
 				return err
 			}
+			r.pack.committed()
 			b.Packs.remove(entry.Drop)
 		}
 		for _, rec := range entry.Records {
@@ -166,7 +168,7 @@ func (r *recording) vanished(ctx context.Context, e sandbox.Touched, names []str
 
 // identical reports whether a file is certain to hold what it held.
 func identical(old, now sandbox.FileState) bool {
-	return now.CTime != 0 && old.CTime == now.CTime && old.Inode == now.Inode && old.Size == now.Size && old.MTime == now.MTime &&
+	return now.CTime > 0 && old.CTime == now.CTime && old.Inode == now.Inode && old.Size == now.Size && old.MTime == now.MTime &&
 		old.BTime == now.BTime && old.Kind == now.Kind
 }
 
@@ -175,17 +177,24 @@ func equalState(a, b sandbox.FileState) bool {
 		a.BTime == b.BTime && a.Inode == b.Inode && a.SHA256 == b.SHA256 && a.Text == b.Text && string(a.Target) == string(b.Target)
 }
 
-// read gets the content of what may differ.
+// read gets the content of what may differ, of small files first: of all that
+// can be read within a budget, those are the most.
 func (r *recording) read(ctx context.Context) error {
 	var wants []sandbox.Want
 	budget := r.b.Packs.most()
-	for i, e := range r.o.Entries {
+	for _, i := range r.bySize() {
+		e := r.o.Entries[i]
 		s := e.State
 		if s.Kind != sandbox.KindFile || e.Whole {
 			continue
 		}
 		if old, known := r.old[e.Path]; known && identical(old, s) {
 			s.SHA256, s.Text = old.SHA256, old.Text
+			r.now[e.Path] = s
+			continue
+		}
+		if s.Size == 0 {
+			s.SHA256, s.Text = emptySum, true
 			r.now[e.Path] = s
 			continue
 		}
@@ -206,6 +215,16 @@ func (r *recording) read(ctx context.Context) error {
 		return err
 	}
 	return r.keepSmall(ctx)
+}
+
+// bySize are the numbers of all entries, the smallest first.
+func (r *recording) bySize() []int {
+	order := make([]int, len(r.o.Entries))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(r.o.Entries[a].State.Size, r.o.Entries[b].State.Size) })
+	return order
 }
 
 // keepSmall keeps the small contents that are new: one question for all of them.
@@ -257,14 +276,14 @@ func (r *recording) take(ctx context.Context, w sandbox.Want, in io.Reader, sum 
 		return err
 	}
 	if sum() == "" {
-		r.now[e.Path] = s // gone, or closed to its own user
+		r.now[e.Path] = s // gone, closed to its own user, or beyond the budget
 		return nil
 	}
 	s.SHA256, s.Size = hex.EncodeToString(h.Sum(nil)), int64(len(data))+n
 	s.Text = n == 0 && isText(data)
 	r.now[e.Path] = s
-	if int64(len(data)) > limit || int64(len(data)) > r.room() {
-		return nil // it is not what was promised, or a sandbox promises too much
+	if len(data) == 0 || int64(len(data)) > limit || int64(len(data)) > r.room() {
+		return nil // nothing, not what was promised, or a sandbox promises too much
 	}
 	if len(data) < worthFinding && len(r.o.Entries) <= fewEntries {
 		if r.small == nil {

@@ -22,7 +22,8 @@ type UndoOptions struct {
 	// cannot be restored.
 	Force bool
 	// As is the id of the record that this makes; "" makes one.
-	As    sandbox.ID
+	As sandbox.ID
+	// Exact looks at the whole workspace, before and after.
 	Exact bool
 }
 
@@ -44,7 +45,8 @@ func (b *Book) Undo(ctx context.Context, ws sandbox.Tree, opts UndoOptions) (Und
 	if opts.As == "" {
 		opts.As = sandbox.NewID()
 	}
-	if _, err := b.Record(ctx, ws, sandbox.RecordOptions{Exact: opts.Exact}); err != nil {
+	look := sandbox.ObserveOptions{Exact: opts.Exact}
+	if _, err := b.Record(ctx, ws, sandbox.RecordOptions{ObserveOptions: look}); err != nil {
 		return Undone{}, err
 	}
 	records, err := b.toUndo(ctx, opts)
@@ -66,7 +68,7 @@ func (b *Book) Undo(ctx context.Context, ws sandbox.Tree, opts UndoOptions) (Und
 		ids = append(ids, r.ID)
 	}
 	failed := ws.Restore(ctx, entries)
-	out.Made, err = b.Record(ctx, ws, sandbox.RecordOptions{Exec: opts.As, Mine: true, Exact: opts.Exact, Undoes: ids})
+	out.Made, err = b.Record(ctx, ws, sandbox.RecordOptions{Exec: opts.As, Mine: true, ObserveOptions: look, Undoes: ids})
 	for _, r := range out.Made {
 		if r.Exec == opts.As {
 			out.Record = r
@@ -182,7 +184,7 @@ func (u *undoing) load(ctx context.Context, paths []string, force bool) error {
 			missing = append(missing, p)
 			continue
 		}
-		if !u.needsContent(p) || u.content[w.SHA256] != nil {
+		if !u.needsContent(p) || u.content[w.SHA256] != nil || w.SHA256 == emptySum {
 			continue
 		}
 		place, kept := places[w.SHA256]
@@ -199,7 +201,7 @@ func (u *undoing) load(ctx context.Context, paths []string, force bool) error {
 	}
 	if len(missing) > 0 && !force {
 		return sandbox.Errorf(sandbox.Conflict, "the old content was not kept: %s", list(missing)).
-			WithHint("it was too large or too long ago, or is no file; take back the rest with --force")
+			WithHint("it was too large, too long ago or never read, or is no file; take back the rest with --force")
 	}
 	u.skipped = missing
 	return nil

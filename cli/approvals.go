@@ -26,9 +26,9 @@ func newApprovals(cfg Config) *cobra.Command {
 func newApprovalsList(cfg Config) *cobra.Command {
 	var all, asJSON bool
 	cmd := &cobra.Command{
-		Use: "list", Short: "List questions that wait for an answer", Args: cobra.NoArgs,
+		Use: "list", Aliases: []string{"ls"}, Short: "List questions that wait for an answer", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			svc, err := cfg.Service(cmd.Context())
+			svc, err := open[api.Approvals](cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
@@ -85,7 +85,7 @@ func listApprovals(w io.Writer, list []sandbox.Approval) error {
 }
 
 // approvalID completes the beginning of a question's id.
-func approvalID(ctx context.Context, svc api.Service, prefix string) (sandbox.ID, error) {
+func approvalID(ctx context.Context, svc api.Approvals, prefix string) (sandbox.ID, error) {
 	if id := sandbox.ID(prefix); id.Valid() {
 		return id, nil
 	}
@@ -110,7 +110,7 @@ func newApprovalsShow(cfg Config) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show QUESTION", Short: "Show all of a question: what would run, and why policy asks", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			svc, err := cfg.Service(cmd.Context())
+			svc, err := open[api.Approvals](cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
@@ -162,7 +162,7 @@ func newApprovalsDeny(cfg Config) *cobra.Command {
 }
 
 func answerQuestion(ctx context.Context, cfg Config, prefix string, ans sandbox.ApprovalAnswer) error {
-	svc, err := cfg.Service(ctx)
+	svc, err := open[api.Approvals](ctx, cfg)
 	if err != nil {
 		return err
 	}

@@ -3,17 +3,21 @@ package cli
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/user"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/caisson-dev/caisson/internal/shown"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -100,11 +104,9 @@ func questionText(a sandbox.Approval) string {
 	line("session", visible(a.Session))
 	line("user", visible(q.User))
 	line("image", visible(q.Image))
-	line("network", visible(string(q.Network)))
+	line("network", visible(networkText(q)))
 	line("input", visible(q.Stdin))
-	if l := q.Limits; l.Memory > 0 {
-		line("limits", fmt.Sprintf("memory %s, %g CPUs, %d processes, workspace %s, %s", l.Memory, l.CPUs, l.PIDs, l.Workspace, time.Duration(q.Timeout)*time.Millisecond))
-	}
+	line("limits", limitsText(q))
 	line("role", visible(string(q.Role)))
 	if q.Background {
 		line("note", "it runs in the background")
@@ -122,16 +124,48 @@ func questionText(a sandbox.Approval) string {
 		n := 0
 		for text := range strings.SplitSeq(strings.TrimSuffix(t.Text, "\n"), "\n") {
 			n++
-			fmt.Fprintf(&b, "%5d | %s\n", n, visible(strings.ReplaceAll(text, "\t", "    ")))
+			fmt.Fprintf(&b, "%5d | %s\n", n, shown.Code(text))
 		}
 	}
 	if len(q.Plan) > 0 {
-		fmt.Fprintf(&b, "--- what is asked of the engine\n%s\n", visible(string(q.Plan)))
+		fmt.Fprintf(&b, "--- what is asked of the engine\n%s\n", visible(shortPlan(q.Plan)))
 	}
 	b.WriteString("--- why\n")
 	b.WriteString(findingsText(a.Decision))
 	fmt.Fprintf(&b, "  question %s, until %s, digest %s\n", a.ID.Short(), a.Expires.Local().Format("15:04:05"), a.Digest)
 	return b.String()
+}
+
+// networkText is what can be reached; "" where the question does not say.
+func networkText(q sandbox.ApprovalQuestion) string {
+	if q.Network.Mode == "" {
+		return ""
+	}
+	return q.Network.String()
+}
+
+// limitsText is what bounds an exec; "" where the question is not about one.
+func limitsText(q sandbox.ApprovalQuestion) string {
+	l := q.Limits
+	if l.Memory == 0 {
+		return ""
+	}
+	ends := "no time limit"
+	if q.Timeout > 0 {
+		ends = q.Timeout.String()
+	}
+	return fmt.Sprintf("memory %s, %g CPUs, %d processes, workspace %s, %s", l.Memory, l.CPUs, l.PIDs, l.Workspace, ends)
+}
+
+// shortPlan is what is asked of the engine, with a digest in place of the filter of
+// system calls: that is ten thousand bytes, the same for every sandbox, and the
+// rules look through it.
+func shortPlan(plan json.RawMessage) string {
+	filter := regexp.MustCompile(`"seccomp=\{([^"\\]|\\.)*"`)
+	return filter.ReplaceAllStringFunc(string(plan), func(text string) string {
+		sum := sha256.Sum256([]byte(text))
+		return fmt.Sprintf(`"seccomp=(%d bytes, sha256 %x)"`, len(text), sum[:8])
+	})
 }
 
 // shellWord shows a word of a command so that its bounds show.
@@ -150,26 +184,32 @@ func userName() string {
 	return fmt.Sprintf("uid %d", os.Getuid())
 }
 
-// terminal asks on the terminal, one question at a time.
+// terminal is where a person is asked, one question at a time.
 type terminal struct {
-	mu  sync.Mutex
+	run context.Context // of the command: once it is over, that is a no
+	mu  sync.Mutex      // held while a question stands there
 	tty *os.File
 }
 
-// askOnTerminal is who asks a person, where standard error is a terminal: what
-// is asked must be seen. The answer is read from the terminal itself, since
-// standard input may be the program's. nil without one.
-func askOnTerminal(cfg Config) (sandbox.Asker, func()) {
+// openTerminal opens the terminal where standard error is one: what is asked
+// must be seen. An answer is read from the terminal itself, since standard input
+// may be the program's. nil without one.
+func openTerminal(ctx context.Context, cfg Config) *terminal {
 	errs, ok := cfg.IO.Err.(*os.File)
 	if !ok || !isTerminal(errs) {
-		return nil, func() {}
+		return nil
 	}
 	fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, func() {}
+		return nil
 	}
-	t := &terminal{tty: os.NewFile(uintptr(fd), "/dev/tty")}
-	return t.ask, func() { _ = t.tty.Close() } // nothing of ours is unwritten
+	return &terminal{run: ctx, tty: os.NewFile(uintptr(fd), "/dev/tty")}
+}
+
+func (t *terminal) close() {
+	if t != nil {
+		_ = t.tty.Close() // nothing of ours is unwritten
+	}
 }
 
 func isTerminal(f *os.File) bool {
@@ -182,39 +222,49 @@ func isTerminal(f *os.File) bool {
 func (t *terminal) ask(ctx context.Context, a sandbox.Approval) (sandbox.ApprovalAnswer, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_ = unix.IoctlSetInt(int(t.tty.Fd()), unix.TCFLSH, unix.TCIFLUSH) // where it cannot, the prompt asks again
-	return answerFrom(ctx, t.tty, t.tty, a)
+	_ = t.flush()                          // where it cannot, the prompt asks again
+	_ = t.tty.SetReadDeadline(time.Time{}) // as the next
+	// Who still reads must not take what is typed for the program.
+	defer func() { _ = t.tty.SetReadDeadline(time.Unix(1, 0)) }() // nor does this fail
+	return answerFrom(ctx, t.run, t.tty, t.tty, a)
 }
 
-// answerFrom asks until there is a clear answer. Another's answer, by ctx, ends
-// it.
-func answerFrom(ctx context.Context, in io.Reader, out io.Writer, a sandbox.Approval) (sandbox.ApprovalAnswer, error) {
+// flush drops what was typed and not read.
+func (t *terminal) flush() error {
+	raw, err := t.tty.SyscallConn()
+	if err != nil {
+		return err
+	}
+	return raw.Control(func(fd uintptr) { _ = unix.IoctlSetInt(int(fd), unix.TCFLSH, unix.TCIFLUSH) })
+}
+
+type typedLine struct {
+	text string
+	err  error
+}
+
+// answerFrom asks until there is a clear answer. The end of the run, as by
+// Ctrl-C, is a no. Another's answer, by ctx, ends it.
+func answerFrom(ctx, run context.Context, in io.Reader, out io.Writer, a sandbox.Approval) (sandbox.ApprovalAnswer, error) {
 	ans := sandbox.ApprovalAnswer{ID: a.ID, By: userName(), Via: "terminal"}
 	if _, err := io.WriteString(out, questionText(a)); err != nil {
 		return ans, err
 	}
-	lines := make(chan string)
-	go func() { // it ends with the terminal's next line, or its end
-		defer close(lines)
-		s := bufio.NewScanner(in)
-		for s.Scan() {
-			select {
-			case lines <- s.Text():
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
+	r, lines := bufio.NewReader(in), make(chan typedLine, 1)
 	for {
 		if _, err := io.WriteString(out, "caisson: run it? [o]nce, [a]lways this very program, [n]o: "); err != nil {
 			return ans, err
 		}
+		go func() { // for each question one line: what is typed behind the answer is not ours
+			text, err := r.ReadString('\n')
+			lines <- typedLine{text, err}
+		}()
 		select {
-		case text, ok := <-lines:
-			if !ok {
+		case line := <-lines:
+			if line.err != nil {
 				return ans, errors.New("the terminal was closed")
 			}
-			switch strings.ToLower(strings.TrimSpace(text)) {
+			switch strings.ToLower(strings.TrimSpace(line.text)) {
 			case "o", "once", "y", "yes":
 				ans.Approve = true
 				return ans, nil
@@ -225,6 +275,11 @@ func answerFrom(ctx context.Context, in io.Reader, out io.Writer, a sandbox.Appr
 				return ans, nil
 			}
 		case <-ctx.Done():
+			if run.Err() != nil {
+				_, _ = io.WriteString(out, "\ncaisson: no: it does not run\n") // as in printError
+				ans.Note = "interrupted"
+				return ans, nil
+			}
 			_, _ = io.WriteString(out, "\ncaisson: it was answered elsewhere, or its time is over\n") // as in printError
 			return ans, context.Cause(ctx)
 		}

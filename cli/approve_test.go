@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/caisson-dev/caisson/sandbox"
@@ -18,7 +19,7 @@ func hostileQuestion() sandbox.Approval {
 		ID: sandbox.NewID(), Digest: "d1", Expires: time.Now(), Session: evil,
 		Question: sandbox.ApprovalQuestion{
 			Kind: "exec", Language: evil, Command: []string{evil, "b c"}, Dir: evil, Env: []string{evil}, User: evil, Image: evil, Stdin: evil,
-			Network: sandbox.Network(evil), Limits: sandbox.DefaultLimits, Timeout: 1500, Plan: []byte(evil),
+			Network: sandbox.Network{Mode: evil, Allow: []string{evil}}, Limits: sandbox.DefaultLimits, ExecLimits: sandbox.ExecLimits{Timeout: sandbox.Duration(1500 * time.Millisecond)}, Plan: []byte(evil),
 			Texts: []sandbox.ApprovalText{{Name: evil, Language: evil, Size: 9, Text: evil}, {Name: "long", Size: len(long), Text: long}, {Name: "raw", Size: 3}},
 		},
 		Decision: sandbox.Decision{Verdict: sandbox.Ask, Level: sandbox.High, Findings: []sandbox.Finding{{
@@ -37,11 +38,21 @@ func TestQuestionIsShownAsItIs(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"X-1", ":7:3", "limits    memory 512m, 0.5 CPUs, 100 processes", "1.5s", " 5001 | the end", "(no text)", "digest d1", `a\x1b[2J\x1b]0;t\a\r\b\u202e\u2066\u200b\u00a0\u2028\u3164\ufe0f\x9b1m\xff`, "command   'a\\x1b",
+		"X-1", ":7:3", "limits    memory 512m, 0.5 CPUs, 100 processes", "1.5s", " 5001 | the end", "(no text)", "digest d1", `a\x1b[2J\x1b]0;t\x07\x0d\x08\u202e\u2066\u200b\u00a0\u2028\u3164\ufe0f\x9b1m\xff`, "command   'a\\x1b",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not shown", want)
 		}
+	}
+	endless := hostileQuestion()
+	endless.Question.Timeout = 0
+	if text := questionText(endless); !strings.Contains(text, "workspace 256m, no time limit\n") {
+		t.Errorf("without a time limit: %s", text[:1000])
+	}
+	spelled := hostileQuestion()
+	spelled.Question.Texts[0].Text = `a\x1b[2J`
+	if text := questionText(spelled); !strings.Contains(text, "1 | a\\\\x1b[2J\n") {
+		t.Errorf("an escape that is spelled out: %s", text[:2000])
 	}
 	if got := strings.Count(text, "x = 1"); got != 5000 {
 		t.Errorf("%d of 5000 lines are shown", got)
@@ -54,13 +65,13 @@ func TestAnswers(t *testing.T) {
 		"Always\n": {Approve: true, Always: true}, "n\n": {}, "no\n": {},
 	} {
 		var out strings.Builder
-		got, err := answerFrom(t.Context(), strings.NewReader(typed), &out, hostileQuestion())
+		got, err := answerFrom(t.Context(), t.Context(), strings.NewReader(typed), &out, hostileQuestion())
 		if err != nil || got.Approve != want.Approve || got.Always != want.Always || got.Via != "terminal" || got.By == "" {
 			t.Errorf("%q: %+v, %v", typed, got, err)
 		}
 	}
 	for _, typed := range []string{"", "perhaps\n", "\n\n"} {
-		if got, err := answerFrom(t.Context(), strings.NewReader(typed), io.Discard, hostileQuestion()); err == nil || got.Approve {
+		if got, err := answerFrom(t.Context(), t.Context(), strings.NewReader(typed), io.Discard, hostileQuestion()); err == nil || got.Approve {
 			t.Errorf("%q: %+v", typed, got)
 		}
 	}
@@ -70,7 +81,48 @@ func TestAnswers(t *testing.T) {
 	r, w := io.Pipe()
 	defer w.Close()
 	var out strings.Builder
-	if _, err := answerFrom(ctx, r, &out, hostileQuestion()); !errors.Is(err, elsewhere) || !strings.Contains(out.String(), "answered elsewhere") {
+	if _, err := answerFrom(ctx, t.Context(), r, &out, hostileQuestion()); !errors.Is(err, elsewhere) || !strings.Contains(out.String(), "answered elsewhere") {
 		t.Errorf("%v, %q", err, out.String())
+	}
+	over, stop := context.WithCancel(t.Context())
+	stop()
+	out.Reset()
+	if got, err := answerFrom(over, over, r, &out, hostileQuestion()); err != nil || got.Approve || !strings.Contains(out.String(), "no: it does not run") {
+		t.Errorf("interrupted: %+v, %v, %q", got, err, out.String())
+	}
+}
+
+// lineByLine gives one line at a time, as a terminal does.
+type lineByLine struct{ lines []string }
+
+func (l *lineByLine) Read(p []byte) (int, error) {
+	n := copy(p, l.lines[0])
+	l.lines = l.lines[1:]
+	return n, nil
+}
+
+// Nothing is read behind the answer: it is for the program.
+func TestNothingBehindTheAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		in := &lineByLine{lines: []string{"what?\n", "yes\n", "for the program\n", "too\n"}}
+		got, err := answerFrom(t.Context(), t.Context(), in, io.Discard, hostileQuestion())
+		synctest.Wait() // for whoever still reads
+		if err != nil || !got.Approve || len(in.lines) != 2 {
+			t.Errorf("%+v, %v, left: %q", got, err, in.lines)
+		}
+	})
+}
+
+// A person is not shown ten thousand bytes that are the same each time.
+func TestShortPlan(t *testing.T) {
+	t.Parallel()
+	plan := `{"SecurityOpt":["no-new-privileges","seccomp={\"defaultAction\":\"SCMP_ACT_ERRNO\",\"x\":\"}\"}"],"Memory":1}`
+	got := shortPlan([]byte(plan))
+	if !strings.HasPrefix(got, `{"SecurityOpt":["no-new-privileges","seccomp=(`) || !strings.HasSuffix(got, `)"],"Memory":1}`) || strings.Contains(got, "SCMP") {
+		t.Error(got)
+	}
+	if weak := `["seccomp=unconfined"]`; shortPlan([]byte(weak)) != weak {
+		t.Error("what is no profile is shown as it is")
 	}
 }

@@ -1,13 +1,12 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -28,29 +27,58 @@ func (o *runOptions) takeArtifacts() (sandbox.ArtifactTaker, error) {
 	if err := os.MkdirAll(o.into, 0o755); err != nil {
 		return nil, sandbox.Errorf(sandbox.Invalid, "%w", err).WithHint("--artifacts-to takes a folder")
 	}
-	return func(a sandbox.Artifact) (io.WriteCloser, error) { return artifactFile(o.into, a.Path) }, nil
+	root, err := os.OpenRoot(o.into)
+	if err != nil {
+		return nil, sandbox.Errorf(sandbox.Invalid, "%w", err).WithHint("--artifacts-to takes a folder")
+	}
+	o.taken = &artifactFolder{root: root, parts: map[string]string{}}
+	return o.taken.take, nil
 }
 
-// artifactFile makes a file below a folder. Its name comes from the sandbox.
-func artifactFile(dir, name string) (io.WriteCloser, error) {
-	if !filepath.IsLocal(name) {
-		return nil, sandbox.Errorf(sandbox.Unavailable, "the sandbox named an artifact %q", name)
+// artifactFolder is a folder of the host that artifacts go into: each under a
+// name of ours until all of it is there, so that one that is refused half-way
+// leaves no file, and takes none away. It is used by one exec.
+type artifactFolder struct {
+	root  *os.Root
+	parts map[string]string // by the artifact's path
+}
+
+// take begins a file. Its name comes from the sandbox.
+func (f *artifactFolder) take(a sandbox.Artifact) (io.WriteCloser, error) {
+	if !filepath.IsLocal(a.Path) {
+		return nil, sandbox.Errorf(sandbox.Unavailable, "the sandbox named an artifact %q", a.Path)
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
+	dir := path.Dir(a.Path)
+	if err := f.root.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	defer root.Close()
-	if parent := path.Dir(name); parent != "." {
-		if err := root.MkdirAll(parent, 0o755); err != nil {
-			return nil, err
+	part := path.Join(dir, ".caisson-"+string(sandbox.NewID()))
+	w, err := f.root.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err == nil {
+		f.parts[a.Path] = part
+	}
+	return w, err
+}
+
+// settle gives those that are whole their names, where what stands there is
+// replaced and never written into, and removes the rest.
+func (f *artifactFolder) settle(list []sandbox.Artifact) {
+	for i := range list {
+		a := &list[i]
+		part, ok := f.parts[a.Path]
+		if !ok || a.Left != "" {
+			continue
 		}
+		if err := f.root.Rename(part, a.Path); err != nil {
+			a.Left = err.Error()
+			continue
+		}
+		delete(f.parts, a.Path)
 	}
-	// Anew, never into what stands there.
-	if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+	for _, part := range f.parts {
+		_ = f.root.Remove(part) // it is told that the artifact was left out
 	}
-	return root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	_ = f.root.Close() // nothing of ours is unwritten
 }
 
 // reportArtifacts names what was collected into a folder.
@@ -67,6 +95,9 @@ func (o *runOptions) reportArtifacts(cfg Config, res sandbox.Result) {
 			text = fmt.Sprintf("left out artifact %s: %s", shownName(a.Path), oneLine(a.Left, 200))
 		}
 		_, _ = fmt.Fprintln(cfg.IO.Err, "caisson: "+text) // as in printError
+	}
+	if o.run.Artifacts != nil && len(res.Artifacts) == 0 && res.ArtifactsError == "" && res.Sandbox != "" {
+		_, _ = fmt.Fprintf(cfg.IO.Err, "caisson: no artifact: nothing matches %s\n", visible(strings.Join(o.run.Artifacts, ", "))) // as in printError
 	}
 	if res.ArtifactsError != "" {
 		_, _ = fmt.Fprintln(cfg.IO.Err, "caisson: not all artifacts were collected: "+oneLine(res.ArtifactsError, 300)) // as in printError

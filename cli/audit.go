@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/caisson-dev/caisson/api"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -17,7 +18,7 @@ func newAudit(cfg Config) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newAuditList(cfg), newAuditVerify(cfg), newAuditPrune(cfg))
+	cmd.AddCommand(newAuditList(cfg), newAuditVerify(cfg), newAuditReanchor(cfg), newAuditPrune(cfg))
 	return cmd
 }
 
@@ -27,24 +28,24 @@ const followPause = 200 * time.Millisecond
 
 func newAuditList(cfg Config) *cobra.Command {
 	var filter sandbox.EventFilter
-	var since time.Duration
+	var since sandbox.Duration
 	var exec string
 	var asJSON, follow bool
 	cmd := &cobra.Command{
-		Use:   "list",
+		Use: "list", Aliases: []string{"ls"},
 		Short: "List events",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			svc, err := cfg.Service(ctx)
+			svc, err := open[api.Audit](ctx, cfg)
 			if err != nil {
 				return err
 			}
 			if since > 0 {
-				filter.Since = time.Now().Add(-since)
+				filter.Since = time.Now().Add(-time.Duration(since))
 			}
 			filter.Exec = sandbox.ID(exec)
-			for {
+			for left := filter.Limit; ; {
 				for e, err := range svc.Events(ctx, filter) {
 					if err != nil {
 						return err
@@ -53,10 +54,12 @@ func newAuditList(cfg Config) *cobra.Command {
 						return err
 					}
 					filter.After = e.Seq
+					left--
 				}
-				if !follow {
+				if !follow || filter.Limit > 0 && left == 0 {
 					return nil
 				}
+				filter.Limit = max(left, 0)
 				select {
 				case <-ctx.Done():
 					return nil
@@ -69,7 +72,7 @@ func newAuditList(cfg Config) *cobra.Command {
 	f.StringVar(&filter.Session, "session", "", "only of this session")
 	f.StringVar(&exec, "exec", "", "only of this exec")
 	f.StringSliceVar(&filter.Kinds, "kind", nil, "only of these kinds, such as exec.ended")
-	f.DurationVar(&since, "since", 0, "only those younger than this")
+	durationVar(f, &since, "since", 0, "only those younger than this")
 	f.Int64Var(&filter.After, "after", 0, "only those behind this number")
 	f.IntVar(&filter.Limit, "limit", 0, "at most so many; 0 is all")
 	f.BoolVarP(&follow, "follow", "f", false, "go on with new events until interrupted")
@@ -93,7 +96,7 @@ func newAuditVerify(cfg Config) *cobra.Command {
 		Short: "Check that no event was changed, removed, reordered or cut off",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			svc, err := cfg.Service(cmd.Context())
+			svc, err := open[api.Audit](cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
@@ -107,7 +110,7 @@ func newAuditVerify(cfg Config) *cobra.Command {
 				}
 			} else {
 				for _, p := range r.Problems {
-					if _, err := fmt.Fprintf(cfg.IO.Out, "event %d: %s\n", p.Seq, p.What); err != nil {
+					if _, err := fmt.Fprintf(cfg.IO.Out, "event %d: %s\n", p.Seq, visible(p.What)); err != nil {
 						return err
 					}
 				}
@@ -115,8 +118,11 @@ func newAuditVerify(cfg Config) *cobra.Command {
 					return err
 				}
 			}
+			if !r.OK && asJSON {
+				return exitCode(exitConflict) // the report says it
+			}
 			if !r.OK {
-				return sandbox.Errorf(sandbox.Conflict, "the audit log was altered in %d places", len(r.Problems)).WithHint("keep the state folder as it is, and compare it with a backup")
+				return sandbox.Errorf(sandbox.Conflict, "the audit log was altered in %d places", len(r.Problems)).WithHint("keep the state folder as it is, and compare it with a backup; a lost anchor is set anew by: caisson audit reanchor")
 			}
 			return nil
 		},
@@ -125,17 +131,42 @@ func newAuditVerify(cfg Config) *cobra.Command {
 	return cmd
 }
 
+func newAuditReanchor(cfg Config) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "reanchor --reason TEXT",
+		Short: "Take the log as it is after its anchor was lost",
+		Long: `The file audit.head holds the log's last number and hash outside of the database, so that a log that was cut off shows. Where it
+is lost, nobody can tell whether events are missing, and verify says so until somebody takes the log as it is. That is an event.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			svc, err := open[api.Audit](cmd.Context(), cfg)
+			if err != nil {
+				return err
+			}
+			seq, err := svc.ReanchorAudit(cmd.Context(), reason)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cfg.IO.Out, "anchored at event %d\n", seq)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why it is lost, for the audit; required")
+	return cmd
+}
+
 func newAuditPrune(cfg Config) *cobra.Command {
 	var keep sandbox.Retention
 	cmd := &cobra.Command{
 		Use:   "prune",
-		Short: "Drop old events, and keep the rest verifiable",
+		Short: "Drop old events and answered questions, and keep the rest verifiable",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if keep == (sandbox.Retention{}) {
 				return sandbox.Errorf(sandbox.Invalid, "nothing says what to keep").WithHint("give --older-than or --larger-than")
 			}
-			svc, err := cfg.Service(cmd.Context())
+			svc, err := open[api.Audit](cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
@@ -143,11 +174,11 @@ func newAuditPrune(cfg Config) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cfg.IO.Out, "%d events dropped\n", n)
+			_, err = fmt.Fprintf(cfg.IO.Out, "%d events and %d questions dropped\n", n.Events, n.Questions)
 			return err
 		},
 	}
-	cmd.Flags().DurationVar(&keep.Age, "older-than", 0, "drop events older than this")
-	cmd.Flags().Var(&keep.Bytes, "larger-than", "drop the oldest beyond this size")
+	durationVar(cmd.Flags(), &keep.Age, "older-than", 0, "drop what is older than this")
+	cmd.Flags().Var(&keep.Bytes, "larger-than", "drop the oldest beyond this size, of each")
 	return cmd
 }

@@ -38,7 +38,7 @@ Snapshots go with their session. caisson session show lists them.`,
 			if len(args) == 2 {
 				name = args[1]
 			}
-			svc, err := cfg.Service(cmd.Context())
+			svc, err := open[api.Snapshots](cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
@@ -72,7 +72,7 @@ it. The snapshot stays.
 ` + atRest,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			svc, err := cfg.Service(cmd.Context())
+			svc, err := open[api.Snapshots](cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
@@ -104,7 +104,7 @@ nothing is copied; elsewhere all bytes are. Which it was is said.`,
 			if len(args) == 2 {
 				o.Name = args[1]
 			}
-			svc, err := cfg.Service(cmd.Context())
+			svc, err := open[api.Snapshots](cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}

@@ -34,14 +34,14 @@ With --diff, and no --exec, all that differs since the session began.
 A path stands behind A (created), M (modified), D (deleted), R (renamed), or
 m (its mode alone); a + behind that says that others may have done it too.`,
 		Example: `  caisson changes work
-  caisson changes work --exec 3f2a --diff`,
+  caisson changes work --diff`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if diff && stat {
 				return sandbox.Errorf(sandbox.Invalid, "--diff and --stat at once").WithHint("give one of them")
 			}
 			ctx := cmd.Context()
-			svc, err := cfg.Service(ctx)
+			svc, err := open[api.Changes](ctx, cfg)
 			if err != nil {
 				return err
 			}
@@ -75,7 +75,7 @@ m (its mode alone); a + behind that says that others may have done it too.`,
 }
 
 // changedExec completes the beginning of the id of an exec that has a record.
-func changedExec(ctx context.Context, svc api.Service, session, prefix string) (sandbox.ID, error) {
+func changedExec(ctx context.Context, svc api.Changes, session, prefix string) (sandbox.ID, error) {
 	if id := sandbox.ID(prefix); id.Valid() {
 		return id, nil
 	}
@@ -103,7 +103,7 @@ var opLetters = map[sandbox.ChangeOp]string{
 	sandbox.OpCreated: "A", sandbox.OpModified: "M", sandbox.OpDeleted: "D", sandbox.OpRenamed: "R", sandbox.OpMode: "m",
 }
 
-func showRecords(ctx context.Context, svc api.Service, w io.Writer, session string, opts api.ChangesOptions, asJSON bool) error {
+func showRecords(ctx context.Context, svc api.Changes, w io.Writer, session string, opts api.ChangesOptions, asJSON bool) error {
 	records, err := svc.Changes(ctx, session, opts)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func printRecord(w io.Writer, r sandbox.ChangeRecord) {
 	}
 	_, _ = fmt.Fprintf(w, "%d  %s  %s\n", r.ID, r.Time.Format(time.RFC3339), who) // Flush tells
 	if r.Partial != "" {
-		_, _ = fmt.Fprintf(w, "   not all of it was looked at: %s\n", r.Partial)
+		_, _ = fmt.Fprintf(w, "   not all of it was looked at: %s\n", visible(r.Partial))
 	}
 	for _, c := range r.Changes {
 		mark := " "
@@ -169,6 +169,9 @@ func changeLine(c sandbox.FileChange) string {
 	if c.Kind() == sandbox.KindFile {
 		name += fmt.Sprintf(" (%s)", sizes(c))
 	}
+	if c.After.Unread() {
+		name += " (not read)"
+	}
 	return name
 }
 
@@ -197,7 +200,7 @@ func shownName(name string) string {
 // colored reports whether output goes to a terminal that wants colours.
 func colored(cfg Config) bool {
 	f, ok := cfg.IO.Out.(*os.File)
-	if !ok || cfg.Getenv("NO_COLOR") != "" || cfg.Getenv("TERM") == "dumb" {
+	if !ok || cfg.getenv("NO_COLOR") != "" || cfg.getenv("TERM") == "dumb" {
 		return false
 	}
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
@@ -207,7 +210,7 @@ func colored(cfg Config) bool {
 // diffStyle says how differences are printed.
 type diffStyle struct{ json, stat, color bool }
 
-func showDiffs(ctx context.Context, svc api.Service, w io.Writer, session string, opts api.ChangesOptions, style diffStyle) error {
+func showDiffs(ctx context.Context, svc api.Changes, w io.Writer, session string, opts api.ChangesOptions, style diffStyle) error {
 	diffs, err := svc.Diff(ctx, session, opts)
 	if err != nil {
 		return err
@@ -249,7 +252,7 @@ func printStat(w io.Writer, diffs []sandbox.FileDiff) error {
 
 // Colours of a terminal.
 const (
-	bold, red, green, cyan, plain = "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[36m", "\x1b[0m"
+	bold, red, green, yellow, cyan, plain = "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m", "\x1b[0m"
 )
 
 func printDiff(w io.Writer, d sandbox.FileDiff, color bool) {
@@ -318,7 +321,7 @@ caisson help changes). The undo is recorded like an exec and can be undone.`,
 			if exec == "" {
 				return sandbox.Errorf(sandbox.Invalid, "no exec").WithHint("name it with --exec; see: caisson changes %s", args[0])
 			}
-			svc, err := cfg.Service(cmd.Context())
+			svc, err := open[api.Changes](cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}

@@ -46,10 +46,10 @@ func TestColoured(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	none := func(string) string { return "" }
+	none := func(string) (string, bool) { return "", false }
 	for name, cfg := range map[string]Config{
-		"a buffer": {IO: IOStreams{Out: &bytes.Buffer{}}, Getenv: none},
-		"a file":   {IO: IOStreams{Out: file}, Getenv: none},
+		"a buffer": {IO: IOStreams{Out: &bytes.Buffer{}}, LookupEnv: none},
+		"a file":   {IO: IOStreams{Out: file}, LookupEnv: none},
 	} {
 		if colored(cfg) {
 			t.Errorf("%s gets colours", name)

@@ -1,6 +1,7 @@
-// Package cli is the command line: it reads flags, calls [api.Service], and
-// prints. It holds no logic of its own and never sees the manager, so that the
-// same commands work in process and against a server.
+// Package cli is the command line: it reads flags, calls those roles of
+// [api.Service] that a command needs, and prints. It holds no logic of its own
+// and never sees the manager, so that the same commands work in process and
+// against a server.
 package cli
 
 import (
@@ -10,10 +11,7 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -41,24 +39,42 @@ type Config struct {
 	// Doctor stands in for [api.Service].Doctor where Service fails, and is told
 	// how. nil: that failure is the answer.
 	Doctor func(ctx context.Context, broken error) ([]api.Check, error)
+	// Runtimes lists the runtimes without a service. nil: they are not told.
+	Runtimes func(ctx context.Context) ([]api.RuntimeInfo, error)
 	// File is called at most once, before anything else, with the name of the
 	// file of settings, "" for the usual one. nil: there is none.
 	File func(name string) (*config.File, error)
 	// Settings are the names of those that are not flags.
 	Settings []string
 	Version  string
-	// Getenv reads the environment; nil is [os.Getenv].
-	Getenv func(string) string
+	// LookupEnv reads the environment; nil is [os.LookupEnv].
+	LookupEnv func(string) (string, bool)
+}
+
+// open opens caisson for a command, which names the roles that it needs: each is
+// one of [api.Service], or a sum of some.
+func open[Role any](ctx context.Context, cfg Config) (Role, error) {
+	svc, err := cfg.Service(ctx)
+	if err != nil {
+		var none Role
+		return none, err
+	}
+	return any(svc).(Role), nil
+}
+
+func (c Config) getenv(name string) string {
+	value, _ := c.LookupEnv(name)
+	return value
 }
 
 // Main runs a command line and returns its exit code. It prints every error.
 func Main(ctx context.Context, cfg Config, args []string) int {
-	if cfg.Getenv == nil {
-		cfg.Getenv = os.Getenv
+	if cfg.LookupEnv == nil {
+		cfg.LookupEnv = os.LookupEnv
 	}
 	root := newRoot(cfg)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	var exit exitCode
 	if errors.As(err, &exit) {
 		return int(exit)
@@ -70,9 +86,17 @@ func Main(ctx context.Context, cfg Config, args []string) int {
 	if err == nil {
 		return 0
 	}
+	if brokenPipe(err) {
+		return exitPipe
+	}
+	code := codeOfError(err)
+	if asJSON(cmd, args) {
+		_ = writeJSON(cfg.IO.Out, sandbox.ProblemOf(err, code)) // as in printError
+		return code
+	}
 	printError(cfg.IO.Err, err)
 	printFindings(cfg.IO.Err, err)
-	return codeOfError(err)
+	return code
 }
 
 func newRoot(cfg Config) *cobra.Command {
@@ -88,26 +112,35 @@ func newRoot(cfg Config) *cobra.Command {
 	root.SetIn(cfg.IO.In)
 	root.SetOut(cfg.IO.Out)
 	root.SetErr(cfg.IO.Err)
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError(err) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if cmd.HasSubCommands() && cmd.Flags().NArg() > 0 {
+			return unknownCommand(cmd, cmd.Flags().Args()) // whose flag it was
+		}
+		return usageError(cmd, err)
+	})
 	var name string
 	root.PersistentFlags().StringVar(&name, "config", "", "`FILE` with defaults, languages and more, in place of the user's caisson.yaml")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return configure(cmd, cfg, name) }
-	root.AddCommand(newRun(cfg), newSession(cfg), newExec(cfg), newPS(cfg), newLogs(cfg), newKill(cfg), newFiles(cfg), newChanges(cfg), newUndo(cfg),
-		newApprovals(cfg), newAudit(cfg), policycmd.NewCmd(policycmd.Streams(cfg.IO), cfg.Policy), newImages(cfg), newGC(cfg), newDoctor(cfg), newVersion(cfg))
+	root.AddCommand(newRun(cfg), newSession(cfg), newExec(cfg), newPS(cfg), newLogs(cfg), newAttach(cfg), newInput(cfg), newKill(cfg), newFiles(cfg), newChanges(cfg), newUndo(cfg),
+		newApprovals(cfg), newAudit(cfg), newTop(cfg), newAlerts(cfg), newMetrics(cfg), policycmd.NewCmd(policycmd.Streams(cfg.IO), cfg.Policy), newImages(cfg), newTest(cfg), newGC(cfg), newDoctor(cfg), newVersion(cfg))
 	wrapArgs(root)
+	completions(cfg, root)
 	return root
 }
 
-// wrapArgs makes a wrong number of arguments a usage error.
+// wrapArgs makes a wrong number of arguments a usage error, and suggests
+// commands where there is none of a name.
 func wrapArgs(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(cmd *cobra.Command, args []string) error {
 			if err := check(cmd, args); err != nil {
-				return usageError(err)
+				return usageError(cmd, err)
 			}
 			return nil
 		}
+	}
+	if c.HasSubCommands() {
+		c.Args = unknownCommand
 	}
 	for _, sub := range c.Commands() {
 		wrapArgs(sub)
@@ -116,17 +149,32 @@ func wrapArgs(c *cobra.Command) {
 
 // usageError is for a command line that cannot be meant. An error that knows
 // better what to do keeps its hint.
-func usageError(err error) error {
-	if hint := sandbox.HintOf(err); hint != "" {
-		return sandbox.Errorf(sandbox.Invalid, "%w", err).WithHint("%s", hint)
+func usageError(cmd *cobra.Command, err error) error {
+	hint := sandbox.HintOf(err)
+	if hint == "" {
+		hint = "see: " + cmd.CommandPath() + " --help"
 	}
-	return sandbox.Errorf(sandbox.Invalid, "%w", err).WithHint("see: caisson help")
+	return sandbox.Errorf(sandbox.Invalid, "%w", err).WithHint("%s", hint)
+}
+
+// unknownCommand refuses the name of a command that is not there.
+func unknownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	err := sandbox.Errorf(sandbox.Invalid, "%s has no command %q", cmd.CommandPath(), args[0])
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return err.WithHint("did you mean %s %s?", cmd.CommandPath(), near[0])
+	}
+	return err.WithHint("see: %s --help", cmd.CommandPath())
 }
 
 // fromEnvironment sets each flag that was not given from its variable: --approve
 // is CAISSON_APPROVE.
-func fromEnvironment(flags *pflag.FlagSet, getenv func(string) string) error {
+func fromEnvironment(cmd *cobra.Command, getenv func(string) string) error {
 	var first error
+	flags := cmd.Flags()
 	flags.VisitAll(func(f *pflag.Flag) {
 		name := "CAISSON_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		v := getenv(name)
@@ -134,96 +182,8 @@ func fromEnvironment(flags *pflag.FlagSet, getenv func(string) string) error {
 			return
 		}
 		if err := flags.Set(f.Name, v); err != nil && first == nil {
-			first = usageError(fmt.Errorf("%s: %w", name, err))
+			first = usageError(cmd, fmt.Errorf("%s: %w", name, err))
 		}
 	})
 	return first
-}
-
-// exitCode ends a command with a code and without a message.
-type exitCode int
-
-func (e exitCode) Error() string { return fmt.Sprintf("exit %d", int(e)) }
-
-// Exit codes of caisson's own. A program's code is passed on as it is.
-const (
-	exitUnwell   = 1 // of doctor alone
-	exitUsage    = 2
-	exitTimeout  = 124
-	exitFailed   = 125
-	exitDenied   = 126
-	exitCanceled = 130
-	exitKilled   = 137
-)
-
-// kindCodes is the one table from kinds of error to exit codes. A kind that is
-// not in it is [exitFailed].
-var kindCodes = map[sandbox.Kind]int{sandbox.Invalid: exitUsage}
-
-func codeOfError(err error) int {
-	var denied *sandbox.DeniedError
-	switch {
-	case errors.As(err, &denied):
-		return exitDenied
-	case errors.Is(err, context.Canceled):
-		return exitCanceled
-	}
-	if code, ok := kindCodes[sandbox.KindOf(err)]; ok {
-		return code
-	}
-	return exitFailed
-}
-
-// reasonCodes is the one table from exit reasons to exit codes. A reason that
-// is not in it passes on the program's own code.
-var reasonCodes = map[sandbox.ExitReason]int{
-	sandbox.ReasonTimeout: exitTimeout, sandbox.ReasonCanceled: exitCanceled, sandbox.ReasonOOM: exitKilled,
-	sandbox.ReasonOutput: exitKilled, sandbox.ReasonDenied: exitDenied, sandbox.ReasonInfra: exitFailed,
-}
-
-func codeOfResult(r sandbox.Result) int {
-	if code, ok := reasonCodes[r.Reason]; ok {
-		return code
-	}
-	return r.Code
-}
-
-// visible shows characters that would act on a terminal instead of passing them
-// on: part of an error may be the words of what runs in a sandbox.
-func visible(text string) string {
-	var b strings.Builder
-	for i, r := range text {
-		switch {
-		case r == utf8.RuneError && !strings.HasPrefix(text[i:], "\uFFFD"):
-			fmt.Fprintf(&b, `\x%02x`, text[i])
-		case !unicode.IsPrint(r), unicode.Is(blank, r):
-			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-// blank are characters that count as letters, marks and symbols, and that show
-// as nothing.
-var blank = &unicode.RangeTable{
-	R16: []unicode.Range16{
-		{Lo: 0x034F, Hi: 0x034F, Stride: 1}, {Lo: 0x115F, Hi: 0x1160, Stride: 1}, {Lo: 0x17B4, Hi: 0x17B5, Stride: 1},
-		{Lo: 0x180B, Hi: 0x180F, Stride: 1}, {Lo: 0x2800, Hi: 0x2800, Stride: 1}, {Lo: 0x3164, Hi: 0x3164, Stride: 1},
-		{Lo: 0xFE00, Hi: 0xFE0F, Stride: 1}, {Lo: 0xFFA0, Hi: 0xFFA0, Stride: 1},
-	},
-	R32: []unicode.Range32{{Lo: 0xE0100, Hi: 0xE01EF, Stride: 1}},
-}
-
-// printError prints one line: what is wrong, and what to do next.
-func printError(w io.Writer, err error) {
-	text := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
-	if errors.Is(err, context.Canceled) {
-		text = "canceled"
-	}
-	if hint := sandbox.HintOf(err); hint != "" {
-		text += "; " + strings.ReplaceAll(hint, "\n", " ")
-	}
-	_, _ = fmt.Fprintln(w, "caisson: "+visible(text)) // there is nowhere to report that standard error is closed
 }

@@ -37,7 +37,7 @@ Exit code: 0 where there is no error, 1 otherwise.`,
 
 // examine asks the service, or where there is none, what stands in for it.
 func examine(ctx context.Context, cfg Config) ([]api.Check, error) {
-	svc, err := cfg.Service(ctx)
+	svc, err := open[api.Doctor](ctx, cfg)
 	if err == nil {
 		return svc.Doctor(ctx)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -24,11 +23,12 @@ func newExec(cfg Config) *cobra.Command {
 first use. Files and background processes stay for the next exec.
 
 With --detach it goes on in the background and its id is printed: see caisson
-ps, logs and kill. Exit codes are those of caisson run.`,
+ps, logs, attach, kill, and with --input, input. Exit codes are those of caisson
+run.`,
 		Example: `  caisson session create work --language python
   caisson exec work -c 'open("x", "w").write("1")'
   caisson exec work -l node -c 'console.log(require("fs").readFileSync("x", "utf8"))'
-  caisson exec work --detach -- python3 -m http.server`,
+  caisson exec work --detach -- sh -c 'sleep 9; echo done'`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dash := cmd.ArgsLenAtDash()
@@ -45,15 +45,16 @@ ps, logs and kill. Exit codes are those of caisson run.`,
 	}
 	o.execFlags(cmd.Flags())
 	cmd.Flags().BoolVarP(&o.detach, "detach", "d", false, "leave it running in the background and print its id")
+	cmd.Flags().BoolVarP(&o.run.Input, "input", "i", false, "with --detach, keep its standard input open for caisson input")
 	return cmd
 }
 
 // start begins an exec in the background and prints its id.
-func (o *runOptions) start(ctx context.Context, cfg Config, svc api.Service) error {
+func (o *runOptions) start(ctx context.Context, cfg Config, svc api.Execs, local sandbox.Local) error {
 	if o.stdin != "" {
-		return sandbox.Errorf(sandbox.Invalid, "--stdin with --detach: nobody would feed it").WithHint("put the input into a file of the workspace")
+		return sandbox.Errorf(sandbox.Invalid, "--stdin with --detach: nobody would feed it").WithHint("put the input into a file of the workspace, or give --input and write to it with: caisson input")
 	}
-	e, err := svc.StartExec(ctx, o.session, o.run)
+	e, err := svc.StartExec(ctx, o.session, o.run, local)
 	if err != nil {
 		return err
 	}
@@ -64,80 +65,25 @@ func (o *runOptions) start(ctx context.Context, cfg Config, svc api.Service) err
 	return err
 }
 
-func newPS(cfg Config) *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "ps SESSION",
-		Short: "List what runs in a session, and what has output to read",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			svc, err := cfg.Service(cmd.Context())
-			if err != nil {
-				return err
-			}
-			list, err := svc.Processes(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return json.NewEncoder(cfg.IO.Out).Encode(list)
-			}
-			t := newTable(cfg.IO.Out, "EXEC", "AGE", "STATE", "PROCESSES", "OUTPUT", "COMMAND")
-			for _, p := range list {
-				state := "ended"
-				if p.Running {
-					state = "running"
-				}
-				t.row(string(p.ID), (time.Duration(p.AgeMS) * time.Millisecond).Round(time.Second).String(), state,
-					strconv.Itoa(p.Processes), sandbox.Bytes(p.Stdout+p.Stderr).Human(), oneLine(strings.Join(p.Command, " "), 60))
-			}
-			return t.flush()
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+// execRoles are what it takes to find an exec and to do something with it.
+type execRoles interface {
+	api.Sessions
+	api.ExecControl
 }
 
 func newLogs(cfg Config) *cobra.Command {
-	var opts api.OutputOptions
-	var asJSON bool
+	o := &attachOptions{}
 	cmd := &cobra.Command{
 		Use:   "logs SESSION EXEC",
 		Short: "Print what an exec in the background has put out",
 		Long: `Print what an exec in the background has put out. The newest half mebibyte of
-each stream is kept. With --follow, wait for its end and exit with its code.`,
+each stream is kept. With --follow, wait for its end and exit with its code. Who
+stops reading ends nothing.`,
 		Args: cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			svc, err := cfg.Service(cmd.Context())
-			if err != nil {
-				return err
-			}
-			opts.Stdout, opts.Stderr = cfg.IO.Out, cfg.IO.Err
-			id, err := execID(cmd.Context(), svc, args[0], args[1])
-			if err != nil {
-				return err
-			}
-			r, err := svc.Output(cmd.Context(), args[0], id, opts)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				if err := json.NewEncoder(cfg.IO.Err).Encode(r); err != nil {
-					return err
-				}
-			} else if n := r.Lost.Stdout + r.Lost.Stderr; n > 0 {
-				_, _ = fmt.Fprintf(cfg.IO.Err, "caisson: %s of older output were not kept\n", sandbox.Bytes(n).Human()) // as in printError
-			}
-			if opts.Follow && r.Ended {
-				return exitOr(codeOfResult(sandbox.Result{Exit: r.Exit}))
-			}
-			return nil
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.attach(cmd.Context(), cfg, args[0], args[1]) },
 	}
-	cmd.Flags().Int64Var(&opts.StdoutFrom, "offset", 0, "begin at this byte of standard output")
-	cmd.Flags().Int64Var(&opts.StderrFrom, "stderr-offset", 0, "begin at this byte of standard error")
-	cmd.Flags().BoolVarP(&opts.Follow, "follow", "f", false, "wait for more until it ends")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the new offsets as JSON on standard error")
+	o.flags(cmd.Flags())
+	cmd.Flags().BoolVarP(&o.opts.Follow, "follow", "f", false, "wait for more until it ends")
 	return cmd
 }
 
@@ -148,7 +94,7 @@ func newKill(cfg Config) *cobra.Command {
 		Short: "End an exec with everything that it started, or send it a signal",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			svc, err := cfg.Service(cmd.Context())
+			svc, err := open[execRoles](cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
@@ -181,7 +127,7 @@ func parseSignal(s string) (int, error) {
 }
 
 // execID completes the beginning of an exec's id.
-func execID(ctx context.Context, svc api.Service, session, prefix string) (sandbox.ID, error) {
+func execID(ctx context.Context, svc api.Sessions, session, prefix string) (sandbox.ID, error) {
 	if id := sandbox.ID(prefix); id.Valid() {
 		return id, nil
 	}

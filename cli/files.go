@@ -21,19 +21,19 @@ func newFiles(cfg Config) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "files",
 		Short: "The files of a session's workspace",
-		Long:  "The files of a session's workspace, as its user sees them. Paths are relative to /workspace, and nothing leads out of it.",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Long: `The files of a session's workspace, as its user sees them. Paths are relative to
+/workspace, and nothing leads out of it. ls, stat, cat, write, get, mkdir, mv and rm
+also reach /tmp, /var/tmp and the home folder, /home/sandbox, by absolute paths:
+those of the session's first sandbox, with which they end.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newFilesList(cfg), newFilesPut(cfg), newFilesGet(cfg), newFilesRemove(cfg), newFilesWatch(cfg), newFilesPush(cfg), newFilesPull(cfg),
 		filesVerb(cfg, "cat SESSION PATH", "Print a file", 2, func(ctx context.Context, f api.Files, a []string) error {
 			_, err := f.Read(ctx, a[0], 0, 0, cfg.IO.Out)
 			return err
 		}),
-		filesVerb(cfg, "write SESSION PATH", "Write standard input into a file", 2, func(ctx context.Context, f api.Files, a []string) error {
-			_, err := f.Write(ctx, a[0], 0, cfg.IO.In)
-			return err
-		}),
+		newFilesWrite(cfg),
 		filesVerb(cfg, "stat SESSION PATH", "Describe an entry as JSON", 2, func(ctx context.Context, f api.Files, a []string) error {
 			info, err := f.Stat(ctx, a[0])
 			if err != nil {
@@ -61,7 +61,7 @@ func filesVerb(cfg Config, use, short string, n int, do func(context.Context, ap
 }
 
 func withFiles(ctx context.Context, cfg Config, args []string, do func(context.Context, api.Files, []string) error) error {
-	svc, err := cfg.Service(ctx)
+	svc, err := open[api.Workspaces](ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func newFilesList(cfg Config) *cobra.Command {
 	var depth int
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "ls SESSION [PATH]",
+		Use: "ls SESSION [PATH]", Aliases: []string{"list"},
 		Short: "List a folder",
 		Args:  cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -97,12 +97,12 @@ func newFilesList(cfg Config) *cobra.Command {
 						}
 						continue
 					}
-					name := oneLine(info.Path, 200)
+					name := shownName(info.Path)
 					switch info.Type {
 					case "dir":
 						name += "/"
 					case "link":
-						name += " -> " + oneLine(info.Target, 200)
+						name += " -> " + shownName(info.Target)
 					}
 					t.row(os.FileMode(info.Mode).String(), fmt.Sprint(info.Size), info.MTime.Format(time.RFC3339), name)
 				}
@@ -118,27 +118,54 @@ func newFilesList(cfg Config) *cobra.Command {
 	return cmd
 }
 
+func newFilesWrite(cfg Config) *cobra.Command {
+	var force bool
+	return forceFlag(filesVerb(cfg, "write SESSION PATH", "Write standard input into a file", 2, func(ctx context.Context, f api.Files, a []string) error {
+		if !force {
+			if err := respect(ctx, f, a[0]); err != nil {
+				return err
+			}
+		}
+		_, err := f.Write(ctx, a[0], 0, cfg.IO.In)
+		return err
+	}), &force)
+}
+
 func newFilesPut(cfg Config) *cobra.Command {
-	return &cobra.Command{
+	var force bool
+	return forceFlag(&cobra.Command{
 		Use:   "put SESSION SRC[:DST]…",
 		Short: "Copy files and folders of this host into the workspace",
 		Args:  cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var files []sandbox.File
+			var held contents
 			for _, spec := range args[1:] {
-				list, err := hostFiles(spec)
+				list, err := held.files(spec)
 				if err != nil {
 					return err
 				}
 				files = append(files, list...)
 			}
-			return withFiles(cmd.Context(), cfg, args, func(ctx context.Context, f api.Files, _ []string) error { return f.Put(ctx, files) })
+			return withFiles(cmd.Context(), cfg, args, func(ctx context.Context, f api.Files, _ []string) error {
+				var names []string
+				for _, file := range files {
+					names = append(names, file.Path)
+				}
+				if !force {
+					if err := respect(ctx, f, names...); err != nil {
+						return err
+					}
+				}
+				return f.Put(ctx, files, sandbox.Local{Contents: held.open})
+			})
 		},
-	}
+	}, &force)
 }
 
 func newFilesGet(cfg Config) *cobra.Command {
-	return &cobra.Command{
+	var force bool
+	return forceFlag(&cobra.Command{
 		Use:   "get SESSION PATH [DST]",
 		Short: "Copy a file or a folder of the workspace to this host",
 		Long:  "Copy a file or a folder of the workspace to this host. Links are left out: what they lead to may not be theirs to show.",
@@ -149,15 +176,15 @@ func newFilesGet(cfg Config) *cobra.Command {
 				if len(a) == 2 {
 					dst = a[1]
 				}
-				return getTree(ctx, cfg, f, a[0], dst)
+				return getTree(ctx, cfg, f, a[0], dst, force)
 			})
 		},
-	}
+	}, &force)
 }
 
 // getTree copies an entry to dst. Below dst it works through os.Root, so that
 // no name from the sandbox can lead elsewhere.
-func getTree(ctx context.Context, cfg Config, f api.Files, src, dst string) error {
+func getTree(ctx context.Context, cfg Config, f api.Files, src, dst string, force bool) error {
 	info, err := f.Stat(ctx, src)
 	if err != nil {
 		return err
@@ -166,9 +193,7 @@ func getTree(ctx context.Context, cfg Config, f api.Files, src, dst string) erro
 		dst = filepath.Join(dst, path.Base(info.Path))
 	}
 	if info.Type == "file" {
-		return getFile(ctx, f, info, func(mode os.FileMode) (*os.File, error) {
-			return os.OpenFile(dst, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
-		})
+		return getFile(ctx, f, info, dst, hostFolder{os.Stat, os.Remove, os.OpenFile}, force)
 	}
 	if info.Type != "dir" {
 		return sandbox.Errorf(sandbox.Invalid, "%s is neither a file nor a folder", src).WithHint("get what it leads to by its own name")
@@ -189,14 +214,14 @@ func getTree(ctx context.Context, cfg Config, f api.Files, src, dst string) erro
 		if err != nil {
 			return err
 		}
-		if err := getEntry(ctx, cfg, f, root, e, rel); err != nil {
+		if err := getEntry(ctx, cfg, f, root, e, rel, force); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func getEntry(ctx context.Context, cfg Config, f api.Files, root *os.Root, e sandbox.FileInfo, rel string) error {
+func getEntry(ctx context.Context, cfg Config, f api.Files, root *os.Root, e sandbox.FileInfo, rel string, force bool) error {
 	switch e.Type {
 	case "dir":
 		err := root.Mkdir(rel, 0o755)
@@ -205,16 +230,29 @@ func getEntry(ctx context.Context, cfg Config, f api.Files, root *os.Root, e san
 		}
 		return err
 	case "file":
-		return getFile(ctx, f, e, func(mode os.FileMode) (*os.File, error) {
-			return root.OpenFile(rel, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
-		})
+		return getFile(ctx, f, e, rel, hostFolder{root.Stat, root.Remove, root.OpenFile}, force)
 	}
-	_, _ = fmt.Fprintf(cfg.IO.Err, "caisson: left out %s, which is neither a file nor a folder\n", oneLine(e.Path, 200)) // as in printError
+	_, _ = fmt.Fprintf(cfg.IO.Err, "caisson: left out %s, which is neither a file nor a folder\n", shownName(e.Path)) // as in printError
 	return nil
 }
 
-func getFile(ctx context.Context, f api.Files, info sandbox.FileInfo, open func(os.FileMode) (*os.File, error)) error {
-	out, err := open(os.FileMode(info.Mode) & 0o777)
+// hostFolder is where a file of this host is made.
+type hostFolder struct {
+	stat   func(string) (os.FileInfo, error)
+	remove func(string) error
+	open   func(string, int, os.FileMode) (*os.File, error)
+}
+
+func getFile(ctx context.Context, f api.Files, info sandbox.FileInfo, dst string, at hostFolder, force bool) error {
+	if err := respectHost(dst, at.stat); err != nil {
+		if !force {
+			return err
+		}
+		if err := at.remove(dst); err != nil {
+			return sandbox.Errorf(sandbox.Denied, "%w", err).WithHint("choose another destination")
+		}
+	}
+	out, err := at.open(dst, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, os.FileMode(info.Mode)&0o777)
 	if err != nil {
 		return sandbox.Errorf(sandbox.Invalid, "%w", err).WithHint("choose another destination")
 	}

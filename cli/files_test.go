@@ -59,7 +59,7 @@ func TestGetTreeStaysInside(t *testing.T) {
 				}
 			}
 			f := lyingFiles{top: sandbox.FileInfo{Path: "top", Type: "dir"}, entries: []sandbox.FileInfo{{Path: name, Type: kind, Mode: 0o777}}}
-			_ = getTree(t.Context(), Config{IO: IOStreams{Err: io.Discard}}, f, "top", dst) // refusing is fine, writing elsewhere is not
+			_ = getTree(t.Context(), Config{IO: IOStreams{Err: io.Discard}}, f, "top", dst, false) // refusing is fine, writing elsewhere is not
 			for _, dir := range []string{base, out} {
 				list, err := os.ReadDir(dir)
 				if err != nil {
@@ -87,7 +87,7 @@ func TestGetTreeLeavesOut(t *testing.T) {
 		{Path: "l\x1b[2J", Type: "link", Target: "/etc/passwd"}, {Path: "dev", Type: "other"}, {Path: "f", Type: "file", Mode: 0o7777},
 	}}
 	var said bytes.Buffer
-	if err := getTree(t.Context(), Config{IO: IOStreams{Err: &said}}, f, ".", dst); err != nil {
+	if err := getTree(t.Context(), Config{IO: IOStreams{Err: &said}}, f, ".", dst, false); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsRune(said.String(), 0x1b) || strings.Count(said.String(), "left out") != 2 {

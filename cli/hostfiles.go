@@ -1,16 +1,37 @@
 package cli
 
 import (
+	"io"
 	"os"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// hostFiles reads SRC[:DST]: a file, or a folder with all that is in it.
-func hostFiles(spec string) ([]sandbox.File, error) {
+// contents are files of this host that a request refers to: nothing else of the
+// host is opened for it, and no path of it travels.
+type contents struct{ paths []string }
+
+// add returns the reference of a file.
+func (c *contents) add(name string) string {
+	c.paths = append(c.paths, name)
+	return strconv.Itoa(len(c.paths) - 1)
+}
+
+// open opens a file by its reference.
+func (c *contents) open(ref string) (io.ReadCloser, error) {
+	i, err := strconv.Atoi(ref)
+	if err != nil || i < 0 || i >= len(c.paths) {
+		return nil, sandbox.Errorf(sandbox.NotFound, "no content %q was handed over", ref)
+	}
+	return os.Open(c.paths[i])
+}
+
+// files reads SRC[:DST]: a file, or a folder with all that is in it.
+func (c *contents) files(spec string) ([]sandbox.File, error) {
 	src, dst, _ := strings.Cut(spec, ":")
 	if src == "" {
 		return nil, sandbox.Errorf(sandbox.Invalid, "--file %q names no source", spec).WithHint("write --file SRC or --file SRC:DST")
@@ -31,7 +52,7 @@ func hostFiles(spec string) ([]sandbox.File, error) {
 		dst = path.Join(dst, filepath.Base(src))
 	}
 	if !st.IsDir() {
-		f, err := hostFile(src, path.Clean(dst), st)
+		f, err := c.file(src, path.Clean(dst), st)
 		return []sandbox.File{f}, err
 	}
 	var files []sandbox.File
@@ -50,22 +71,22 @@ func hostFiles(spec string) ([]sandbox.File, error) {
 		if err != nil {
 			return missing(p, err)
 		}
-		f, err := hostFile(p, path.Join(dst, filepath.ToSlash(rel)), info)
+		f, err := c.file(p, path.Join(dst, filepath.ToSlash(rel)), info)
 		files = append(files, f)
 		return err
 	})
 	return files, err
 }
 
-// hostFile describes one entry. Anything but files, folders and links is
+// file describes one entry. Anything but files, folders and links is
 // refused: opening a FIFO or a device can block or act.
-func hostFile(src, dst string, info os.FileInfo) (sandbox.File, error) {
+func (c *contents) file(src, dst string, info os.FileInfo) (sandbox.File, error) {
 	f := sandbox.File{Path: dst, Mode: uint32(info.Mode().Perm())}
 	switch {
 	case info.IsDir():
 		f.Dir = true
 	case info.Mode().IsRegular():
-		f.Source, f.Size = src, info.Size()
+		f.Ref, f.Size = c.add(src), info.Size()
 	case info.Mode()&os.ModeSymlink != 0:
 		target, err := os.Readlink(src)
 		if err != nil {

@@ -7,6 +7,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+
+	"github.com/caisson-dev/caisson/api"
 )
 
 func newImagesPin(cfg Config) *cobra.Command {
@@ -14,7 +16,7 @@ func newImagesPin(cfg Config) *cobra.Command {
 		Use:   "pin [LANGUAGE|IMAGE…]",
 		Short: "Write what images are now into the lock file; those of all languages without a name",
 		RunE: func(cmd *cobra.Command, names []string) error {
-			svc, err := cfg.Service(cmd.Context())
+			svc, err := open[api.ImageLock](cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
@@ -39,7 +41,7 @@ func newImagesVerify(cfg Config) *cobra.Command {
 		Short: "Check that what there is, and what runs, is what was pinned; 1 where it is not",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			svc, err := cfg.Service(cmd.Context())
+			svc, err := open[api.ImageLock](cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
@@ -88,7 +90,7 @@ to make them. What somebody else made or pulled, what the lock file pins and
 what a container uses is left.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			svc, err := cfg.Service(cmd.Context())
+			svc, err := open[api.Images](cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}

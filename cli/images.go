@@ -26,11 +26,11 @@ func newImages(cfg Config) *cobra.Command {
 func newImagesList(cfg Config) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "list",
+		Use: "list", Aliases: []string{"ls"},
 		Short: "List the languages, and which images are present",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			svc, err := cfg.Service(cmd.Context())
+			svc, err := open[api.Languages](cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
@@ -57,6 +57,12 @@ func newImagesList(cfg Config) *cobra.Command {
 	return cmd
 }
 
+// imageRoles are what makes the images of languages.
+type imageRoles interface {
+	api.Languages
+	api.Images
+}
+
 func newImagesBuild(cfg Config) *cobra.Command {
 	var opts api.MakeImageOptions
 	cmd := &cobra.Command{
@@ -68,7 +74,7 @@ An image that is missing is pulled where the catalogue names a registry's, else
 built from its Dockerfile, else assembled from Debian packages. --from chooses
 one of these ways, --again makes an image that is present as well.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
-			svc, err := cfg.Service(cmd.Context())
+			svc, err := open[imageRoles](cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
@@ -95,7 +101,7 @@ one of these ways, --again makes an image that is present as well.`,
 }
 
 // usualLanguages are all but the versions beside the usual one.
-func usualLanguages(cmd *cobra.Command, svc api.Service) ([]string, error) {
+func usualLanguages(cmd *cobra.Command, svc api.Languages) ([]string, error) {
 	infos, err := svc.Languages(cmd.Context())
 	var names []string
 	for _, i := range infos {
@@ -116,10 +122,10 @@ func newImagesPull(cfg Config) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "pull IMAGE…",
 		Short:   "Fetch images from their registries, also where they are present",
-		Example: "  caisson images pull alpine:3.20\n  caisson images pull --repin registry.example/tool:2",
+		Example: "  caisson images pull alpine:3.20                         # needs a registry\n  caisson images pull --repin registry.example/tool:2     # needs a registry",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			svc, err := cfg.Service(cmd.Context())
+			svc, err := open[api.Images](cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
@@ -144,7 +150,7 @@ func newImagesPrewarm(cfg Config) *cobra.Command {
 		Use:   "prewarm [LANGUAGE|IMAGE…]",
 		Short: "Make several images present at once; those of all languages without a name",
 		RunE: func(cmd *cobra.Command, names []string) error {
-			svc, err := cfg.Service(cmd.Context())
+			svc, err := open[imageRoles](cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}

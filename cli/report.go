@@ -1,38 +1,56 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/caisson-dev/caisson/api"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
+// auto asks for whatever runtime works here.
+const auto = "auto"
+
 // report prints what came of the run and turns it into the exit code.
 func (o *runOptions) report(cfg Config, res sandbox.Result, total time.Duration) error {
-	code := codeOfResult(res)
 	if o.json {
 		enc := json.NewEncoder(cfg.IO.Out)
 		enc.SetEscapeHTML(false)
 		if err := enc.Encode(res); err != nil {
 			return fmt.Errorf("print the result: %w", err)
 		}
-		return exitOr(code)
+		return exitOr(res.Code)
+	}
+	if o.run.Runtime == auto && res.Runtime != "" {
+		line := "caisson: auto chose the runtime " + res.Runtime
+		if len(res.NotEnforced) > 0 {
+			line += ", where nothing limits " + strings.Join(res.NotEnforced, ", ")
+		}
+		_, _ = fmt.Fprintln(cfg.IO.Err, line) // as in printError
 	}
 	if res.Replaced {
 		_, _ = fmt.Fprintln(cfg.IO.Err, "caisson: the sandbox had ended: this ran in a new one") // as in printError
 	}
-	if line := explainEnd(res, o.run); line != "" {
+	if line := o.explainEnd(res); line != "" {
 		_, _ = fmt.Fprintln(cfg.IO.Err, "caisson: "+line) // as in printError
 	}
+	if res.ChangesError != "" {
+		_, _ = fmt.Fprintln(cfg.IO.Err, "caisson: not all that it changed is known: "+oneLine(res.ChangesError, 300)) // as in printError
+	}
 	o.reportArtifacts(cfg, res)
+	if o.run.Keep && res.Code != 0 && res.Sandbox != "" {
+		_, _ = fmt.Fprintf(cfg.IO.Err, "caisson: kept: container caisson-%s; look with docker, and remove it with: caisson gc --kept\n", res.Sandbox) // as in printError
+	}
 	if o.summary {
 		u := res.Usage
 		_, _ = fmt.Fprintf(cfg.IO.Err, "caisson: exit code %d (%s), %s in all, program %s, cpu %s, memory %s, %s\n", res.Code, res.Reason,
 			total.Round(time.Millisecond), res.Duration.Round(100*time.Microsecond), u.CPU.Round(100*time.Microsecond), u.PeakMemory.Human(),
 			plural(u.PeakProcesses, "process", "processes"))
 	}
-	return exitOr(code)
+	return exitOr(res.Code)
 }
 
 func plural(n int, one, many string) string {
@@ -50,30 +68,53 @@ func exitOr(code int) error {
 }
 
 // explainEnd is one line on an end that the program's own output does not
-// explain, with what to do about it.
-func explainEnd(r sandbox.Result, run sandbox.Run) string {
-	l := run.Limits
+// explain, with what to do about it. The limits of an exec in a session are the
+// session's, and no flag of its own changes them.
+func (o *runOptions) explainEnd(r sandbox.Result) string {
+	l := o.run.Limits
+	more := "give more with "
+	if o.session != "" {
+		more = "its session sets that: caisson session create "
+	}
 	switch r.Reason {
 	case sandbox.ReasonTimeout:
-		return fmt.Sprintf("ended after %s, its time limit; give more with --timeout", run.Timeout)
+		return fmt.Sprintf("ended after %s, its time limit; give more with --timeout", o.run.Timeout)
 	case sandbox.ReasonCanceled:
+		if o.noReader {
+			return "" // it is for who reads to say when it is enough
+		}
 		if r.Cause != "" {
-			return "canceled: " + r.Cause
+			return "canceled: " + visible(r.Cause)
 		}
 		return "canceled"
 	case sandbox.ReasonOOM:
-		return fmt.Sprintf("out of memory at %s; give more with --memory", l.Memory)
+		return fmt.Sprintf("out of memory at %s; %s--memory", l.Memory, more)
 	case sandbox.ReasonPIDs:
-		return fmt.Sprintf("failed at the limit of %d processes; give more with --pids", l.PIDs)
+		return fmt.Sprintf("failed at the limit of %d processes; %s--pids", l.PIDs, more)
 	case sandbox.ReasonDisk:
-		return fmt.Sprintf("failed with a full file system; give more with --workspace-size (%s) or --tmp-size (%s)", l.Workspace, l.Tmp)
+		if r.Cause != "" {
+			return visible(r.Cause)
+		}
+		return fmt.Sprintf("failed with a full file system; %s--workspace-size (%s) or --tmp-size (%s)", more, l.Workspace, l.Tmp)
 	case sandbox.ReasonOutput:
-		return fmt.Sprintf("ended at %s of output; give more with --max-output", l.MaxOutput)
+		return fmt.Sprintf("ended at %s of output; give more with --max-output", o.run.MaxOutput)
 	case sandbox.ReasonInfra:
-		return "the sandbox failed: " + r.Cause
+		return "the sandbox failed: " + visible(r.Cause)
 	case sandbox.ReasonSignal:
 		return "ended by " + r.Signal
 	default: // an end of its own accord, or one that was told already
 	}
 	return ""
+}
+
+// limitsOf finds out the limits of the session that an exec ran in.
+// Where they cannot be learned, they are told as they are by default.
+func (o *runOptions) limitsOf(ctx context.Context, svc api.Sessions) {
+	if o.session == "" {
+		return
+	}
+	o.run.Limits = sandbox.DefaultLimits
+	if v, err := svc.Session(ctx, o.session); err == nil {
+		o.run.Limits = v.Limits
+	}
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,22 +16,35 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
+// runRoles are what a run needs of caisson.
+type runRoles interface {
+	api.Runner
+	api.Execs
+	api.Sessions
+	api.Languages
+}
+
 // runOptions are the flags of `caisson run`.
 type runOptions struct {
 	run     sandbox.Run
 	code    string
 	hasCode bool
-	files   []string
-	env     []string
-	stdin   string
-	kind    string // of workspace
-	network string
-	json    bool
-	summary bool
-	session string // of `caisson exec`
-	detach  bool
-	track   string
-	into    string // folder for artifacts
+	// codeRead says that standard input was the code.
+	codeRead bool
+	files    []string
+	contents contents // of the host's files
+	env      []string
+	stdin    string
+	kind     string // of workspace
+	json     bool
+	summary  bool
+	session  string // of `caisson exec`
+	detach   bool
+	track    string
+	into     string // folder for artifacts
+	taken    *artifactFolder
+	// noReader says that whoever read the program's output has gone away.
+	noReader bool
 }
 
 func newRun(cfg Config) *cobra.Command {
@@ -45,13 +57,15 @@ func newRun(cfg Config) *cobra.Command {
 What runs is CODE, a FILE (copied into /workspace), standard input (-), or,
 with neither, the COMMAND behind --. Behind -- stand arguments otherwise.
 
-Exit code: the program's own; 124 timed out; 125 caisson failed; 126 refused;
-127 command not found; 130 canceled; 137 out of memory or killed; 2 wrong usage.
+Exit code: the program's own; 124 timed out; 126 refused, by policy or for want of
+a permission; 127 command not found; 130 canceled; 137 out of memory or killed; of
+caisson's errors: 2 wrong usage, 122 in conflict with what is there, 123 not found,
+125 any other. With --json, an error is an object {code, kind, message, hint}.
 Every flag has a variable: --memory is CAISSON_MEMORY.`,
 		Example: `  caisson run -l python -c 'print(1)'
   caisson run report.py --file data.csv --timeout 10s
   echo 'console.log(1)' | caisson run -l node -
-  caisson run --image alpine:3.20 -- ls -l /`,
+  caisson run --image caisson/shell:12 -- ls -l`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.hasCode = cmd.Flags().Changed("code")
 			return o.execute(cmd.Context(), cfg, args, cmd.ArgsLenAtDash())
@@ -59,7 +73,7 @@ Every flag has a variable: --memory is CAISSON_MEMORY.`,
 	}
 	o.execFlags(cmd.Flags())
 	o.run.Limits = sandbox.DefaultLimits
-	boxFlags(cmd.Flags(), &o.run.Limits, &o.run.Image, &o.network, &o.run.OCIRuntime)
+	boxFlags(cmd.Flags(), &o.run.Limits, &o.run.Image, &o.run.Network, &o.run.Runtime, &o.run.OCIRuntime)
 	cmd.Flags().StringVar(&o.kind, "workspace", string(sandbox.WorkspaceTmpfs), "what /workspace is made of: tmpfs or volume")
 	cmd.Flags().BoolVar(&o.run.Keep, "keep", false, "leave the container in place when the run fails")
 	return cmd
@@ -67,18 +81,17 @@ Every flag has a variable: --memory is CAISSON_MEMORY.`,
 
 // execFlags are those of one exec, wherever it runs.
 func (o *runOptions) execFlags(f *pflag.FlagSet) {
-	d := sandbox.DefaultLimits
-	l := &o.run.Limits
-	l.MaxOutput, l.Keep = d.MaxOutput, d.Keep
+	l := &o.run.ExecLimits
+	*l = sandbox.DefaultExecLimits
 	f.StringVarP(&o.run.Language, "language", "l", "", "language of the code: python, node, shell, …; a FILE's suffix tells it too")
 	f.StringVarP(&o.code, "code", "c", "", "code to run")
 	f.StringArrayVar(&o.files, "file", nil, "copy `SRC[:DST]` into the workspace; a folder with all that is in it (repeatable)")
-	f.StringArrayVarP(&o.env, "env", "e", nil, "set `KEY=VALUE`; KEY alone takes the host's value (repeatable)")
-	f.StringVar(&o.stdin, "stdin", "", "`FILE` for the program's standard input; - is caisson's own")
+	envFlag(f, &o.env)
+	f.StringVar(&o.stdin, "stdin", "", "`FILE` for the program's standard input; - is caisson's own, which it is by default where that is a terminal, a pipe or a file")
 	f.StringVarP(&o.run.Dir, "workdir", "w", "", "working directory; relative to /workspace")
-	f.DurationVar(&o.run.Timeout, "timeout", d.Timeout, "end the program after this long")
+	durationVar(f, &l.Timeout, "timeout", l.Timeout, "end the program after this long")
 	f.Var(&l.MaxOutput, "max-output", "end the program when a stream passes this")
-	f.Var(&l.Keep, "keep-output", "bytes of each stream to keep in the result: head and tail")
+	f.Var(&l.KeepOutput, "keep-output", "bytes of each stream to keep in the result: head and tail")
 	f.Var((*approveFlag)(&o.run.Approve), "approve", "what becomes of what policy asks about: `ask` and wait, never, or always (default ask on a terminal, else never)")
 	f.StringVar(&o.track, "changes", string(sandbox.ModeFast), "how to find what it changes: fast, exact or off")
 	f.StringArrayVar(&o.run.Artifacts, "artifact", nil, "collect files that match `PATTERN`, such as 'out/**' (repeatable; default what it puts into artifacts/)")
@@ -88,19 +101,41 @@ func (o *runOptions) execFlags(f *pflag.FlagSet) {
 }
 
 // boxFlags are those of a sandbox.
-func boxFlags(f *pflag.FlagSet, l *sandbox.Limits, image, network, oci *string) {
+func boxFlags(f *pflag.FlagSet, l *sandbox.Limits, image *string, network *sandbox.Network, runtime, oci *string) {
 	d := sandbox.DefaultLimits
 	f.StringVar(image, "image", "", "container `IMAGE` instead of the language's own")
 	f.Var(&l.Memory, "memory", "memory of all processes and tmpfs together, without swap")
 	f.Float64Var(&l.CPUs, "cpus", d.CPUs, "share of cores")
 	f.IntVar(&l.PIDs, "pids", d.PIDs, "processes and threads")
-	f.StringVar(network, "network", string(sandbox.NetworkNone), "none, bridge, or a network of the engine's")
+	f.Var(network, "network", "none, bridge, or a network of the engine's")
+	f.StringVar(runtime, "runtime", "", "`NAME` of what makes the sandbox, as caisson version --json lists them, or auto, the first that works here (default docker)")
 	f.StringVar(oci, "oci-runtime", "", "`NAME` of the engine's runtime, such as runsc (default the engine's own)")
-	f.Var(&l.Workspace, "workspace-size", "size of a tmpfs workspace")
+	f.Var(&l.Workspace, "workspace-size", "size of the workspace, unless it is a folder of the host")
 	f.Var(&l.Tmp, "tmp-size", "size of /tmp, and of the home folder")
 	f.Var(&l.Shm, "shm-size", "size of /dev/shm")
 	f.IntVar(&l.OpenFiles, "open-files", d.OpenFiles, "open files of a process")
 	f.Var(&l.FileSize, "file-size", "largest file")
+}
+
+// envFlag is --env, wherever variables are set.
+func envFlag(f *pflag.FlagSet, env *[]string) {
+	f.StringArrayVarP(env, "env", "e", nil, "set `KEY=VALUE`; KEY alone takes the host's value (repeatable)")
+}
+
+// variables reads what --env was given. One that is not set here is not set there.
+func variables(cfg Config, env []string) []string {
+	var all []string
+	for _, kv := range env {
+		if !strings.Contains(kv, "=") {
+			value, set := cfg.LookupEnv(kv)
+			if !set {
+				continue
+			}
+			kv += "=" + value
+		}
+		all = append(all, kv)
+	}
+	return all
 }
 
 func (o *runOptions) execute(ctx context.Context, cfg Config, args []string, dash int) error {
@@ -109,7 +144,7 @@ func (o *runOptions) execute(ctx context.Context, cfg Config, args []string, das
 		return err
 	}
 	o.run.Track = mode
-	svc, err := cfg.Service(ctx)
+	svc, err := open[runRoles](ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -124,42 +159,58 @@ func (o *runOptions) execute(ctx context.Context, cfg Config, args []string, das
 	if err := o.collect(cfg); err != nil {
 		return err
 	}
-	streams := sandbox.Streams{Stdout: cfg.IO.Out, Stderr: cfg.IO.Err}
-	if o.json {
-		streams = sandbox.Streams{}
+	var pipe notedWriter
+	streams := sandbox.Streams{Local: sandbox.Local{Contents: o.contents.open}}
+	if !o.json {
+		pipe.Writer = cfg.IO.Out
+		streams.Stdout, streams.Stderr = &pipe, cfg.IO.Err
 	}
 	if streams.Artifact, err = o.takeArtifacts(); err != nil {
 		return err
 	}
-	closeStdin, err := o.openStdin(cfg, &streams)
+	t := openTerminal(ctx, cfg)
+	defer t.close()
+	closeStdin, err := o.openStdin(cfg, t, &streams)
 	if err != nil {
 		return err
 	}
 	defer closeStdin()
-	if o.run.Approve != sandbox.ApproveNever && o.run.Approve != sandbox.ApproveAlways {
-		var closeTerminal func()
-		o.run.Ask, closeTerminal = askOnTerminal(cfg)
-		defer closeTerminal()
+	if t != nil && o.run.Approve != sandbox.ApproveNever && o.run.Approve != sandbox.ApproveAlways {
+		streams.Ask = t.ask
 	}
 	start := time.Now()
 	if o.detach {
-		return o.start(ctx, cfg, svc)
+		return o.start(ctx, cfg, svc, streams.Local)
 	}
 	res, err := o.carryOut(ctx, svc, streams)
-	var denied *sandbox.DeniedError
-	if err != nil && (res.ExecID == "" || !o.json) {
-		if res.ExecID != "" && !errors.As(err, &denied) {
-			// It ran, and something went wrong after: both are told.
-			printError(cfg.IO.Err, err)
-		} else {
-			return err
-		}
+	o.noReader = brokenPipe(pipe.failed)
+	if o.taken != nil {
+		o.taken.settle(res.Artifacts)
 	}
-	return o.report(cfg, res, time.Since(start))
+	return o.conclude(ctx, cfg, svc, res, err, time.Since(start))
+}
+
+// conclude tells what came of a run, and of what went wrong beside it.
+func (o *runOptions) conclude(ctx context.Context, cfg Config, svc runRoles, res sandbox.Result, err error, total time.Duration) error {
+	var denied *sandbox.DeniedError
+	refused := errors.As(err, &denied)
+	if err != nil && (res.ExecID == "" || refused && !o.json) {
+		return err
+	}
+	switch res.Reason {
+	case sandbox.ReasonOOM, sandbox.ReasonPIDs, sandbox.ReasonDisk:
+		o.limitsOf(ctx, svc)
+	default: // no limit is told
+	}
+	code := o.report(cfg, res, total)
+	if err != nil && !refused {
+		printError(cfg.IO.Err, err) // it ran, and something went wrong after: both are told
+	}
+	return code
 }
 
 // carryOut runs it in a sandbox of its own or in a session.
-func (o *runOptions) carryOut(ctx context.Context, svc api.Service, streams sandbox.Streams) (sandbox.Result, error) {
+func (o *runOptions) carryOut(ctx context.Context, svc runRoles, streams sandbox.Streams) (sandbox.Result, error) {
 	if o.session != "" {
 		return svc.Exec(ctx, o.session, o.run, streams)
 	}
@@ -173,7 +224,7 @@ func (o *runOptions) what(cfg Config, args []string, dash int) error {
 		before, after = args[:dash], args[dash:]
 	}
 	if len(before) > 1 {
-		return usageError(fmt.Errorf("one FILE, not %d: %s", len(before), strings.Join(before, " ")))
+		return sandbox.Errorf(sandbox.Invalid, "one FILE, not %d: %s", len(before), strings.Join(before, " ")).WithHint("arguments of the program stand behind --")
 	}
 	switch {
 	case o.hasCode && len(before) > 0:
@@ -186,9 +237,9 @@ func (o *runOptions) what(cfg Config, args []string, dash int) error {
 		}
 		b, err := io.ReadAll(cfg.IO.In)
 		if err != nil {
-			return fmt.Errorf("read code from standard input: %w", err)
+			return sandbox.Errorf(sandbox.Invalid, "read code from standard input: %w", err).WithHint("give the code with -c or as a FILE")
 		}
-		o.run.Code, o.run.Args = string(b), after
+		o.codeRead, o.run.Code, o.run.Args = true, string(b), after
 	case len(before) == 1:
 		o.run.Args = after
 		return o.addProgram(before[0])
@@ -217,7 +268,7 @@ func (o *runOptions) addProgram(name string) error {
 		return sandbox.Errorf(sandbox.Invalid, "%s is not a file", name).WithHint("name a program, and bring folders with --file")
 	}
 	o.run.File = filepath.Base(name)
-	o.run.Files = append(o.run.Files, sandbox.File{Path: o.run.File, Mode: uint32(st.Mode().Perm()), Source: name, Size: st.Size()})
+	o.run.Files = append(o.run.Files, sandbox.File{Path: o.run.File, Mode: uint32(st.Mode().Perm()), Ref: o.contents.add(name), Size: st.Size()})
 	return nil
 }
 
@@ -231,18 +282,13 @@ func missing(name string, err error) error {
 // collect reads the flags that name things of the host.
 func (o *runOptions) collect(cfg Config) error {
 	for _, spec := range o.files {
-		files, err := hostFiles(spec)
+		files, err := o.contents.files(spec)
 		if err != nil {
 			return err
 		}
 		o.run.Files = append(o.run.Files, files...)
 	}
-	for _, kv := range o.env {
-		if !strings.Contains(kv, "=") {
-			kv += "=" + cfg.Getenv(kv)
-		}
-		o.run.Env = append(o.run.Env, kv)
-	}
+	o.run.Env = variables(cfg, o.env)
 	if o.session == "" {
 		switch k := sandbox.WorkspaceKind(o.kind); k {
 		case sandbox.WorkspaceTmpfs, sandbox.WorkspaceVolume:
@@ -250,10 +296,9 @@ func (o *runOptions) collect(cfg Config) error {
 		default:
 			return sandbox.Errorf(sandbox.Invalid, "unknown workspace %q", o.kind).WithHint("--workspace takes tmpfs or volume")
 		}
-		if err := checkNetwork(o.network); err != nil {
+		if err := o.run.Network.Check(); err != nil {
 			return err
 		}
-		o.run.Network = sandbox.Network(o.network)
 		// Every limit has its default by now: a zero was asked for.
 		if err := o.run.Limits.Check(); err != nil {
 			return err
@@ -263,27 +308,4 @@ func (o *runOptions) collect(cfg Config) error {
 		return sandbox.Errorf(sandbox.Invalid, "--timeout %s is out of range", o.run.Timeout).WithHint("--timeout takes at least 1ms, such as 30s")
 	}
 	return nil
-}
-
-func checkNetwork(n string) error {
-	if n == "host" || strings.HasPrefix(n, "container:") {
-		return sandbox.Errorf(sandbox.Invalid, "network %q would share a namespace", n).WithHint("--network takes none, bridge, or the name of a network of the engine's")
-	}
-	return nil
-}
-
-func (o *runOptions) openStdin(cfg Config, s *sandbox.Streams) (func(), error) {
-	switch o.stdin {
-	case "":
-		return func() {}, nil
-	case "-":
-		s.Stdin = cfg.IO.In
-		return func() {}, nil
-	}
-	f, err := os.Open(o.stdin)
-	if err != nil {
-		return nil, missing(o.stdin, err)
-	}
-	s.Stdin = f
-	return func() { _ = f.Close() }, nil // it was only read
 }

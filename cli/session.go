@@ -1,15 +1,16 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -42,15 +43,10 @@ func (t *table) flush() error {
 	return t.w.Flush()
 }
 
-// oneLine makes a text that a stranger chose fit for one cell: no control
-// characters, and cut visibly.
+// oneLine makes a text that a stranger chose fit for one cell: visible, and cut
+// visibly.
 func oneLine(s string, most int) string {
-	s = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '�'
-		}
-		return r
-	}, s)
+	s = visible(s)
 	if r := []rune(s); len(r) > most {
 		return string(r[:most-1]) + "…"
 	}
@@ -65,15 +61,17 @@ func newSession(cfg Config) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newSessionCreate(cfg), newSessionList(cfg), newSessionShow(cfg), newSessionRemove(cfg),
-		sessionVerb(cfg, "pause", "Freeze a session's sandboxes", api.Service.PauseSession),
-		sessionVerb(cfg, "resume", "Let a paused session go on", api.Service.ResumeSession),
+		sessionVerb(cfg, "pause", "Freeze a session's sandboxes", api.Pauser.PauseSession),
+		sessionVerb(cfg, "resume", "Let a paused session go on", api.Pauser.ResumeSession),
 		newSessionRenew(cfg), newSessionSnapshot(cfg), newSessionRestore(cfg), newSessionFork(cfg))
 	return cmd
 }
 
 func newSessionCreate(cfg Config) *cobra.Command {
 	var o api.SessionOptions
-	var network, workspace string
+	var local sandbox.Local
+	var workspace string
+	var env []string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "create [NAME]",
@@ -83,10 +81,10 @@ func newSessionCreate(cfg Config) *cobra.Command {
 			if len(args) == 1 {
 				o.Name = args[0]
 			}
-			if err := checkNetwork(network); err != nil {
+			if err := o.Network.Check(); err != nil {
 				return err
 			}
-			o.Network = sandbox.Network(network)
+			o.Env = variables(cfg, env)
 			switch {
 			case workspace == "volume", workspace == "tmpfs":
 				o.Workspace.Kind = sandbox.WorkspaceKind(workspace)
@@ -95,15 +93,15 @@ func newSessionCreate(cfg Config) *cobra.Command {
 				if err != nil {
 					return missing(workspace, err)
 				}
-				o.Workspace = sandbox.Workspace{Kind: sandbox.WorkspaceHost, Source: abs}
+				o.Workspace.Kind, local.Folder = sandbox.WorkspaceHost, abs
 			default:
-				return sandbox.Errorf(sandbox.Invalid, "unknown workspace %q", workspace).WithHint("--workspace takes volume, tmpfs, or a folder's path with a slash")
+				o.Workspace = sandbox.Workspace{Kind: sandbox.WorkspaceHost, Source: workspace}
 			}
-			svc, err := cfg.Service(cmd.Context())
+			svc, err := open[api.Sessions](cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
-			s, err := svc.CreateSession(cmd.Context(), o)
+			s, err := svc.CreateSession(cmd.Context(), o, local)
 			if err != nil {
 				return err
 			}
@@ -116,23 +114,24 @@ func newSessionCreate(cfg Config) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.Language, "language", "l", "", "language of an exec that names none (default shell)")
-	f.DurationVar(&o.Idle, "idle", 30*time.Minute, "end a sandbox that nobody has used for so long; 0 is never")
-	f.DurationVar(&o.TTL, "ttl", 0, "end each sandbox after so long; 0 is never")
-	f.StringVar(&workspace, "workspace", "volume", "what /workspace is made of: volume, tmpfs, or a folder of the host")
+	durationVar(f, &o.Idle, "idle", sandbox.Duration(30*time.Minute), "end a sandbox that nobody has used for so long; 0 is never")
+	durationVar(f, &o.TTL, "ttl", 0, "end each sandbox after so long; 0 is never")
+	envFlag(f, &env)
+	f.StringVar(&workspace, "workspace", "volume", "what /workspace is made of: volume, tmpfs, or a folder of the host: its path with a slash, or its name in caisson.yaml")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	o.Limits = sandbox.DefaultLimits
-	boxFlags(f, &o.Limits, &o.Image, &network, &o.OCIRuntime)
+	boxFlags(f, &o.Limits, &o.Image, &o.Network, &o.Runtime, &o.OCIRuntime)
 	return cmd
 }
 
 func newSessionList(cfg Config) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "list",
+		Use: "list", Aliases: []string{"ls"},
 		Short: "List the sessions",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			svc, err := cfg.Service(cmd.Context())
+			svc, err := open[api.Sessions](cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
@@ -157,6 +156,15 @@ func newSessionList(cfg Config) *cobra.Command {
 	return cmd
 }
 
+func sessionNames(ctx context.Context, svc api.Sessions) ([]string, error) {
+	list, err := svc.Sessions(ctx)
+	names := make([]string, len(list))
+	for i, v := range list {
+		names[i] = v.Name
+	}
+	return names, err
+}
+
 func boxes(v sandbox.SessionView) string {
 	var list []string
 	for _, b := range v.Sandboxes {
@@ -178,20 +186,31 @@ func runningExecs(v sandbox.SessionView) int {
 	return n
 }
 
+// showRoles are what shows a session.
+type showRoles interface {
+	api.Sessions
+	api.Insight
+}
+
 func newSessionShow(cfg Config) *cobra.Command {
-	var asJSON bool
+	var asJSON, values bool
 	cmd := &cobra.Command{
 		Use:   "show NAME",
 		Short: "Show a session with its sandboxes and execs",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			svc, err := cfg.Service(cmd.Context())
+			svc, err := open[showRoles](cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
 			v, err := svc.Session(cmd.Context(), args[0])
 			if err != nil {
 				return err
+			}
+			if values {
+				if v.Env, err = svc.SessionEnv(cmd.Context(), args[0]); err != nil {
+					return err
+				}
 			}
 			if asJSON {
 				return json.NewEncoder(cfg.IO.Out).Encode(v)
@@ -200,11 +219,12 @@ func newSessionShow(cfg Config) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&values, "values", false, "show the values of its environment too, not the names alone")
 	return cmd
 }
 
 func printSession(w io.Writer, v sandbox.SessionView) error {
-	never := func(d time.Duration) string {
+	never := func(d sandbox.Duration) string {
 		if d == 0 {
 			return "never"
 		}
@@ -215,12 +235,19 @@ func printSession(w io.Writer, v sandbox.SessionView) error {
 	t.row("language", v.Language)
 	t.row("created", v.Created.Format(time.RFC3339))
 	t.row("workspace", strings.TrimSpace(string(v.Workspace.Kind)+" "+v.Workspace.Source))
+	t.row("size", workspaceSize(v))
 	t.row("limits", fmt.Sprintf("memory %s, cpus %g, pids %d", v.Limits.Memory, v.Limits.CPUs, v.Limits.PIDs))
-	t.row("network", string(v.Network.Or()))
+	t.row("network", oneLine(v.Network.String(), 60))
+	if v.Runtime != "" {
+		t.row("runtime", oneLine(v.Runtime, 60))
+	}
 	if v.OCIRuntime != "" {
 		t.row("oci runtime", oneLine(v.OCIRuntime, 60))
 	}
 	t.row("ends", fmt.Sprintf("idle %s, ttl %s", never(v.Idle), never(v.TTL)))
+	for _, kv := range v.Env {
+		t.row("variable", oneLine(kv, 200))
+	}
 	for _, s := range v.Snapshots {
 		t.row("snapshot", strings.TrimSpace(s.Name+" "+s.ID.Short())+" "+s.Created.Format(time.RFC3339))
 	}
@@ -237,36 +264,57 @@ func printSession(w io.Writer, v sandbox.SessionView) error {
 	return t.flush()
 }
 
+// workspaceSize says what the workspace may hold, and what sees to that.
+func workspaceSize(v sandbox.SessionView) string {
+	size := cmp.Or(v.Workspace.Size, v.Limits.Workspace)
+	switch {
+	case v.Workspace.Kind == sandbox.WorkspaceHost:
+		return "as much as the host has"
+	case v.HeldBy == sandbox.HeldByFileSystem:
+		return fmt.Sprintf("%s, held by its file system", size)
+	case v.HeldBy == sandbox.HeldByAgent:
+		return fmt.Sprintf("%s, watched by the agent: an exec that passes it is ended", size)
+	}
+	return size.String()
+}
+
 func newSessionRemove(cfg Config) *cobra.Command {
-	var force bool
+	var force, all bool
 	cmd := &cobra.Command{
-		Use:   "rm NAME…",
+		Use:   "rm NAME… | --all",
 		Short: "Destroy sessions with their workspaces; a host folder stays",
-		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			svc, err := cfg.Service(cmd.Context())
+			if all == (len(names) > 0) {
+				return sandbox.Errorf(sandbox.Invalid, "which sessions to remove?").WithHint("name them, or give --all")
+			}
+			svc, err := open[api.Sessions](cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
-			for _, name := range names {
-				if err := svc.RemoveSession(cmd.Context(), name, force); err != nil {
+			if all {
+				if names, err = sessionNames(cmd.Context(), svc); err != nil {
 					return err
 				}
 			}
-			return nil
+			var failed []error // one is no reason to leave the others
+			for _, name := range names {
+				failed = append(failed, svc.RemoveSession(cmd.Context(), name, force))
+			}
+			return errors.Join(failed...)
 		},
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "all sessions")
 	cmd.Flags().BoolVar(&force, "force", false, "also while something runs in it")
 	return cmd
 }
 
-func sessionVerb(cfg Config, verb, short string, do func(api.Service, context.Context, string) error) *cobra.Command {
+func sessionVerb(cfg Config, verb, short string, do func(api.Pauser, context.Context, string) error) *cobra.Command {
 	return &cobra.Command{
 		Use:   verb + " NAME",
 		Short: short,
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			svc, err := cfg.Service(cmd.Context())
+			svc, err := open[api.Pauser](cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
@@ -276,13 +324,13 @@ func sessionVerb(cfg Config, verb, short string, do func(api.Service, context.Co
 }
 
 func newSessionRenew(cfg Config) *cobra.Command {
-	var idle, ttl time.Duration
+	var idle, ttl sandbox.Duration
 	cmd := &cobra.Command{
 		Use:   "renew NAME",
 		Short: "Set when a session's sandboxes end, counted from now",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			given := func(name string, d *time.Duration) *time.Duration {
+			given := func(name string, d *sandbox.Duration) *sandbox.Duration {
 				if !cmd.Flags().Changed(name) {
 					return nil
 				}
@@ -292,14 +340,14 @@ func newSessionRenew(cfg Config) *cobra.Command {
 			if i == nil && t == nil {
 				return sandbox.Errorf(sandbox.Invalid, "nothing to renew").WithHint("give --idle or --ttl")
 			}
-			svc, err := cfg.Service(cmd.Context())
+			svc, err := open[api.Sessions](cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
-			return svc.RenewSession(cmd.Context(), args[0], i, t)
+			return svc.RenewSession(cmd.Context(), args[0], api.RenewOptions{Idle: i, TTL: t})
 		},
 	}
-	cmd.Flags().DurationVar(&idle, "idle", 0, "end a sandbox that nobody has used for so long; 0 is never")
-	cmd.Flags().DurationVar(&ttl, "ttl", 0, "end the sandboxes so long from now; 0 is never")
+	durationVar(cmd.Flags(), &idle, "idle", 0, "end a sandbox that nobody has used for so long; 0 is never")
+	durationVar(cmd.Flags(), &ttl, "ttl", 0, "end the sandboxes so long from now; 0 is never")
 	return cmd
 }

@@ -18,29 +18,29 @@ var notConfigured = []string{"help", "version", "config"}
 // else from the file, else it keeps its default.
 func configure(cmd *cobra.Command, cfg Config, name string) error {
 	if name == "" {
-		name = cfg.Getenv("CAISSON_CONFIG")
+		name = cfg.getenv("CAISSON_CONFIG")
 	}
 	file := &config.File{}
 	if cfg.File != nil {
 		var err error
 		if file, err = cfg.File(name); err != nil {
-			return asUsage(err)
+			return asUsage(cmd, err)
 		}
 	}
 	err := file.Check(func(command, flag string) bool { return knownSetting(cmd.Root(), cfg.Settings, command, flag) })
 	if err != nil {
 		return err
 	}
-	if err := fromEnvironment(cmd.Flags(), cfg.Getenv); err != nil {
+	if err := fromEnvironment(cmd, cfg.getenv); err != nil {
 		return err
 	}
 	return fromFile(cmd, file)
 }
 
 // asUsage makes a file that is named and not there a wrong use.
-func asUsage(err error) error {
+func asUsage(cmd *cobra.Command, err error) error {
 	if sandbox.KindOf(err) == sandbox.NotFound {
-		return usageError(err)
+		return usageError(cmd, err)
 	}
 	return err
 }

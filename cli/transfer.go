@@ -30,6 +30,7 @@ func (t *transferFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&t.DryRun, "dry-run", false, "name what would be moved, and move nothing")
 	f.BoolVar(&t.Ignore, "gitignore", false, "leave out what .gitignore files say, and .git")
 	f.BoolVar(&t.All, "all", false, "also what is there already with the same size, mode and time")
+	f.BoolVar(&t.Force, "force", false, "also in place of files that are read-only")
 	f.BoolVar(&t.json, "json", false, "print JSON")
 }
 
@@ -154,10 +155,10 @@ goes to standard output.
 With --only-changes, what execs have changed since the session began, or with
 --exec what that one has. What they removed is not removed here.`,
 		Example: `  caisson files pull work . ./out --only-changes
-  caisson files pull work logs - | tar t`,
+  caisson files pull work . - | tar t`,
 		Args: cobra.ExactArgs(3),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			svc, err := cfg.Service(cmd.Context())
+			svc, err := open[api.Changes](cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
@@ -199,7 +200,7 @@ With --only-changes, what execs have changed since the session began, or with
 }
 
 // changedPaths lists what is there of what execs have changed, below a folder.
-func changedPaths(ctx context.Context, svc api.Service, session, exec, dir string) ([]string, error) {
+func changedPaths(ctx context.Context, svc api.Changes, session, exec, dir string) ([]string, error) {
 	opts := api.ChangesOptions{Names: true}
 	if exec != "" {
 		var err error

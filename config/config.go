@@ -11,6 +11,13 @@
 //	  mirrors: {docker.io: [mirror.example/hub]}
 //	languages:           # as in the catalogue
 //	  ruby: {…}
+//	folders:             # of this host, that a session may have as its workspace
+//	  data: /srv/data
+//	unknown_language: allow  # what nothing can judge: ask, allow or deny
+//	monitor:             # samples of sandboxes, and what is worth an alert
+//	  every: 2s
+//	  rules:
+//	    memory: {for: 10s, action: stop-exec}
 //
 // It is strict: a key that nobody knows is an error that names its line. It
 // holds no defaults and reads no environment: what it says counts where neither
@@ -24,9 +31,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/caisson-dev/caisson/internal/onedoc"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -40,6 +49,14 @@ type File struct {
 	Catalogue []byte
 	// Images says how images are made.
 	Images Images
+	// Folders are folders of the host that a session may have as its workspace, by
+	// the name that it is asked for with. They are absolute.
+	Folders map[string]string
+	// UnknownLanguage is the verdict on texts of languages that cannot be judged,
+	// "" where the file is silent.
+	UnknownLanguage sandbox.Verdict
+	// Monitor says how sandboxes are watched.
+	Monitor Monitor
 
 	values []value
 }
@@ -56,6 +73,12 @@ type Images struct {
 	NoPull bool `yaml:"no_pull"`
 }
 
+// Monitor is the section of that name.
+type Monitor struct {
+	Every time.Duration       // between two samples; 0 where the file is silent
+	Rules []sandbox.AlertRule // in the order of the file
+}
+
 // value is one setting, of one command or of all.
 type value struct {
 	command, name, text string
@@ -64,11 +87,17 @@ type value struct {
 
 // form is the file, but for the catalogue's keys, which their reader checks.
 type form struct {
-	Version   int       `yaml:"version"`
-	Defaults  yaml.Node `yaml:"defaults"`
-	Images    Images    `yaml:"images"`
-	Base      yaml.Node `yaml:"base"`
-	Languages yaml.Node `yaml:"languages"`
+	Version   int               `yaml:"version"`
+	Defaults  yaml.Node         `yaml:"defaults"`
+	Images    Images            `yaml:"images"`
+	Folders   map[string]string `yaml:"folders"`
+	Base      yaml.Node         `yaml:"base"`
+	Languages yaml.Node         `yaml:"languages"`
+	Unknown   yaml.Node         `yaml:"unknown_language"`
+	Monitor   struct {
+		Every yaml.Node `yaml:"every"`
+		Rules yaml.Node `yaml:"rules"`
+	} `yaml:"monitor"`
 }
 
 // Load reads a file. Its errors are [sandbox.Invalid], and [sandbox.NotFound]
@@ -93,9 +122,7 @@ func Load(name string) (*File, error) {
 func Parse(name string, data []byte) (*File, error) {
 	f := &File{Name: name}
 	var in form
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	dec.KnownFields(true)
-	if err := dec.Decode(&in); err != nil {
+	if err := onedoc.Decode(data, &in); err != nil {
 		return nil, f.bad(0, "%s", strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "yaml: ")), " "))
 	}
 	if in.Version != 1 {
@@ -104,6 +131,24 @@ func Parse(name string, data []byte) (*File, error) {
 	f.Images = in.Images
 	if l := f.Images.LockFile; l != "" && !filepath.IsAbs(l) {
 		f.Images.LockFile = filepath.Join(filepath.Dir(name), l)
+	}
+	f.Folders = in.Folders
+	for folder, path := range f.Folders {
+		if strings.Contains(folder, "/") || path == "" {
+			return nil, f.bad(0, "folders: %q: write a name without a slash, and the folder's path", folder)
+		}
+		if !filepath.IsAbs(path) {
+			f.Folders[folder] = filepath.Join(filepath.Dir(name), path)
+		}
+	}
+	if u := in.Unknown; u.Kind != 0 {
+		f.UnknownLanguage = sandbox.Verdict(u.Value)
+		if !slices.Contains([]sandbox.Verdict{sandbox.Ask, sandbox.Allow, sandbox.Deny}, f.UnknownLanguage) {
+			return nil, f.bad(u.Line, "unknown_language is %q, and can be ask, allow or deny", u.Value)
+		}
+	}
+	if err := f.monitor(&in.Monitor.Every, &in.Monitor.Rules); err != nil {
+		return nil, err
 	}
 	if in.Base.Kind != 0 || in.Languages.Kind != 0 {
 		var err error
@@ -215,6 +260,20 @@ func (f *File) Values(command, name string) (values []string, line int) {
 		}
 	}
 	return values, line
+}
+
+// Setting is what the file says for a variable of caisson's: CAISSON_STATE_DIR is
+// state-dir. It is "" where the file, which may be nil, is silent.
+func (f *File) Setting(variable string) string {
+	name, ours := strings.CutPrefix(variable, "CAISSON_")
+	if !ours || f == nil {
+		return ""
+	}
+	values, _ := f.Values("", strings.ToLower(strings.ReplaceAll(name, "_", "-")))
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
 }
 
 // Bad is an error about a line of the file: Invalid.

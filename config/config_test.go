@@ -31,6 +31,9 @@ languages:
     image: caisson/ruby:3.1
     run_code: [ruby, "{file}"]
     run_file: [ruby, "{file}"]
+folders:
+  data: ../data
+  src: /srv/src
 `
 
 func TestParse(t *testing.T) {
@@ -57,6 +60,9 @@ func TestParse(t *testing.T) {
 	if diff := cmp.Diff(want, f.Images); diff != "" {
 		t.Error(diff)
 	}
+	if diff := cmp.Diff(map[string]string{"data": "/etc/data", "src": "/srv/src"}, f.Folders); diff != "" {
+		t.Error(diff)
+	}
 	c, err := images.Builtin().Extend(f.Catalogue, "/etc/caisson")
 	if err != nil {
 		t.Fatal(err)
@@ -71,12 +77,14 @@ func TestRefuses(t *testing.T) {
 	for _, tc := range []struct{ name, old, new, text string }{
 		{"unknown section", "images:", "imgaes:", "line 8: field imgaes"},
 		{"unknown key", "  lock_file:", "  lockfile:", "line 9: field lockfile"},
+		{"a folder's name", "  data: ../data", "  da/ta: ../data", `folders: "da/ta"`},
 		{"version", "version: 1", "version: 2", "version is 2"},
 		{"unknown flag", "  memory: 1g", "  memroy: 1g", `line 3: no flag and no setting is called "memroy"`},
 		{"unknown flag of a command", "    memory: 2g", "    memroy: 2g", `line 7: no flag and no setting is called "session create: memroy"`},
 		{"twice", "  memory: 1g\n", "  memory: 1g\n  env: [C=3]\n", "line 5: "},
 		{"no value", "memory: 1g", "memory: [[1g]]", "line 3: memory"},
 		{"not YAML", good, "\t{", "caisson.yaml"},
+		{"a further document", "version: 1", "version: 1\n---\nversion: 1", "line 2: a further document begins"},
 		{"empty", good, "", "caisson.yaml"},
 		{"a list", "  memory: 1g\n  env: [A=1, B=2]\n  state-dir: /var/lib/caisson\n  session create:\n    memory: 2g\n", "  - x\n", "defaults is not"},
 	} {

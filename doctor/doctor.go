@@ -34,6 +34,10 @@ type Config struct {
 	// Agent is the path of caisson-agent.
 	Agent    string
 	AgentErr error
+	// Runtimes lists the runtimes. nil: nobody can be asked.
+	Runtimes func(context.Context) ([]api.RuntimeInfo, error)
+	// Watches is how many folders a sandbox watches at most.
+	Watches int
 	// Broken is why caisson could not be put together.
 	Broken error
 	// Patience bounds each question that may hang. 0 is 20 s.
@@ -83,8 +87,8 @@ func failed(err error, mend string) finding {
 type round struct {
 	Config
 	facts    dockerclient.Facts
-	factsErr error       // nil: facts are the engine's
-	service  api.Service // nil where Broken is set
+	factsErr error        // nil: facts are the engine's
+	service  api.Examined // nil where Broken is set
 }
 
 // check is one line. Where it needs the engine, run is not called without one,
@@ -98,6 +102,7 @@ type check struct {
 // checks returns the table, in the order of the answer.
 func checks() []check {
 	return []check{
+		{"runtimes", false, false, runtimes},
 		{"engine", false, false, engine},
 		{"socket", false, false, socket},
 		{"cgroup", true, false, cgroup},
@@ -105,8 +110,9 @@ func checks() []check {
 		{"storage", true, false, storage},
 		{"seccomp", true, false, seccomp},
 		{"apparmor", true, false, appArmor},
+		{"user_mapping", true, false, userMapping},
 		{"user_namespaces", false, false, userNamespaces},
-		{"landlock", false, false, landlock},
+		{"watches", false, false, watches},
 		{"oci_runtimes", true, false, ociRuntimes},
 		{"clock", true, false, clock},
 		{"agent", false, false, agent},
@@ -115,14 +121,15 @@ func checks() []check {
 		{"state_disk", false, false, stateDisk},
 		{"engine_disk", true, false, engineDisk},
 		{"service", false, false, service},
+		{"state_size", false, true, stateSize},
 		{"images", true, true, images},
 		{"orphans", true, true, orphans},
 	}
 }
 
-// Examine runs every check. svc is caisson put together, or nil where Broken
+// Examine runs every check. svc is of caisson put together, or nil where Broken
 // says why it could not be. The error is the context's.
-func (d *Doctor) Examine(ctx context.Context, svc api.Service) ([]api.Check, error) {
+func (d *Doctor) Examine(ctx context.Context, svc api.Examined) ([]api.Check, error) {
 	r := &round{Config: d.cfg, service: svc}
 	r.ask(ctx)
 	var found []api.Check

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/caisson-dev/caisson/api"
 	"github.com/caisson-dev/caisson/doctor"
 	"github.com/caisson-dev/caisson/internal/dockerclient"
@@ -27,6 +25,7 @@ type fakeService struct {
 	api.Service
 	languages []api.LanguageInfo
 	orphans   []api.Orphan
+	events    sandbox.Bytes
 	err       error
 }
 
@@ -39,6 +38,10 @@ func (s fakeService) Sweep(_ context.Context, opts api.SweepOptions) ([]api.Orph
 		return nil, errors.New("the doctor removes something")
 	}
 	return s.orphans, s.err
+}
+
+func (s fakeService) StateSizes(context.Context) ([]sandbox.StateSize, error) {
+	return []sandbox.StateSize{{What: "events", Count: 7, Bytes: s.events}, {What: "questions", Count: 3, Bytes: 2048}}, s.err
 }
 
 // fakeEngine is an engine with one answer.
@@ -85,11 +88,13 @@ func well(t *testing.T) *patient {
 		proc: filepath.Join(dir, "proc"),
 	}
 	p.sysctl(t, "user/max_user_namespaces", "1000")
+	p.sysctl(t, "fs/inotify/max_user_watches", "100000")
+	p.sysctl(t, "fs/inotify/max_user_instances", "128")
 	p.cfg = doctor.Config{
-		Engine: p.engine, StateDir: filepath.Join(dir, "state"), RuntimeDir: filepath.Join(dir, "run"), MaxRuntimeDir: 63,
-		Agent: program(t, dir, 0x3e, false),
+		Engine: p.engine, StateDir: filepath.Join(dir, "state"), RuntimeDir: filepath.Join(dir, "run"), MaxRuntimeDir: 63, Watches: 1000,
+		Agent: program(t, dir, 0x3e, false), Runtimes: has(api.RuntimeInfo{Name: "docker", Default: true, Available: true, Engine: "Docker Engine 24.0.7"}),
 		Host: doctor.Host{
-			LandlockABI: func() (int, error) { return 4, nil }, Proc: p.proc, UID: os.Geteuid,
+			Proc: p.proc, UID: os.Geteuid,
 			Room: func(string) (doctor.Room, error) { return doctor.Room{Free: sandbox.TiB}, nil },
 		},
 	}
@@ -99,6 +104,11 @@ func well(t *testing.T) *patient {
 		}
 	}
 	return p
+}
+
+// has is a list of runtimes.
+func has(infos ...api.RuntimeInfo) func(context.Context) ([]api.RuntimeInfo, error) {
+	return func(context.Context) ([]api.RuntimeInfo, error) { return infos, nil }
 }
 
 func (p *patient) sysctl(t *testing.T, name, value string) {
@@ -150,8 +160,8 @@ func (p *patient) examine(t *testing.T) map[string]api.Check {
 func TestWell(t *testing.T) {
 	t.Parallel()
 	found := well(t).examine(t)
-	if len(found) != 19 {
-		t.Errorf("%d checks, want 19", len(found))
+	if len(found) != 22 {
+		t.Errorf("%d checks, want 22", len(found))
 	}
 	for name, c := range found {
 		if c.Status != api.CheckOK {
@@ -172,6 +182,15 @@ func TestFaults(t *testing.T) {
 		detail, mend string
 	}{
 		{"remote", func(_ *testing.T, p *patient) { p.engine.host = "tcp://far:2376" }, "engine", api.CheckWarning, "tcp://far:2376", "DOCKER_HOST"},
+		{"several runtimes", func(_ *testing.T, p *patient) {
+			p.cfg.Runtimes = has(api.RuntimeInfo{Name: "docker", Error: "nobody answers", Hint: "start it"}, api.RuntimeInfo{Name: "jail", Default: true, Available: true, Engine: "jail 1.2"})
+		}, "runtimes", api.CheckOK, "docker: not available here; jail (default): jail 1.2", ""},
+		{"no usual runtime", func(_ *testing.T, p *patient) {
+			p.cfg.Runtimes = has(api.RuntimeInfo{Name: "docker", Default: true, Error: "nobody answers", Hint: "start it"}, api.RuntimeInfo{Name: "jail", Available: true, Engine: "jail 1.2"})
+		}, "runtimes", api.CheckError, "jail: jail 1.2: nobody answers", "start it"},
+		{"an unknown default", func(_ *testing.T, p *patient) {
+			p.cfg.Runtimes = has(api.RuntimeInfo{Name: "jail", Available: true, Engine: "jail 1.2"})
+		}, "runtimes", api.CheckError, "the default is none of them: jail: jail 1.2", "CAISSON_RUNTIME"},
 		{"no cgroups", func(_ *testing.T, p *patient) { p.engine.facts.CgroupDriver = "none" }, "cgroup", api.CheckError, "limits nothing", "unified"},
 		{"old API", func(_ *testing.T, p *patient) { p.engine.facts.CgroupVersion = "" }, "cgroup", api.CheckWarning, "not told", "20.10"},
 		{"no swap limit", func(_ *testing.T, p *patient) { p.engine.facts.Swap = false }, "limits", api.CheckError, "limit swap,", "swapaccount=1"},
@@ -183,22 +202,27 @@ func TestFaults(t *testing.T) {
 		{"no seccomp", func(_ *testing.T, p *patient) { p.engine.facts.Security = []string{"name=apparmor"} }, "seccomp", api.CheckError, "no system calls", "CONFIG_SECCOMP_FILTER"},
 		{"unconfined", func(_ *testing.T, p *patient) {
 			p.engine.facts.Security = []string{"name=apparmor", "name=seccomp,profile=unconfined"}
-		}, "seccomp", api.CheckError, "default profile", "daemon.json"},
+		}, "seccomp", api.CheckWarning, "default profile", "daemon.json"},
 		{"no AppArmor", func(_ *testing.T, p *patient) { p.engine.facts.Security = []string{"name=seccomp,profile=default"} }, "apparmor", api.CheckWarning, "neither", "apt-get install apparmor"},
 		{"SELinux", func(_ *testing.T, p *patient) {
 			p.engine.facts.Security = []string{"name=seccomp,profile=default", "name=selinux"}
 		}, "apparmor", api.CheckOK, "SELinux", ""},
+		{"userns-remap", func(_ *testing.T, p *patient) {
+			p.engine.facts.Security = append(p.engine.facts.Security, "name=userns")
+		}, "user_mapping", api.CheckWarning, "no workspace can be a folder of the host", "userns-remap"},
+		{"mapped by a rootless engine", func(_ *testing.T, p *patient) {
+			p.engine.facts.Security = append(p.engine.facts.Security, "name=rootless")
+		}, "user_mapping", api.CheckWarning, "no workspace can be a folder of the host", "files push"},
 		{"no userns", func(t *testing.T, p *patient) { p.sysctl(t, "user/max_user_namespaces", "0") }, "user_namespaces", api.CheckWarning, "no user namespace", "sysctl -w user.max_user_namespaces"},
 		{"userns for root", func(t *testing.T, p *patient) {
 			p.sysctl(t, "kernel/unprivileged_userns_clone", "0")
 			p.cfg.Host.UID = func() int { return 0 }
 		}, "user_namespaces", api.CheckOK, "can be made", ""},
-		{"no Landlock", func(_ *testing.T, p *patient) {
-			p.cfg.Host.LandlockABI = func() (int, error) { return 0, unix.ENOSYS }
-		}, "landlock", api.CheckWarning, "no Landlock", "5.13"},
-		{"Landlock off", func(_ *testing.T, p *patient) {
-			p.cfg.Host.LandlockABI = func() (int, error) { return 0, unix.EOPNOTSUPP }
-		}, "landlock", api.CheckWarning, "is off", "lsm="},
+		{"few watches", func(t *testing.T, p *patient) { p.sysctl(t, "fs/inotify/max_user_watches", "7999") }, "watches", api.CheckWarning,
+			"7999 folders, of all sandboxes together, each of which watches up to 1000", "sysctl -w fs.inotify.max_user_watches=8000"},
+		{"few watchers", func(t *testing.T, p *patient) { p.sysctl(t, "fs/inotify/max_user_instances", "7") }, "watches", api.CheckWarning,
+			"7 sandboxes at most", "sysctl -w fs.inotify.max_user_instances=128"},
+		{"watches elsewhere", func(_ *testing.T, p *patient) { p.engine.host = "tcp://far:2376" }, "watches", api.CheckOK, "the engine's host", ""},
 		{"no OCI runtimes", func(_ *testing.T, p *patient) { p.engine.facts.OCIRuntimes = nil }, "oci_runtimes", api.CheckWarning, "none", "runtimes"},
 		{"absent default", func(_ *testing.T, p *patient) { p.engine.facts.DefaultRuntime = "kata" }, "oci_runtimes", api.CheckError, "kata", "default-runtime"},
 		{"clock ahead", func(_ *testing.T, p *patient) { p.engine.facts.Skew = time.Minute }, "clock", api.CheckWarning, "1m0s ahead of", "set-ntp"},
@@ -214,6 +238,13 @@ func TestFaults(t *testing.T) {
 			p.svc.languages = append(p.svc.languages, api.LanguageInfo{Language: sandbox.Language{Name: "node"}})
 		}, "images", api.CheckWarning, "absent: node; present: python", "caisson images build node"},
 		{"images unknown", func(_ *testing.T, p *patient) { p.svc.err = errors.New("the list is broken") }, "images", api.CheckError, "the list is broken", "images list"},
+		{"sizes", func(t *testing.T, p *patient) {
+			dir := filepath.Join(p.cfg.StateDir, "changes", "x")
+			if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, "pack"), make([]byte, 3<<20), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}, "state_size", api.CheckOK, "7 events 0 B, 3 questions 2.0 KiB, changes 3.0 MiB", ""},
+		{"much audit", func(_ *testing.T, p *patient) { p.svc.events = 3 * sandbox.GiB }, "state_size", api.CheckWarning, "7 events 3.0 GiB", "audit prune"},
 		{"orphans", func(_ *testing.T, p *patient) {
 			p.svc.orphans = []api.Orphan{{Kind: "sandbox"}, {Kind: "volume"}, {Kind: "sandbox"}}
 		}, "orphans", api.CheckWarning, "2 of kind sandbox, 1 of kind volume", "caisson gc"},
@@ -255,7 +286,7 @@ func TestEngineUnreachable(t *testing.T) {
 			for _, c := range []string{"cgroup", "limits", "storage", "seccomp", "apparmor", "oci_runtimes", "clock", "engine_disk", "images", "orphans"} {
 				want(t, found[c], api.CheckWarning, "not known", "mend the engine")
 			}
-			for _, c := range []string{"agent", "state_dir", "runtime_dir", "landlock", "service"} {
+			for _, c := range []string{"agent", "state_dir", "runtime_dir", "service"} {
 				want(t, found[c], api.CheckOK, "", "")
 			}
 		})

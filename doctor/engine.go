@@ -83,9 +83,9 @@ func seccomp(_ context.Context, r *round) finding {
 	case !on:
 		return bad("run a kernel with CONFIG_SECCOMP_FILTER=y, and an engine that is built with seccomp", "the engine filters no system calls")
 	case profile == "unconfined":
-		return bad(`remove "seccomp-profile": "unconfined" `+mendDaemon, "the engine's default profile filters no system calls")
+		return warn(`remove "seccomp-profile": "unconfined" `+mendDaemon, "the engine's default profile filters no system calls; sandboxes have caisson's own, but what the engine builds has none")
 	}
-	return ok("profile %s", profile)
+	return ok("on; sandboxes have caisson's own profile")
 }
 
 // appArmor: one of the kernel's access controls should stand behind the rest.
@@ -98,6 +98,19 @@ func appArmor(_ context.Context, r *round) finding {
 	}
 	return warn("put apparmor=1 security=apparmor on the kernel's command line, then: apt-get install apparmor && systemctl restart docker",
 		"the engine uses neither AppArmor nor SELinux")
+}
+
+// userMapping: are users in containers the same outside?
+func userMapping(_ context.Context, r *round) finding {
+	for name, mend := range map[string]string{
+		"userns":   `use volumes with: caisson files push, caisson files pull; or remove "userns-remap" ` + mendDaemon,
+		"rootless": "use volumes with: caisson files push, caisson files pull; or an engine of root's",
+	} {
+		if _, on := r.facts.HasSecurity(name); on {
+			return warn(mend, "the engine maps users to others (%s): sessions work, but no workspace can be a folder of the host", name)
+		}
+	}
+	return ok("users of containers are the same outside")
 }
 
 // ociRuntimes: what --oci-runtime can name.

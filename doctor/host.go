@@ -2,22 +2,16 @@ package doctor
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
 // Host is how the doctor sees the host. A zero field is the real one.
 type Host struct {
-	// LandlockABI tells the version of the kernel's Landlock. Its errors are
-	// ENOSYS where the kernel has none, and EOPNOTSUPP where it is off.
-	LandlockABI func() (int, error)
 	// Proc is where procfs is mounted.
 	Proc string
 	// UID tells who we are; 0 may do what others may not.
@@ -33,9 +27,6 @@ type Room struct {
 }
 
 func (h Host) withDefaults() Host {
-	if h.LandlockABI == nil {
-		h.LandlockABI = landlockABI
-	}
 	if h.Proc == "" {
 		h.Proc = "/proc"
 	}
@@ -46,18 +37,6 @@ func (h Host) withDefaults() Host {
 		h.Room = room
 	}
 	return h
-}
-
-// landlock: what the scanner of hostile text locks itself in with.
-func landlock(_ context.Context, r *round) finding {
-	abi, err := r.Host.LandlockABI()
-	switch {
-	case errors.Is(err, unix.EOPNOTSUPP):
-		return warn("add landlock to the list behind lsm= on the kernel's command line and boot again", "the kernel has Landlock, but it is off")
-	case err != nil:
-		return warn("run Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK=y", "the kernel has no Landlock: %v", err)
-	}
-	return ok("ABI %d", abi)
 }
 
 // userNamespaces: jails need them where caisson is not root, and so do mounts
@@ -84,6 +63,29 @@ func userNamespaces(_ context.Context, r *round) finding {
 		}
 	}
 	return ok("can be made%s", who)
+}
+
+// enoughSandboxes should be able to watch all the folders that they may.
+const enoughSandboxes = 8
+
+// watches: the kernel bounds how many folders, and how many watchers, all
+// sandboxes of its host have together.
+func watches(_ context.Context, r *round) finding {
+	if r.Engine != nil && !r.Engine.Local() {
+		return ok("fs.inotify on the engine's host bounds how many folders all sandboxes watch together")
+	}
+	n, known := r.sysctl("fs/inotify/max_user_watches")
+	if !known {
+		return warn("use a kernel with CONFIG_INOTIFY_USER=y", "no folder can be watched: workspaces are walked after each exec that may have written")
+	}
+	if most := r.Watches * enoughSandboxes; n < most {
+		return warn("sysctl -w fs.inotify.max_user_watches="+strconv.Itoa(most), "%d folders, of all sandboxes together, each of which watches up to %d: "+
+			"the workspaces of the others are walked after each exec, which takes longer", n, r.Watches)
+	}
+	if n, known := r.sysctl("fs/inotify/max_user_instances"); known && n < enoughSandboxes {
+		return warn("sysctl -w fs.inotify.max_user_instances=128", "%d sandboxes at most can watch: the workspaces of the others are walked after each exec, which takes longer", n)
+	}
+	return ok("%d folders, of all sandboxes together; each watches up to %d, and has its workspace walked beyond that", n, r.Watches)
 }
 
 // sysctl reads a number of the kernel's, and whether it is there.

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"debug/elf"
 	"errors"
@@ -67,6 +68,38 @@ func build(path, arch string) string {
 		arch = "GOARCH=" + arch + " "
 	}
 	return "CGO_ENABLED=0 " + arch + "go build -trimpath -o " + path + " ./cmd/caisson-agent"
+}
+
+// runtimes: what can make sandboxes, and is the usual one among them?
+func runtimes(ctx context.Context, r *round) finding {
+	if r.Runtimes == nil {
+		return warn("report this as a fault of caisson", "not known")
+	}
+	infos, err := r.Runtimes(ctx)
+	if err != nil {
+		return failed(err, "mend the runtimes that caisson is opened with")
+	}
+	var list []string
+	var usual api.RuntimeInfo
+	for _, i := range infos {
+		name := i.Name
+		if i.Default {
+			usual, name = i, name+" (default)"
+		}
+		if i.Available {
+			list = append(list, name+": "+i.Engine)
+		} else {
+			list = append(list, name+": not available here")
+		}
+	}
+	all := strings.Join(list, "; ")
+	switch {
+	case usual.Name == "":
+		return bad("set CAISSON_RUNTIME, or runtime in caisson.yaml, to one of these", "the default is none of them: %s", all)
+	case !usual.Available:
+		return bad(cmp.Or(usual.Hint, "use another one with --runtime"), "%s: %s", all, usual.Error)
+	}
+	return ok("%s", all)
 }
 
 // service: do the parts fit together?

@@ -84,7 +84,7 @@ func TestThisHost(t *testing.T) {
 	p := well(t)
 	p.cfg.Host = doctor.Host{}
 	found := p.examine(t)
-	for _, name := range []string{"landlock", "user_namespaces", "state_disk", "engine_disk"} {
+	for _, name := range []string{"user_namespaces", "state_disk", "engine_disk"} {
 		if c := found[name]; strings.Contains(c.Detail, "not known") {
 			t.Errorf("%+v", c)
 		}

@@ -79,6 +79,25 @@ func TestNotebook(t *testing.T) {
 	}
 }
 
+// TestEmbed builds the Go program, which is a module of its own, and runs it.
+func TestEmbed(t *testing.T) {
+	t.Parallel()
+	dockertest.Engine(t)
+	dir := t.TempDir()
+	program := filepath.Join(dir, "embed")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
+	build.Dir, build.Env = "embed", append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	cmd := exec.CommandContext(t.Context(), program)
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(command(t))+":"+os.Getenv("PATH"), "CAISSON_STATE_DIR="+filepath.Join(dir, "state"))
+	out, err := cmd.CombinedOutput()
+	if err != nil || string(out) != "exited, code 0: 42\n" {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // command is the caisson command that `make build` has built.
 func command(t *testing.T) string {
 	t.Helper()

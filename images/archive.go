@@ -38,7 +38,7 @@ func newArchive(rec recipe, layers []layer) (archive, error) {
 	words := []string{"Debian " + rec.Base.Suite, strings.Join(rec.Packages, " ")}
 	for i, l := range layers {
 		img.RootFS.DiffIDs = append(img.RootFS.DiffIDs, digest.Digest(l.digest))
-		img.History = append(img.History, specs.History{Created: &created, CreatedBy: "caisson: " + words[i]})
+		img.History = append(img.History, specs.History{Created: &created, CreatedBy: madeBy + words[i]})
 	}
 	config, err := json.Marshal(img)
 	return archive{ref: rec.Ref, config: config, layers: layers}, err

@@ -51,7 +51,7 @@ func TestFailingRegistry(t *testing.T) {
 	s, _ := puller(t, ref)
 	began := time.Now()
 	_, err := s.Pull(t.Context(), ref, PullOptions{})
-	if !errors.Is(err, sandbox.Unavailable) || !strings.Contains(sandbox.HintOf(err), "the registry") || time.Since(began) > 30*time.Second {
+	if !errors.Is(err, sandbox.Unavailable) || !strings.Contains(sandbox.HintOf(err), "the registry") {
 		t.Errorf("error %v, hint %q, after %s", err, sandbox.HintOf(err), time.Since(began))
 	}
 	r.mu.Lock()

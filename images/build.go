@@ -104,15 +104,11 @@ func (s *Store) build(ctx context.Context, api *client.Client, rec recipe) error
 // baseImage makes the base of a build present, and returns its ID: a build by
 // ID asks no registry again.
 func (s *Store) baseImage(ctx context.Context, api *client.Client, ref string) (string, error) {
-	found, err := api.ImageInspect(ctx, ref)
-	err = dockerclient.Wrap(err, "inspect image %s", ref)
+	found, err := s.find(ctx, api, ref)
 	if errors.Is(err, sandbox.NotFound) {
-		known, err := s.fetch(ctx, api, ref, ref, used)
-		if err != nil {
-			return "", err
+		if err = s.fetch(ctx, api, ref, ref, used); err == nil {
+			found, err = s.find(ctx, api, ref)
 		}
-		found, err = api.ImageInspect(ctx, known)
-		return found.ID, dockerclient.Wrap(err, "inspect image %s", known)
 	}
 	return found.ID, err
 }

@@ -1,6 +1,7 @@
 package images
 
 import (
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -28,6 +29,11 @@ func TestBuiltinIsWhole(t *testing.T) {
 		if err != nil || !strings.Contains(string(text), "ARG BASE="+tag+"\n") {
 			t.Errorf("%s: its Dockerfile: %v, %s", name, err, text)
 		}
+		for _, p := range c.base.Packages {
+			if !strings.Contains(string(text), " "+p) {
+				t.Errorf("%s: %s is in the assembled image, and not in the built one", name, p)
+			}
+		}
 		rec, _ := c.recipeFor(e.Image)
 		if other, _ := c.recipeFor(rec.Offline); !rec.Assembled && !other.Assembled {
 			t.Errorf("%s cannot be had without a registry", name)
@@ -41,25 +47,26 @@ func TestBuiltinIsWhole(t *testing.T) {
 	}
 }
 
-// offlinePip stands for the pip of python:3.11-slim: the pytest that it is asked
-// for is Debian's.
-const offlinePip = "FROM caisson/python:3.11\nRUN printf '#!/bin/sh\\nmkdir -p /usr/local/lib/python3.11/site-packages; test \"$1\" = install\\n' >/usr/local/bin/pip && chmod 755 /usr/local/bin/pip\n"
+// offline is an image with stand-ins for what installs packages, which note what
+// they are asked for. The pytest of pip's is Debian's.
+const offline = "FROM %s\nRUN mkdir -p /usr/local/lib/python3.11/site-packages && cd /usr/local/bin && for p in pip apt-get apk; do " +
+	"printf '#!/bin/sh\\necho \"$0 $*\" >>/installed\\n' >$p && chmod 755 $p; done\n"
 
 // TestBuiltinDockerfiles builds them on bases that were assembled offline.
 func TestBuiltinDockerfiles(t *testing.T) {
 	t.Parallel()
 	shellImage(t)
-	pip := newLanguage("pip", "    dockerfile: "+dockerfile(t, offlinePip)+"\n")
-	bases, _ := storeWith(t, "/bin/false", pip)
-	if _, err := bases.Ensure(t.Context(), pip.ref); err != nil {
-		t.Fatal(err)
-	}
 	run := map[string]string{"python": "print(6*7)", "node": "console.log(6*7)", "shell": "echo $((6*7))"}
-	for name, base := range map[string]string{"shell": "caisson/shell:12", "node": "caisson/node:18", "python": pip.ref} {
+	for name, base := range map[string]string{"shell": "caisson/shell:12", "node": "caisson/node:18", "python": "caisson/python:3.11"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			bottom := newLanguage(name+"base", "    dockerfile: "+dockerfile(t, fmt.Sprintf(offline, base))+"\n")
+			bases, _ := storeWith(t, "/bin/false", bottom)
+			if _, err := bases.Ensure(t.Context(), bottom.ref); err != nil {
+				t.Fatal(err)
+			}
 			f := &fixture{engine: dockertest.Engine(t), ref: "caisson-test/" + name + string(sandbox.NewID()) + ":1"}
-			catalogue, err := Builtin().Extend([]byte("languages:\n  "+name+":\n    image: "+f.ref+"\n    from: "+base+"\n"), "")
+			catalogue, err := Builtin().Extend([]byte("languages:\n  "+name+":\n    image: "+f.ref+"\n    from: "+bottom.ref+"\n"), "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +75,7 @@ func TestBuiltinDockerfiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { f.remove(t) })
-			img, err := s.Make(t.Context(), f.ref, MakeOptions{Way: Built})
+			img, err := s.Make(t.Context(), f.ref, MakeOptions{Way: Built, Again: true}) // not what stands in for it
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,8 +83,10 @@ func TestBuiltinDockerfiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// No setuid program is left, and the workspace is there.
-			const look = "test -d /workspace && test -z \"$(find / -xdev -perm /6000 -type f 2>/dev/null)\" && echo fine"
+			// No setuid program is left, the workspace is there, and what the
+			// assembled ones have was installed.
+			const look = "test -d /workspace && test -z \"$(find / -xdev -perm /6000 -type f 2>/dev/null)\" && " +
+				"grep -q 'git procps' /installed && echo fine"
 			if out := f.run(t, img.ID, []string{"sh", "-c", look}); out != "fine\n" {
 				t.Errorf("the image says %q", out)
 			}

@@ -40,6 +40,9 @@ func (c *Catalogue) Names() []string { return slices.Sorted(maps.Keys(c.entries)
 func (c *Catalogue) Language(name string) (sandbox.Language, error) {
 	full, ok := c.names[name]
 	if !ok {
+		full, ok = c.names[strings.ToLower(name)]
+	}
+	if !ok {
 		return sandbox.Language{}, sandbox.Errorf(sandbox.Invalid, "unknown language %q", name).
 			WithHint("languages are %s; `-- COMMAND ARGS` runs anything else that the image has", strings.Join(c.Names(), ", "))
 	}

@@ -91,6 +91,7 @@ func TestParseRefuses(t *testing.T) {
 		{"upper case", "  go:\n", "  Go:\n", "lower case"},
 		{"alias twice", "    image:", "    aliases: [go]\n    image:", "belongs to"},
 		{"not YAML", good, "\t{", "read catalogue"},
+		{"a further document", "version: 1", "version: 1\n---\nversion: 1", "line 2: a further document begins"},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {

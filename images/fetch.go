@@ -46,54 +46,87 @@ const (
 	used                // there is another way: a registry known to be silent is not asked
 )
 
-// fetch pulls source, or what a mirror has of it, names it as, and returns what
-// the engine knows it by. The caller holds the lock of what it makes.
-func (s *Store) fetch(ctx context.Context, api *client.Client, source, as string, who demand) (string, error) {
+// fetch pulls source, or what a mirror has of it, and names it as; a name with
+// a digest cannot be given, and [Store.find] knows it by the mirror's. The
+// caller holds the lock of what it makes.
+func (s *Store) fetch(ctx context.Context, api *client.Client, source, as string, who demand) error {
 	full, err := parse(source)
 	if err != nil {
-		return "", err
+		return err
 	}
 	domain := reference.Domain(full)
 	if who == used && s.silent(domain) {
-		return "", silentError(as, domain, errKnownSilent)
+		return silentError(as, domain, errKnownSilent)
 	}
-	for _, mirror := range s.cfg.Mirrors[domain] {
-		other, err := parse(mirror + strings.TrimPrefix(full.String(), domain))
-		if err != nil {
-			return "", err
-		}
+	mirrored, err := s.mirrored(full)
+	if err != nil {
+		return err
+	}
+	for n, other := range mirrored {
 		err = s.pull(ctx, api, other, as, who)
 		if err == nil {
 			return s.name(ctx, api, other, as, true)
 		}
 		if ctx.Err() != nil {
-			return "", err
+			return err
 		}
-		s.say(as, "mirror %s: %v", mirror, err)
+		s.say(as, "mirror %s: %v", s.cfg.Mirrors[domain][n], err)
 	}
 	if err := s.pull(ctx, api, full, as, who); err != nil {
-		return "", err
+		return err
 	}
 	return s.name(ctx, api, full, as, false)
 }
 
-// name gives a pulled image the name that it was pulled for, takes a mirror's
-// away, and returns what it is known by.
-func (s *Store) name(ctx context.Context, api *client.Client, pulled reference.Named, as string, mirror bool) (string, error) {
+// mirrored is what the mirrors of a reference's registry call it.
+func (s *Store) mirrored(full reference.Named) ([]reference.Named, error) {
+	var list []reference.Named
+	domain := reference.Domain(full)
+	for _, mirror := range s.cfg.Mirrors[domain] {
+		other, err := parse(mirror + strings.TrimPrefix(full.String(), domain))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, other)
+	}
+	return list, nil
+}
+
+// find inspects an image. One that is named by its digest may have come from a
+// mirror, and is the same there.
+func (s *Store) find(ctx context.Context, api *client.Client, ref string) (image.InspectResponse, error) {
+	found, err := api.ImageInspect(ctx, ref)
+	err = dockerclient.Wrap(err, "inspect image %s", ref)
+	full, parseErr := parse(ref)
+	if _, digested := full.(reference.Digested); parseErr != nil || !digested || !errors.Is(err, sandbox.NotFound) {
+		return found, err
+	}
+	mirrored, _ := s.mirrored(full) // one that cannot be named has nothing
+	for _, other := range mirrored {
+		if found, otherErr := api.ImageInspect(ctx, other.String()); otherErr == nil {
+			return found, nil
+		}
+	}
+	return found, err
+}
+
+// name gives a pulled image the name that it was pulled for, and takes a
+// mirror's away.
+func (s *Store) name(ctx context.Context, api *client.Client, pulled reference.Named, as string, mirror bool) error {
 	want, err := parse(as)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if _, digested := want.(reference.Digested); digested || pulled.String() == want.String() {
-		return pulled.String(), nil // a name with a digest cannot be given
+		return nil
 	}
 	if err := api.ImageTag(ctx, pulled.String(), as); err != nil {
-		return "", dockerclient.Wrap(err, "name the image %s", as)
+		return dockerclient.Wrap(err, "name the image %s", as)
 	}
 	if _, tagged := pulled.(reference.Tagged); tagged && mirror {
 		_, err = api.ImageRemove(ctx, pulled.String(), image.RemoveOptions{})
 	}
-	return as, dockerclient.Wrap(err, "take the name %s away", pulled)
+	return dockerclient.Wrap(err, "take the name %s away", pulled)
 }
 
 // pull asks the engine to pull a reference, a few times where it breaks off.

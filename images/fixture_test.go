@@ -1,6 +1,7 @@
 package images
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docker/docker/api/types/build"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/pkg/stdcopy"
@@ -216,9 +218,33 @@ func needRoot(t testing.TB) {
 // eventually waits for a condition that another process brings about.
 func eventually(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !cond(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !cond(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited 10 s for %s", what)
 		}
+	}
+}
+
+// buildImage builds a Dockerfile as somebody else does, and removes the image at
+// the test's end. An empty ref gives it no name.
+func buildImage(t *testing.T, f *fixture, text, ref string) {
+	t.Helper()
+	var folder bytes.Buffer
+	folder.Write(tarOf(t, reg(dockerfileName, text, 0o644, start)))
+	opts := build.ImageBuildOptions{Remove: true, ForceRemove: true, Version: build.BuilderV1}
+	if ref != "" {
+		opts.Tags = []string{ref}
+	}
+	resp, err := mustAPI(t, f).ImageBuild(t.Context(), &folder, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	var out buildOutput
+	if err := out.read(resp.Body); err != nil || len(out.steps) == 0 {
+		t.Fatalf("build %q: %v", text, err)
+	}
+	for _, step := range out.steps {
+		f.removeLater(t, sandbox.Image{ID: step})
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/docker/docker/client"
 
@@ -64,14 +63,13 @@ func TestToolIsCutOff(t *testing.T) {
 	// It ignores what can be ignored, and has a child of its own.
 	tool := fakeTool(t, "trap '' TERM INT HUP; sleep 1000 & echo up; wait; sleep 1000")
 	ctx, cancel := context.WithCancel(t.Context())
-	began := time.Now()
 	err := mmdebstrap{command: tool}.run(ctx, tree{suite: "s", work: t.TempDir()}, func(in io.Reader) error {
 		_, err := io.ReadFull(in, make([]byte, 3))
 		cancel()
 		return errors.Join(err, drain(in))
 	})
-	if err == nil || time.Since(began) > 10*time.Second || running(t, tool) {
-		t.Errorf("error %v after %s, running: %v", err, time.Since(began), running(t, tool))
+	if err == nil || running(t, tool) {
+		t.Errorf("error %v, running: %v", err, running(t, tool))
 	}
 }
 

@@ -78,10 +78,7 @@ func (s *Store) steps(api *client.Client, rec recipe, known bool, only Way) []st
 }
 
 func (s *Store) fetchStep(api *client.Client, source, as string, who demand) func(context.Context) error {
-	return func(ctx context.Context) error {
-		_, err := s.fetch(ctx, api, source, as, who)
-		return err
-	}
+	return func(ctx context.Context) error { return s.fetch(ctx, api, source, as, who) }
 }
 
 // obtain makes an image, unless another goroutine or process does so first.
@@ -104,7 +101,7 @@ func (s *Store) obtain(ctx context.Context, api *client.Client, ref string, only
 		missing = err
 	}
 	if pinned && pin.Digest != "" && only != Built && only != Assembled {
-		if _, err := s.fetch(ctx, api, pin.Digest, ref, needs); err != nil {
+		if err := s.fetch(ctx, api, pin.Digest, ref, needs); err != nil {
 			return sandbox.Image{}, err
 		}
 		return s.present(ctx, api, ref)

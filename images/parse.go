@@ -1,7 +1,6 @@
 package images
 
 import (
-	"bytes"
 	"cmp"
 	"maps"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/caisson-dev/caisson/internal/lazyregexp"
+	"github.com/caisson-dev/caisson/internal/onedoc"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -96,9 +96,7 @@ func (c *Catalogue) Extend(data []byte, dir string) (*Catalogue, error) {
 
 // strict decodes YAML and takes an unknown key for an error, in one line.
 func strict(data []byte, into any) error {
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	dec.KnownFields(true)
-	if err := dec.Decode(into); err != nil {
+	if err := onedoc.Decode(data, into); err != nil {
 		text := strings.Join(strings.Fields(err.Error()), " ")
 		return sandbox.Errorf(sandbox.Invalid, "read catalogue: %s", text)
 	}

@@ -143,9 +143,9 @@ func (s *Store) pinOf(ctx context.Context, ref string) (pinNow, error) {
 	if err != nil {
 		return pinNow{}, err
 	}
-	found, err := api.ImageInspect(ctx, ref)
+	found, err := s.find(ctx, api, ref)
 	if err != nil {
-		return pinNow{}, dockerclient.Wrap(err, "inspect image %s", ref)
+		return pinNow{}, err
 	}
 	pin := pinNow{Pin: Pin{ID: found.ID}}
 	if len(found.RepoDigests) > 0 {
@@ -274,9 +274,15 @@ func (s *Store) verifyRunning(ctx context.Context, pins Pins) ([]Check, error) {
 	var checks []Check
 	for _, c := range found {
 		ref, wanted := s.pinsOf(c.Labels[labelSandboxLanguage], pins)
-		// A sandbox inherits its image's labels: one of an image that its user
-		// named is not what is pinned, and not meant to be.
 		if c.Labels[LabelLanguage] == "" || len(wanted) == 0 || slices.Contains(wanted, c.ImageID) || len(c.Names) == 0 {
+			continue
+		}
+		// A sandbox of an image that its user named is not what is pinned, and
+		// not meant to be.
+		if made, err := made(ctx, api, c.ImageID); err != nil || !made {
+			if err != nil {
+				return nil, err
+			}
 			continue
 		}
 		checks = append(checks, Check{Ref: ref, State: Differs, Pinned: wanted[0], Found: c.ImageID, Sandbox: strings.TrimPrefix(c.Names[0], "/")})

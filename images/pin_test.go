@@ -264,3 +264,38 @@ func TestPrune(t *testing.T) {
 		t.Errorf("the image is there still: %v", err)
 	}
 }
+
+// TestPruneLeavesTheirs is alone while it runs, as TestPrune is. Who builds on
+// an image of ours inherits its labels.
+func TestPruneLeavesTheirs(t *testing.T) {
+	f := newFixture(t)
+	img, err := f.Ensure(t.Context(), f.ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := mustAPI(t, f)
+	text := "FROM " + f.ref + "\nENV MORE=1\n"
+	mine, moved := f.ref+"-mine", "caisson-test/"+sandbox.NewID().Short()+":1"
+	buildImage(t, f, text, mine)
+	buildImage(t, f, text+"ENV MORE=2\n", "") // without a name
+	buildImage(t, f, text+"ENV MORE=3\n", f.ref)
+	f.Forget(img)
+	theirs, err := f.Ensure(t.Context(), f.ref)
+	if err != nil || theirs.ID == img.ID {
+		t.Fatalf("a name that was given to another image is still %s: %v", theirs.ID, err)
+	}
+	if err := api.ImageTag(t.Context(), img.ID, moved); err != nil {
+		t.Fatal(err)
+	}
+	e := f.cfg.Catalogue.entries["test"]
+	e.Packages = []string{"other"}
+	f.cfg.Catalogue.entries["test"] = e
+	pruned, err := f.Prune(t.Context(), true)
+	if err != nil || len(pruned) > 0 {
+		t.Errorf("would prune %+v (%v), and all of it is theirs", pruned, err)
+	}
+	f.Forget(theirs)
+	if again, err := f.Ensure(t.Context(), f.ref); err != nil || again.ID != theirs.ID {
+		t.Errorf("made %s anew over %s: %v", again.ID, theirs.ID, err)
+	}
+}

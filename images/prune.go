@@ -3,6 +3,7 @@ package images
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,7 +22,7 @@ type Pruned struct {
 	// Name is an image's content digest, or a file's path.
 	Name string        `json:"name"`
 	Size sandbox.Bytes `json:"size_bytes"`
-	// InUse says why it was left: a container is made of it.
+	// InUse says why it was left: a container or an image is made of it.
 	InUse bool `json:"in_use,omitempty"`
 }
 
@@ -71,7 +72,7 @@ func (s *Store) Prune(ctx context.Context, dryRun bool) ([]Pruned, error) {
 	return append(pruned, files...), err
 }
 
-// list returns the images that carry this catalogue's languages.
+// list returns the images that caisson made for this catalogue's languages.
 func (s *Store) list(ctx context.Context, api *client.Client) ([]image.Summary, error) {
 	all, err := api.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", LabelRecipe))})
 	if err != nil {
@@ -79,11 +80,47 @@ func (s *Store) list(ctx context.Context, api *client.Client) ([]image.Summary, 
 	}
 	var ours []image.Summary
 	for _, img := range all {
-		if _, ok := s.cfg.Catalogue.names[img.Labels[LabelLanguage]]; ok {
+		if _, ok := s.cfg.Catalogue.names[img.Labels[LabelLanguage]]; !ok || !s.oursByName(img.RepoTags) {
+			continue
+		}
+		made, err := made(ctx, api, img.ID)
+		if err != nil {
+			return nil, err
+		}
+		if made {
 			ours = append(ours, img)
 		}
 	}
 	return ours, nil
+}
+
+// oursByName reports whether an image has no name but of the catalogue's
+// repositories: one that somebody gave another name is theirs, too.
+func (s *Store) oursByName(tags []string) bool {
+	return !slices.ContainsFunc(tags, func(tag string) bool {
+		return tag != "<none>:<none>" && !slices.ContainsFunc(slices.Collect(maps.Keys(s.cfg.Catalogue.images)), func(ref string) bool {
+			return repositoryOf(ref) == repositoryOf(tag)
+		})
+	})
+}
+
+// madeBy begins what the history of an assembled image says.
+const madeBy = "caisson: "
+
+// made reports whether caisson made an image, and not somebody who built on
+// one of caisson's: they inherit its labels, but what was done last is theirs.
+// An assembly is told by its steps, a build by the labels that it ends with.
+func made(ctx context.Context, api *client.Client, id string) (bool, error) {
+	steps, err := api.ImageHistory(ctx, id)
+	err = dockerclient.Wrap(err, "read the history of image %s", short(id))
+	if errors.Is(err, sandbox.NotFound) || err == nil && len(steps) == 0 {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	last := steps[0].CreatedBy
+	return strings.HasPrefix(last, madeBy) || strings.Contains(last, "LABEL") && strings.Contains(last, LabelRecipe+"="), nil
 }
 
 // named reports whether an image has a name still: one that was made again has

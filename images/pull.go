@@ -58,7 +58,7 @@ func (s *Store) Pull(ctx context.Context, ref string, opts PullOptions) (sandbox
 	if err := s.checkMoved(ctx, api, ref, full, opts); err != nil {
 		return sandbox.Image{}, err
 	}
-	if _, err := s.fetch(ctx, api, source, ref, asked); err != nil {
+	if err := s.fetch(ctx, api, source, ref, asked); err != nil {
 		return sandbox.Image{}, err
 	}
 	img, err := s.inspect(ctx, api, ref, recipe{})

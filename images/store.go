@@ -196,10 +196,9 @@ func owned(img sandbox.Image) sandbox.Image {
 }
 
 // inspect reads a present image. An image that an older recipe made counts as
-// missing; one without a recipe was made by somebody else and is theirs.
+// missing; one that somebody else made is theirs.
 func (s *Store) inspect(ctx context.Context, api *client.Client, ref string, rec recipe) (sandbox.Image, error) {
-	found, err := api.ImageInspect(ctx, ref)
-	err = dockerclient.Wrap(err, "inspect image %s", ref)
+	found, err := s.find(ctx, api, ref)
 	if errors.Is(err, sandbox.NotFound) {
 		return sandbox.Image{}, sandbox.Errorf(sandbox.NotFound, "image %s is not in the engine", ref).
 			WithHint("caisson images pull %s, or name a language: %s", ref, strings.Join(s.cfg.Catalogue.Names(), ", "))
@@ -215,7 +214,15 @@ func (s *Store) inspect(ctx context.Context, api *client.Client, ref string, rec
 		return img, nil
 	}
 	img.Env, img.Volumes = found.Config.Env, slices.Sorted(maps.Keys(found.Config.Volumes))
-	if rec.Ref != "" && (!s.current(rec, found.Config.Labels[LabelRecipe]) || rec.pulledOther(found.RepoDigests)) {
+	other := rec.Ref != "" && rec.pulledOther(found.RepoDigests)
+	if rec.Ref != "" && !s.current(rec, found.Config.Labels[LabelRecipe]) {
+		made, err := made(ctx, api, found.ID)
+		if err != nil {
+			return sandbox.Image{}, err
+		}
+		other = other || made
+	}
+	if other {
 		return sandbox.Image{}, sandbox.Errorf(sandbox.NotFound, "image %s is of another recipe", ref)
 	}
 	return img, nil
@@ -230,15 +237,22 @@ func (s *Store) current(rec recipe, label string) bool {
 // pulledOther reports whether an image was pulled from where the recipe says,
 // and is not what it names there by digest.
 func (r recipe) pulledOther(digests []string) bool {
-	repository, digest, pinned := strings.Cut(r.Pull, "@")
+	_, digest, pinned := strings.Cut(r.Pull, "@")
 	if !pinned {
 		return false
 	}
-	if i := strings.LastIndexByte(repository, ':'); i > strings.LastIndexByte(repository, '/') {
-		repository = repository[:i]
-	}
+	repository := repositoryOf(r.Pull)
 	same := slices.DeleteFunc(slices.Clone(digests), func(d string) bool { return !strings.HasPrefix(d, repository+"@") })
 	return len(same) > 0 && !slices.Contains(same, repository+"@"+digest)
+}
+
+// repositoryOf is a reference without its tag and digest.
+func repositoryOf(ref string) string {
+	ref, _, _ = strings.Cut(ref, "@")
+	if i := strings.LastIndexByte(ref, ':'); i > strings.LastIndexByte(ref, '/') {
+		ref = ref[:i]
+	}
+	return ref
 }
 
 // checkEngine refuses to assemble for an engine of another architecture.

@@ -58,18 +58,9 @@ func TestSeenCostsNothing(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // any call would fail
-	var img sandbox.Image
-	least := time.Hour // of many: a busy machine may hold one of them up
-	for range 20 {
-		began := time.Now()
-		var err error
-		if img, err = f.Ensure(ctx, f.ref); err != nil {
-			t.Fatal(err)
-		}
-		least = min(least, time.Since(began))
-	}
-	if least > 3*time.Millisecond {
-		t.Errorf("took %s", least)
+	img, err := f.Ensure(ctx, f.ref)
+	if err != nil {
+		t.Fatal(err)
 	}
 	img.Env[0] = "altered"
 	if again, _ := f.Ensure(ctx, f.ref); again.Env[0] == "altered" {

@@ -32,8 +32,19 @@ const teller = `package main
 import (
 	"fmt"
 	"os"
+	"os/user"
+	"strconv"
 	"syscall"
 )
+
+// name is what the image's list of users calls a number.
+func name(uid int) string {
+	u, err := user.LookupId(strconv.Itoa(uid))
+	if err != nil {
+		return "nobody's"
+	}
+	return u.Username + u.HomeDir
+}
 
 func main() {
 	dir, err := os.Getwd()
@@ -43,9 +54,10 @@ func main() {
 		data = fmt.Sprintf("%#x", st.Type)
 	}
 	_, shell := os.Stat("/bin/sh")
-	_, passwd := os.Stat("/etc/passwd")
+	group, _ := user.LookupGroupId(strconv.Itoa(os.Getgid()))
+	changed := os.WriteFile("/etc/passwd", nil, 0o600) == nil
 	write := os.WriteFile("/workspace/x", nil, 0o600)
-	fmt.Println(os.Getuid() >= 20000, os.Getuid() == os.Getgid(), dir, err, os.Getenv("FOO"), os.Getenv("HOME"), os.Getenv("USER"), shell == nil, passwd == nil, write, data)
+	fmt.Println(os.Getuid() >= 20000, os.Getuid() == os.Getgid(), dir, err, os.Getenv("FOO"), os.Getenv("HOME"), os.Getenv("USER"), shell == nil, name(os.Getuid()), name(0), name(65532), group.Name, changed, write, data)
 }
 `
 
@@ -116,27 +128,44 @@ func TestAnyImage(t *testing.T) {
 	const tmpfs = "0x1021994" // its magic number
 	const scratch = "FROM scratch\nCOPY tell /tell\n"
 	for _, tc := range []struct {
-		name, dockerfile    string
-		foo, shell, entries string
-		data                string // the kind of file system at /data
+		name, dockerfile   string
+		foo, shell, theirs string // the last is whose number 65532 is
+		data               string // the kind of file system at /data
 	}{
-		{"scratch", scratch, "", "false", "false", "none"},
-		{"distroless", scratch + "COPY passwd /etc/passwd\nUSER nonroot\nENTRYPOINT [\"/tell\", \"wrong\"]\nWORKDIR /home/nonroot\n", "", "false", "true", "none"},
+		{"scratch", scratch, "", "false", "nobody's", "none"},
+		{"distroless", scratch + "COPY passwd /etc/passwd\nUSER nonroot\nENTRYPOINT [\"/tell\", \"wrong\"]\nWORKDIR /home/nonroot\n", "", "false", "nonroot/home/nonroot", "none"},
 		{"ways of its own", "FROM " + shell + "\nCOPY tell /tell\nENTRYPOINT [\"/bin/false\"]\nCMD [\"wrong\"]\nUSER 1234:99\nWORKDIR /opt/app\nENV FOO=bar HOME=/nowhere USER=nobody\n" +
-			"VOLUME /data\nHEALTHCHECK CMD false\nSTOPSIGNAL SIGUSR1\n", "bar", "true", "true", tmpfs},
-		{"a user that is not there", scratch + "USER ghost\n", "", "false", "false", "none"},
+			"VOLUME /data\nHEALTHCHECK CMD false\nSTOPSIGNAL SIGUSR1\n", "bar", "true", "nobody's", tmpfs},
+		{"a user that is not there", scratch + "USER ghost\n", "", "false", "nobody's", "none"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			ref := made(t, kit, tc.dockerfile, files)
 			res, err := m.Run(t.Context(), sandbox.Run{Image: ref, Command: []string{"/tell"}}, sandbox.Streams{})
-			want := "true true /workspace <nil> " + tc.foo + " /home/sandbox sandbox " + tc.shell + " " + tc.entries + " <nil> " + tc.data + "\n"
+			want := "true true /workspace <nil> " + tc.foo + " /home/sandbox sandbox " + tc.shell + " sandbox/home/sandbox root/root " + tc.theirs + " sandbox false <nil> " + tc.data + "\n"
 			if err != nil || res.Code != 0 || string(res.Stdout) != want {
 				t.Errorf("%q, want %q; stderr %q, %+v, %v", res.Stdout, want, res.Stderr, res, err)
 			}
 			res, err = m.Run(t.Context(), sandbox.Run{Image: ref, Command: []string{"no-such-program"}}, sandbox.Streams{})
 			if err == nil && res.Code != 127 {
 				t.Errorf("a command that is not there: %+v, %v", res, err)
+			}
+		})
+	}
+}
+
+// TestImagesOfLanguages has in each what people reach for: who they are, ps, git.
+func TestImagesOfLanguages(t *testing.T) {
+	t.Parallel()
+	kit := enginetest.New(t)
+	m := kit.Manager(t)
+	const look = "whoami; getent passwd $(id -u) | cut -d: -f1,6; ps -o user= -p $$ | tr -d ' '; git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && git log --format=%s"
+	for _, language := range []string{"python", "node", "shell"} {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			res, err := m.Run(t.Context(), sandbox.Run{Image: kit.Image(t, language).Ref, Command: []string{"sh", "-c", look}}, sandbox.Streams{})
+			if want := "sandbox\nsandbox:/home/sandbox\nsandbox\nx\n"; err != nil || res.Code != 0 || string(res.Stdout) != want {
+				t.Errorf("%q, want %q; stderr %q, %v", res.Stdout, want, res.Stderr, err)
 			}
 		})
 	}
@@ -157,7 +186,7 @@ func TestVolumeOfAnImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if inst, err := rt.Create(t.Context(), id, plan); !errors.Is(err, sandbox.Conflict) || !strings.Contains(err.Error(), "volumes") {
+	if inst, err := rt.Create(t.Context(), id, plan); !errors.Is(err, sandbox.Conflict) || !strings.Contains(err.Error(), "Mounts") {
 		t.Errorf("%+v, error %v", inst, err)
 	}
 }

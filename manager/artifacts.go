@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/caisson-dev/caisson/manager/box"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -70,11 +71,11 @@ func steady(parts []string) (dir string, depth int) {
 
 // collect gathers a run's artifacts into its Result. What goes wrong stands
 // there too: the run is over, and its end does not change.
-func (m *Manager) collect(ctx context.Context, l *live, r *resolved, take sandbox.ArtifactTaker, res *sandbox.Result) {
-	found, err := m.findArtifacts(ctx, l, r, res.Changes)
+func (m *Manager) collect(ctx context.Context, b *box.Box, r *resolved, take sandbox.ArtifactTaker, res *sandbox.Result) {
+	found, err := m.findArtifacts(ctx, b, r, res.Changes)
 	room := int64(sandbox.MaxArtifacts)
 	for _, a := range found {
-		if bad := fetchArtifact(ctx, l, r.run.Role, &a, take, &room); bad != nil && err == nil {
+		if bad := fetchArtifact(ctx, b, r.run.Role, &a, take, &room); bad != nil && err == nil {
 			err = bad
 		}
 		res.Artifacts = append(res.Artifacts, a)
@@ -86,7 +87,7 @@ func (m *Manager) collect(ctx context.Context, l *live, r *resolved, take sandbo
 
 // findArtifacts lists those that match. With no pattern that costs nothing: the
 // changes tell.
-func (m *Manager) findArtifacts(ctx context.Context, l *live, r *resolved, changes []sandbox.FileChange) ([]sandbox.Artifact, error) {
+func (m *Manager) findArtifacts(ctx context.Context, b *box.Box, r *resolved, changes []sandbox.FileChange) ([]sandbox.Artifact, error) {
 	var found []sandbox.Artifact
 	if r.run.Artifacts == nil {
 		parts := strings.Split(sandbox.DefaultArtifacts, "/")
@@ -106,7 +107,7 @@ func (m *Manager) findArtifacts(ctx context.Context, l *live, r *resolved, chang
 		parts := strings.Split(pattern(p), "/")
 		dir, depth := steady(parts)
 		looked := 0
-		for e, err := range l.client.Tree(ctx, r.run.Role, dir, depth) {
+		for e, err := range b.Client.Tree(ctx, r.run.Role, dir, depth) {
 			if errors.Is(err, sandbox.NotFound) || errors.Is(err, sandbox.Conflict) {
 				break // no such folder: nothing matches
 			}
@@ -135,7 +136,7 @@ func tooMany() error {
 }
 
 // fetchArtifact hands the content on, or keeps it where there is room.
-func fetchArtifact(ctx context.Context, l *live, role sandbox.Role, a *sandbox.Artifact, take sandbox.ArtifactTaker, room *int64) error {
+func fetchArtifact(ctx context.Context, b *box.Box, role sandbox.Role, a *sandbox.Artifact, take sandbox.ArtifactTaker, room *int64) error {
 	a.Type = mime.TypeByExtension(path.Ext(a.Path))
 	var buf bytes.Buffer
 	var to io.Writer = &buf
@@ -150,7 +151,7 @@ func fetchArtifact(ctx context.Context, l *live, role sandbox.Role, a *sandbox.A
 			return nil
 		}
 		defer func() { _ = w.Close() }() // a second time, after a failure
-		n, err := l.client.ReadFile(ctx, role, a.Path, 0, 0, w)
+		n, err := b.Client.ReadFile(ctx, role, a.Path, 0, 0, w)
 		if err = errors.Join(err, w.Close()); err != nil {
 			a.Left = err.Error()
 			return err
@@ -163,7 +164,7 @@ func fetchArtifact(ctx context.Context, l *live, role sandbox.Role, a *sandbox.A
 		return nil
 	}
 	// It may have grown meanwhile.
-	n, err := l.client.ReadFile(ctx, role, a.Path, 0, *room+1, to)
+	n, err := b.Client.ReadFile(ctx, role, a.Path, 0, *room+1, to)
 	switch {
 	case err != nil:
 		a.Left = err.Error()

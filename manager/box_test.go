@@ -1,7 +1,7 @@
 package manager_test
 
 import (
-	"slices"
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -45,33 +45,37 @@ func (b *box) run(t testing.TB, run sandbox.Run) sandbox.Result {
 // sh runs a script in bash.
 func (b *box) sh(t testing.TB, script string, timeout time.Duration) sandbox.Result {
 	t.Helper()
-	return b.run(t, sandbox.Run{Command: []string{"bash", "-c", script}, Timeout: timeout})
+	return b.run(t, sandbox.Run{Command: []string{"bash", "-c", script}, ExecLimits: sandbox.ExecLimits{Timeout: sandbox.Duration(timeout)}})
 }
 
-// crowd runs a script in bash that hits the limit of processes, and gives it
-// more time where a busy machine does not let it get as far at once. A sandbox
-// that had to be given up cannot say what was hit.
-func (b *box) crowd(t testing.TB, script string) sandbox.Result {
-	t.Helper()
-	timeout := 1500 * time.Millisecond
-	for tries := 1; ; tries++ {
-		res := b.sh(t, script, timeout)
-		gone := b.State() == sandbox.StateFailed
-		if contains(res.Events, "pids") || timeout > 20*time.Second && !gone || tries == 10 {
-			return res
-		}
-		if gone {
-			b.usable(t)
-		} else {
-			timeout *= 4
-		}
-	}
+// bash is a run of a script that has more time than it needs.
+func bash(script string) sandbox.Run {
+	return sandbox.Run{Command: []string{"bash", "-c", script}, ExecLimits: sandbox.ExecLimits{Timeout: sandbox.Duration(5 * time.Minute)}}
 }
+
+// cancelAt runs a program and cancels it once its output has the given words.
+func (b *box) cancelAt(t testing.TB, run sandbox.Run, words string) sandbox.Result {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	w := &wordWriter{words: words, then: cancel}
+	res, err := b.Exec(ctx, run, sandbox.Streams{Stdout: w, Stderr: w})
+	if err != nil {
+		t.Fatalf("exec: %v", err)
+	}
+	if !strings.Contains(w.all.String(), words) {
+		t.Fatalf("ended with %s (%s), code %d before it said %q: %.300q", res.Reason, res.Cause, res.Code, words, w.all.String())
+	}
+	return res
+}
+
+// noRoom is what shells say where the limit of processes is hit.
+const noRoom = "Resource temporarily unavailable"
 
 // py runs a Python program.
 func (b *box) py(t testing.TB, code string, timeout time.Duration) sandbox.Result {
 	t.Helper()
-	return b.run(t, sandbox.Run{Code: code, Timeout: timeout})
+	return b.run(t, sandbox.Run{Code: code, ExecLimits: sandbox.ExecLimits{Timeout: sandbox.Duration(timeout)}})
 }
 
 // usable checks what must hold after whatever happened: the sandbox runs the
@@ -98,7 +102,7 @@ func (b *box) quiet(t testing.TB) {
 	t.Helper()
 	var processes, execs []string
 	zombies := 0
-	for range 100 {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		processes = b.kit.Processes(t, b.ID())
 		list, err := b.Client().List(t.Context())
 		if err != nil {
@@ -108,15 +112,17 @@ func (b *box) quiet(t testing.TB) {
 		for _, e := range list {
 			execs = append(execs, e.ID.Short()+" "+strings.Join(e.Argv, " "))
 		}
-		stats, err := b.Stats(t.Context())
+		sample, err := b.Sample(t.Context())
 		if err != nil {
-			t.Fatalf("stats: %v", err)
+			t.Fatalf("sample: %v", err)
 		}
-		zombies = stats.Zombies
+		zombies = sample.Zombies
 		if len(processes)+len(execs)+zombies == 0 {
 			return
 		}
-		time.Sleep(20 * time.Millisecond)
+		if time.Now().After(end) {
+			break
+		}
 	}
 	t.Errorf("left in the sandbox: processes %q, execs %q, %d zombies", processes, execs, zombies)
 }
@@ -130,113 +136,34 @@ func check(t testing.TB, res sandbox.Result, reason sandbox.ExitReason, code int
 	}
 }
 
-// grace is what an answer may take beyond its program's timeout.
-const grace = 250 * time.Millisecond
-
-// timely runs a program that does not end by itself until its timeout, and
-// checks that the answer is there within [grace] of it, that nothing survived,
-// and that the sandbox did not have to be given up, unless givenUp allows that:
-// then what was in it has to be gone soon after.
-//
-// The bar is the product's and is not lowered here. The machine may be shared
-// with other test programs, whose load can delay any single answer; so several
-// are taken, until most of five agree. One that is late does not count where this
-// process was kept from a processor for [mostHeld] after the timeout; where that
-// goes on, nothing can be said of the time. Survivors are counted after each.
-func (b *box) timely(t *testing.T, run sandbox.Run, givenUp bool, ready func(sandbox.Result) error) {
+// ended checks that a program was ended, and with it all that it had started,
+// by the time of the answer.
+func (b *box) ended(t testing.TB, res sandbox.Result, reason sandbox.ExitReason) {
 	t.Helper()
-	const most = 3 // of five
-	var over []time.Duration
-	given, good, bad, void := 0, 0, 0, 0
-	for good < most && bad < most && void < 10 {
-		id, start, held := b.ID(), time.Now(), watchHeld(run.Timeout)
-		res, err := b.Exec(t.Context(), run, sandbox.Streams{})
-		late, hold := time.Since(start)-run.Timeout, held()
-		switch {
-		case err != nil:
-			t.Fatalf("exec: %v", err)
-		case res.Reason != sandbox.ReasonTimeout:
-			t.Fatalf("ended with reason %s, code %d (%s), not by timeout; stderr %.300q", res.Reason, res.Code, res.Cause, res.Stderr)
-		}
-		failed := b.State() == sandbox.StateFailed
-		if failed {
-			given++
-		}
-		b.emptied(t, id, failed)
-		b.usable(t)
-		if ready != nil && !failed { // one that was given up names no use
-			if err := ready(res); err != nil {
-				if run.Timeout *= 2; run.Timeout > time.Minute {
-					t.Fatal(err)
-				}
-				t.Logf("it had not got so far: %v", err)
-				continue
-			}
-		}
-		over = append(over, late)
-		switch {
-		case late <= grace && (givenUp || !failed):
-			good++
-		case hold >= mostHeld:
-			t.Logf("answered %v after the timeout; this process had waited %v for a processor", late, hold)
-			void++
-		default:
-			bad++
-		}
+	check(t, res, reason, map[sandbox.ExitReason]int{sandbox.ReasonTimeout: 124, sandbox.ReasonCanceled: 130}[reason])
+	if left := b.kit.Processes(t, b.ID()); len(left) > 0 {
+		t.Errorf("survivors, seen from outside: %q", left)
 	}
-	slices.Sort(over)
-	t.Logf("answers came %v after the timeout; %d of %d sandboxes were given up", over, given, len(over))
-	switch {
-	case bad == most:
-		t.Errorf("most answers came over %v after the timeout, or cost the sandbox: %v, %d given up", grace, over, given)
-	case good < most:
-		t.Skip("the machine is too busy to say how long an answer takes")
+	if b.usable(t).Replaced {
+		t.Errorf("to end it cost the sandbox: %s", res.Cause)
 	}
 }
 
-// emptied checks that a sandbox has no process left: at once, or soon where it
-// was given up, since its container is being removed then, with all that is in
-// it. The engine alone gives a kill ten seconds and may be asked for it again.
-func (b *box) emptied(t *testing.T, id sandbox.ID, failed bool) {
-	t.Helper()
-	deadline := time.Now()
-	if failed {
-		deadline = deadline.Add(30 * time.Second)
-	}
-	for left := b.kit.Processes(t, id); len(left) > 0; left = b.kit.Processes(t, id) {
-		if time.Now().After(deadline) {
-			t.Fatalf("survivors, seen from outside: %q", left)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+// wordWriter calls a function once what it was given has the words, and keeps
+// all of it. It is written to from one goroutine, as [sandbox.Streams] says.
+type wordWriter struct {
+	words string
+	then  func()
+	all   strings.Builder
 }
 
-// mostHeld is how long this process may have to wait for a processor: what is
-// left of [grace] where the client answers for an agent that has not.
-const mostHeld = 40 * time.Millisecond
-
-// watchHeld watches how long this process waits for a processor at most, from
-// the given time on until stop is called.
-func watchHeld(after time.Duration) (stop func() time.Duration) {
-	done, most := make(chan struct{}), make(chan time.Duration, 1)
-	begun := time.Now()
-	go func() {
-		var worst time.Duration
-		for wait := after; ; wait = 5 * time.Millisecond {
-			select {
-			case <-done:
-				most <- max(worst, time.Since(begun)-wait)
-				return
-			case <-time.After(wait):
-				worst = max(worst, time.Since(begun)-wait)
-			}
-			begun = time.Now()
-		}
-	}()
-	return func() time.Duration {
-		close(done)
-		return <-most
+func (w *wordWriter) Write(p []byte) (int, error) {
+	said := strings.Contains(w.all.String(), w.words)
+	w.all.Write(p)
+	if !said && strings.Contains(w.all.String(), w.words) {
+		w.then()
 	}
+	return len(p), nil
 }
 
 // slowWriter takes its time for every write, and counts.

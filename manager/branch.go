@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/caisson-dev/caisson/manager/box"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -33,7 +34,7 @@ func (m *Manager) Snapshot(ctx context.Context, session, name string) (sandbox.S
 			return err
 		}
 		v.Snapshots = append(v.Snapshots[:len(v.Snapshots):len(v.Snapshots)], snap)
-		return m.recordLate(ctx, sandbox.Change{PutSession: &v.Session, Events: []sandbox.Event{{
+		return m.recordLate(ctx, sandbox.Transaction{PutSession: &v.Session, Events: []sandbox.Event{{
 			Kind: sandbox.EventSessionSnapshot, Session: session, Data: data(snap),
 		}}})
 	})
@@ -58,12 +59,12 @@ func (m *Manager) Restore(ctx context.Context, session, snapshot string) (sandbo
 		copied := snap.Copied
 		snap, v.Snapshots = snaps[at], snaps
 		snap.Copied = copied
-		if err := m.recordLate(ctx, sandbox.Change{PutSession: &v.Session, Events: []sandbox.Event{{
+		if err := m.recordLate(ctx, sandbox.Transaction{PutSession: &v.Session, Events: []sandbox.Event{{
 			Kind: sandbox.EventSessionRestored, Session: session, Data: data(snap),
 		}}}); err != nil {
 			return err
 		}
-		return m.dropVolumes(ctx, old)
+		return m.dropVolumes(ctx, m.nameOf(v.Session), old)
 	})
 	return snap, err
 }
@@ -77,12 +78,12 @@ func (m *Manager) RemoveSnapshot(ctx context.Context, session, snapshot string) 
 		}
 		gone := v.Snapshots[at]
 		v.Snapshots = append(append([]sandbox.Snapshot(nil), v.Snapshots[:at]...), v.Snapshots[at+1:]...)
-		if err := m.recordLate(ctx, sandbox.Change{PutSession: &v.Session, Events: []sandbox.Event{{
+		if err := m.recordLate(ctx, sandbox.Transaction{PutSession: &v.Session, Events: []sandbox.Event{{
 			Kind: sandbox.EventSessionChanged, Session: session, Data: data(map[string]any{"removed_snapshot": gone.ID}),
 		}}}); err != nil {
 			return err
 		}
-		return m.dropVolumes(ctx, gone.Workspace)
+		return m.dropVolumes(ctx, m.nameOf(v.Session), gone.Workspace)
 	})
 }
 
@@ -126,19 +127,19 @@ func (m *Manager) Fork(ctx context.Context, session string, opts ForkOptions) (f
 		}
 		if m.cfg.Recorder != nil {
 			if err := m.cfg.Recorder.Fork(ctx, v.ID, id); err != nil {
-				return errors.Join(err, m.dropVolumes(ctx, fork.Workspace))
+				return errors.Join(err, m.dropVolumes(ctx, m.nameOf(fork), fork.Workspace))
 			}
 		}
 		what := data(map[string]any{"from": v.Name, "snapshot": opts.Snapshot, "copied": how})
-		err = m.recordLate(ctx, sandbox.Change{PutSession: &v.Session, CreateSession: &fork, Events: []sandbox.Event{
-			{Kind: sandbox.EventSessionCreated, Session: fork.Name, Data: data(fork)},
+		err = m.recordLate(ctx, sandbox.Transaction{PutSession: &v.Session, CreateSession: &fork, Events: []sandbox.Event{
+			{Kind: sandbox.EventSessionCreated, Session: fork.Name, Data: data(fork.WithoutValues())},
 			{Kind: sandbox.EventSessionForked, Session: fork.Name, Data: what},
 		}})
 		if err != nil && m.cfg.Recorder != nil {
 			err = errors.Join(err, m.cfg.Recorder.Forget(id))
 		}
 		if err != nil {
-			err = errors.Join(err, m.dropVolumes(ctx, fork.Workspace))
+			err = errors.Join(err, m.dropVolumes(ctx, m.nameOf(fork), fork.Workspace))
 		}
 		return err
 	}
@@ -155,7 +156,7 @@ func (m *Manager) Fork(ctx context.Context, session string, opts ForkOptions) (f
 const layersLock = "layers"
 
 func (m *Manager) withLayers(ctx context.Context, session string, do func(sandbox.SessionView) error) error {
-	unlock, err := m.lock(ctx, "session-"+session)
+	v, unlock, err := m.lockSession(ctx, session)
 	if err != nil {
 		return err
 	}
@@ -165,10 +166,6 @@ func (m *Manager) withLayers(ctx context.Context, session string, do func(sandbo
 		return err
 	}
 	defer done()
-	v, err := m.Session(ctx, session)
-	if err != nil {
-		return err
-	}
 	return do(v)
 }
 
@@ -179,23 +176,23 @@ func (m *Manager) atRest(ctx context.Context, session string, do func(sandbox.Se
 			return sandbox.Errorf(sandbox.Conflict, "%d execs run in session %s", n, session).
 				WithHint("wait for them, or end them with: caisson kill %s EXEC", session)
 		}
-		if err := m.canBranch(v.Workspace); err != nil {
+		if _, err := m.canBranch(v.Session); err != nil {
 			return err
 		}
-		for _, b := range v.Sandboxes {
-			if b.State == sandbox.StateGone {
+		for _, rec := range v.Sandboxes {
+			if rec.State == sandbox.StateGone {
 				continue
 			}
-			if b.State == sandbox.StateReady && m.cfg.Recorder != nil {
+			if rec.State == sandbox.StateReady && m.cfg.Recorder != nil {
 				// What it has touched is its own doing, and not a difference that
 				// its successor finds. One that does not answer cannot tell.
-				if l, err := m.connect(ctx, v, b); err == nil {
-					if _, err := m.observe(ctx, l.live, sandbox.RecordOptions{Session: session}); err != nil {
+				if b, err := m.connect(ctx, v, rec); err == nil {
+					if _, err := m.observe(ctx, b, sandbox.RecordOptions{Session: session}); err != nil {
 						m.cfg.Log.Info("record before a copy", "session", session, "error", err)
 					}
 				}
 			}
-			if err := m.giveUp(ctx, v, b, "its workspace is copied"); err != nil {
+			if err := m.giveUp(ctx, v, rec, "its workspace is copied"); err != nil {
 				return err
 			}
 		}
@@ -208,37 +205,44 @@ func (m *Manager) atRest(ctx context.Context, session string, do func(sandbox.Se
 }
 
 // canBranch refuses what cannot be copied before anything is ended for it.
-func (m *Manager) canBranch(w sandbox.Workspace) error {
-	if _, ok := m.cfg.Runtime.(runtimes.Brancher); !ok {
-		return sandbox.Errorf(sandbox.Unsupported, "this runtime cannot copy a workspace")
+func (m *Manager) canBranch(s sandbox.Session) (runtimes.Brancher, error) {
+	rt, err := m.runtimeOf(s.Runtime)
+	if err != nil {
+		return nil, err
 	}
-	if w.Kind != sandbox.WorkspaceVolume && w.Kind != sandbox.WorkspaceOverlay {
-		return sandbox.Errorf(sandbox.Unsupported, "a workspace of kind %q cannot be copied", w.Kind).
+	b, ok := rt.(runtimes.Brancher)
+	if !ok {
+		return nil, sandbox.Errorf(sandbox.Unsupported, "the %s runtime cannot copy a workspace", m.nameOf(s))
+	}
+	if w := s.Workspace; w.Kind != sandbox.WorkspaceVolume && w.Kind != sandbox.WorkspaceOverlay {
+		return nil, sandbox.Errorf(sandbox.Unsupported, "a workspace of kind %q cannot be copied", w.Kind).
 			WithHint("create the session with --workspace volume, and bring files in with: caisson files push")
 	}
-	return nil
+	return b, nil
 }
 
 func (m *Manager) branch(ctx context.Context, s sandbox.Session, w sandbox.Workspace, made sandbox.ID) (kept, copied sandbox.Workspace, how sandbox.CopiedBy, err error) {
-	b, ok := m.cfg.Runtime.(runtimes.Brancher)
-	if !ok {
-		return w, copied, "", m.canBranch(w)
-	}
-	ref := s.Image
-	if ref == "" {
-		lang, err := m.cfg.Images.Language(s.Language)
-		if err != nil {
-			return w, copied, "", err
-		}
-		ref = lang.Image
-	}
-	image, err := m.cfg.Images.Ensure(ctx, ref)
+	b, err := m.canBranch(s)
 	if err != nil {
 		return w, copied, "", err
 	}
-	return b.Branch(ctx, runtimes.BranchOf{
-		Workspace: w, Kept: sandbox.NewID(), Made: made, Image: image, Identity: s.Identity, Owner: m.sessionOwner(), Session: s.Name,
+	rt, err := m.runtimeOf(s.Runtime)
+	if err != nil {
+		return w, copied, "", err
+	}
+	var lang sandbox.Language
+	if s.Image == "" {
+		if lang, err = m.cfg.Images.Language(s.Language); err != nil {
+			return w, copied, "", err
+		}
+	}
+	err = m.maker.WithImage(ctx, rt, lang, s.Image, func(image sandbox.Image) (err error) {
+		kept, copied, how, err = b.Branch(ctx, runtimes.BranchOf{
+			Workspace: w, Kept: sandbox.NewID(), Made: made, Image: image, Identity: s.Identity, Owner: m.sessionOwner(), Session: s.Name,
+		})
+		return box.OfImage(err)
 	})
+	return kept, copied, how, err
 }
 
 // findSnapshot finds a snapshot by its name, its id, or the beginning of that.
@@ -297,10 +301,10 @@ func workspacesOf(s sandbox.Session) []sandbox.Workspace {
 	return all
 }
 
-// dropVolumes removes those volumes of workspaces that no session and no
+// dropVolumes removes those volumes of a runtime's workspaces that no session and no
 // snapshot needs. The caller holds [layersLock], and has written down that the
 // workspaces are not used any more.
-func (m *Manager) dropVolumes(ctx context.Context, workspaces ...sandbox.Workspace) error {
+func (m *Manager) dropVolumes(ctx context.Context, runtime string, workspaces ...sandbox.Workspace) error {
 	views, err := m.cfg.Store.Sessions(ctx)
 	if err != nil {
 		return err
@@ -320,7 +324,7 @@ func (m *Manager) dropVolumes(ctx context.Context, workspaces ...sandbox.Workspa
 		}
 		needed[id] = true // once is enough
 		errs = append(errs, m.remove(ctx, runtimes.Handle{
-			Version: runtimes.HandleVersion, Runtime: m.runtimeName(ctx), Kind: runtimes.KindVolume, ID: id, Name: name,
+			Version: runtimes.HandleVersion, Runtime: runtime, Kind: runtimes.KindVolume, ID: id, Name: name,
 		}))
 	}
 	return errors.Join(errs...)

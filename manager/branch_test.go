@@ -141,7 +141,7 @@ func TestForkRefused(t *testing.T) {
 	p := newPlace(t)
 	p.create(t, manager.SessionOptions{Name: "a"})
 	p.create(t, manager.SessionOptions{Name: "m", Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceTmpfs}})
-	rec, err := p.StartIn(t.Context(), "a", sandbox.Run{Command: []string{"sleep", "300"}})
+	rec, err := p.StartIn(t.Context(), "a", sandbox.Run{Command: []string{"sleep", "300"}}, sandbox.Local{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/caisson-dev/caisson/agent/client"
+	"github.com/caisson-dev/caisson/manager/box"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -24,31 +25,57 @@ type Recorder interface {
 	Forget(session sandbox.ID) error
 }
 
-// recordPatience bounds the record of an exec, whose caller may be gone.
-const recordPatience = 2 * time.Minute
+// recordBudget bounds what the record of an exec takes of its sandbox, which
+// hashes contents at its own share of the processor. recordPatience bounds all
+// of a record, and recordGrace what it may take once its caller is gone: enough
+// for most, so that an exec that was cancelled has its record.
+const (
+	recordPatience = 2 * time.Minute
+	recordGrace    = 2 * time.Second
+)
+
+var recordBudget = sandbox.Budget{Time: 10 * time.Second, Bytes: sandbox.GiB}
 
 // tracked reports whether an exec's changes are recorded.
 func (m *Manager) tracked(r *resolved) bool {
 	return m.cfg.Recorder != nil && r.run.Track != sandbox.ModeOff
 }
 
-// book is whose book an exec's changes stand in: its session's, or a one-shot's
+// bookOf says whose book an exec's changes stand in: its session's, or a one-shot's
 // own, which goes with its sandbox.
-func (l *live) book() (id sandbox.ID, brief bool) {
-	if l.session != "" {
-		return l.session, false
+func bookOf(b *box.Box) (id sandbox.ID, brief bool) {
+	if b.Session != "" {
+		return b.Session, false
 	}
-	return l.id(), true
+	return b.ID, true
 }
 
 // observe records what was touched in a sandbox's workspace, for an exec or for
-// the session.
-func (m *Manager) observe(ctx context.Context, l *live, opts sandbox.RecordOptions) ([]sandbox.FileChange, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordPatience)
+// the session, within the budget. It ends soon after ctx does.
+func (m *Manager) observe(ctx context.Context, b *box.Box, opts sandbox.RecordOptions) ([]sandbox.FileChange, error) {
+	caller := ctx
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(caller), recordPatience)
 	defer cancel()
-	id, brief := l.book()
+	defer context.AfterFunc(caller, func() { time.AfterFunc(recordGrace, cancel) })()
+	opts.Budget = recordBudget
+	return m.observeAll(ctx, b, opts)
+}
+
+// observeAll records it for as long as that takes, or until ctx is done.
+func (m *Manager) observeAll(ctx context.Context, b *box.Box, opts sandbox.RecordOptions) ([]sandbox.FileChange, error) {
+	id, brief := bookOf(b)
 	opts.Brief, opts.Settle = brief, !brief
-	made, changes, err := m.cfg.Recorder.Record(ctx, id, l.client, opts)
+	if !brief {
+		// Asked for now: another sandbox may have appeared since this one was found.
+		var err error
+		if opts.Beside, err = m.beside(ctx, b, opts.Session); err != nil {
+			return nil, err
+		}
+	}
+	made, changes, err := m.cfg.Recorder.Record(ctx, id, b.Client, opts)
+	if err != nil && !brief {
+		err = joinErr(err, m.forgetRemoved(ctx, opts.Session, id))
+	}
 	if err != nil || brief {
 		return changes, err
 	}
@@ -58,51 +85,65 @@ func (m *Manager) observe(ctx context.Context, l *live, opts sandbox.RecordOptio
 			continue // its end tells
 		}
 		if d := changesOf(r.Changes); d != nil {
-			events = append(events, sandbox.Event{Kind: sandbox.EventFilesChanged, Session: opts.Session, Sandbox: l.id(), Exec: r.Exec, Data: data(d)})
+			events = append(events, sandbox.Event{Kind: sandbox.EventFilesChanged, Session: opts.Session, Sandbox: b.ID, Exec: r.Exec, Data: data(d)})
 		}
 	}
 	if len(events) == 0 {
 		return changes, nil
 	}
-	return changes, m.record(ctx, sandbox.Change{Events: events})
+	return changes, m.recordLate(ctx, sandbox.Transaction{Events: events})
 }
 
-// runTracked runs a command and then records what it changed. What was touched
-// before it is recorded first, as the session's own.
-func (m *Manager) runTracked(ctx context.Context, l *live, r *resolved, cmd client.Command) (client.Outcome, []sandbox.FileChange, error) {
+// runTracked runs a command whose changes are to be recorded. What was touched
+// before it is recorded first, as the session's own. An error means that it
+// never began.
+func (m *Manager) runTracked(ctx context.Context, b *box.Box, r *resolved, cmd client.Command) (client.Outcome, error) {
 	if !m.tracked(r) {
-		out, err := l.client.Run(ctx, cmd)
-		return out, nil, err
+		return b.Client.Run(ctx, cmd)
 	}
 	cmd.Track = true
-	if _, brief := l.book(); brief {
-		if cmd.Late = true; !l.used.Swap(true) {
+	if _, brief := bookOf(b); brief {
+		if cmd.Late = true; b.FirstUse() {
 			cmd.Fresh = len(r.run.Files) == 0
 		}
 		if len(r.run.Files) > 0 {
-			if _, err := m.observe(ctx, l, sandbox.RecordOptions{Baseline: true}); err != nil {
-				return client.Outcome{}, nil, err
+			if _, err := m.observe(ctx, b, sandbox.RecordOptions{Baseline: true}); err != nil {
+				return client.Outcome{}, err
 			}
 		}
 	}
-	quiet := m.whileRunning(ctx, l, r)
-	out, err := l.client.Run(ctx, cmd)
+	defer m.whileRunning(ctx, b, r)()
+	out, err := b.Client.Run(ctx, cmd)
 	if errors.Is(err, sandbox.Conflict) && !cmd.Late {
-		if _, err := m.observe(ctx, l, sandbox.RecordOptions{Session: r.run.Session}); err != nil {
-			quiet()
-			return client.Outcome{}, nil, err
+		if _, err := m.observe(ctx, b, sandbox.RecordOptions{Session: r.run.Session}); err != nil {
+			return client.Outcome{}, err
 		}
 		cmd.Late = true
-		out, err = l.client.Run(ctx, cmd)
+		out, err = b.Client.Run(ctx, cmd)
 	}
-	quiet()
-	if err != nil || out.Broken || out.Reason == sandbox.ReasonInfra || out.Touched == 0 && r.run.Track != sandbox.ModeExact {
-		return out, nil, err
+	return out, err
+}
+
+// recordRun records what a command that has run changed. Where that fails, the
+// next record of the session has it.
+func (m *Manager) recordRun(ctx context.Context, b *box.Box, r *resolved, out client.Outcome) ([]sandbox.FileChange, error) {
+	if !m.tracked(r) || out.Broken || out.Reason == sandbox.ReasonInfra || out.Touched == 0 && r.run.Track != sandbox.ModeExact {
+		return nil, nil
 	}
-	changes, err := m.observe(ctx, l, sandbox.RecordOptions{
-		Exec: r.id, Session: r.run.Session, Exact: r.run.Track == sandbox.ModeExact, Beside: m.beside(ctx, l, r),
+	return m.observe(ctx, b, sandbox.RecordOptions{
+		Exec: r.id, Session: r.run.Session,
+		ObserveOptions: sandbox.ObserveOptions{Exact: r.run.Track == sandbox.ModeExact},
 	})
-	return out, changes, err
+}
+
+// forgetRemoved leaves nothing of a session that was removed while it was to be
+// recorded: to begin that makes what is kept of it anew.
+func (m *Manager) forgetRemoved(ctx context.Context, session string, id sandbox.ID) error {
+	v, err := m.Session(context.WithoutCancel(ctx), session)
+	if err == nil && v.ID == id || err != nil && !errors.Is(err, sandbox.NotFound) {
+		return nil
+	}
+	return m.cfg.Recorder.Forget(id)
 }
 
 // livePause is how long it takes at most until those who listen know of a change.
@@ -110,45 +151,47 @@ const livePause = 250 * time.Millisecond
 
 // whileRunning records what is touched in a session while an exec runs, if
 // anybody wants to know, until the function that it returns is called.
-func (m *Manager) whileRunning(ctx context.Context, l *live, r *resolved) (stop func()) {
-	if !m.cfg.Recorder.Listened() || l.session == "" {
+func (m *Manager) whileRunning(ctx context.Context, b *box.Box, r *resolved) (stop func()) {
+	if !m.cfg.Recorder.Listened() || b.Session == "" {
 		return func() {}
 	}
-	ended, done := make(chan struct{}), make(chan struct{})
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		tick := time.NewTicker(livePause)
 		defer tick.Stop()
 		for {
 			select {
-			case <-ended:
+			case <-ctx.Done():
 				return
 			case <-tick.C:
 			}
-			if _, err := m.observe(ctx, l, sandbox.RecordOptions{Session: r.run.Session}); err != nil {
+			if _, err := m.observeAll(ctx, b, sandbox.RecordOptions{Session: r.run.Session}); err != nil {
 				return // the record at the end has it, or says why it cannot
 			}
 		}
 	}()
-	return func() { close(ended); <-done }
+	return func() { cancel(); <-done }
 }
 
-// beside are execs of the session that run in its other sandboxes now.
-func (m *Manager) beside(ctx context.Context, l *live, r *resolved) []sandbox.ID {
-	if !l.shared {
-		return nil
+// beside are execs of a session that run now in its other sandboxes, which have
+// the same workspace.
+func (m *Manager) beside(ctx context.Context, b *box.Box, session string) ([]sandbox.ID, error) {
+	v, err := m.Session(ctx, session)
+	if errors.Is(err, sandbox.NotFound) {
+		return nil, nil // and so is its record
 	}
-	v, err := m.Session(context.WithoutCancel(ctx), r.run.Session)
 	if err != nil {
-		return nil // the session is gone, and so is its record
+		return nil, err
 	}
 	var ids []sandbox.ID
 	for _, e := range v.Execs {
-		if e.Sandbox != l.id() && e.Ended.IsZero() {
+		if e.Sandbox != b.ID && e.Ended.IsZero() {
 			ids = append(ids, e.ID)
 		}
 	}
-	return ids
+	return ids, nil
 }
 
 // maxAudited bounds the changes that one event names. The record has all.
@@ -180,17 +223,22 @@ func changesOf(changes []sandbox.FileChange) *changesData {
 	return d
 }
 
-// withChanges adds changes to an event's data.
-func withChanges(e sandbox.Event, changes []sandbox.FileChange) sandbox.Event {
+// withChanges adds changes to an event's data, and why they are not all known.
+func withChanges(e sandbox.Event, changes []sandbox.FileChange, unrecorded error) sandbox.Event {
 	d := changesOf(changes)
-	if d == nil {
+	if d == nil && unrecorded == nil {
 		return e
 	}
 	var all map[string]json.RawMessage
 	if json.Unmarshal(e.Data, &all) != nil {
 		return e
 	}
-	all["files"] = data(d)
+	if d != nil {
+		all["files"] = data(d)
+	}
+	if unrecorded != nil {
+		all["files_error"] = data(unrecorded.Error())
+	}
 	e.Data = data(all)
 	return e
 }
@@ -203,7 +251,7 @@ func (m *Manager) Tree(ctx context.Context, session string) (sandbox.Session, sa
 		return sandbox.Session{}, nil, err
 	}
 	v, err := m.Session(ctx, session)
-	return v.Session, f.l.client, err
+	return v.Session, f.b.Client, err
 }
 
 // Quiet is an error of kind Conflict while execs of a session run.
@@ -226,7 +274,7 @@ func (m *Manager) RecordSession(ctx context.Context, session string, exact bool)
 	if err != nil || m.cfg.Recorder == nil {
 		return err
 	}
-	_, err = m.observe(ctx, f.l.live, sandbox.RecordOptions{Session: session, Exact: exact})
+	_, err = m.observeAll(ctx, f.b, sandbox.RecordOptions{Session: session, ObserveOptions: sandbox.ObserveOptions{Exact: exact}})
 	return err
 }
 
@@ -237,5 +285,5 @@ func (m *Manager) Undone(ctx context.Context, session string, r sandbox.ChangeRe
 		Undoes []int64 `json:"undoes"`
 		*changesData
 	}{r.ID, r.Undoes, changesOf(r.Changes)}
-	return m.recordLate(ctx, sandbox.Change{Events: []sandbox.Event{{Kind: sandbox.EventUndone, Session: session, Exec: r.Exec, Data: data(what)}}})
+	return m.recordLate(ctx, sandbox.Transaction{Events: []sandbox.Event{{Kind: sandbox.EventUndone, Session: session, Exec: r.Exec, Data: data(what)}}})
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/caisson-dev/caisson/bridge"
 	"github.com/caisson-dev/caisson/manager"
@@ -79,7 +80,7 @@ func TestWhoseChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Put(t.Context(), []sandbox.File{{Path: "go", Data: []byte("!")}}); err != nil {
+	if err := f.Put(t.Context(), []sandbox.File{{Path: "go", Data: []byte("!")}}, sandbox.Local{}); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "the background process writes", func() bool { _, err := f.Stat(t.Context(), "late"); return err == nil })
@@ -244,7 +245,7 @@ func TestFeedWhileRunning(t *testing.T) {
 			if !n.Provisional {
 				t.Error("it is told as final while its exec runs")
 			}
-			if err := f.Put(t.Context(), []sandbox.File{{Path: "go", Data: []byte("!")}}); err != nil {
+			if err := f.Put(t.Context(), []sandbox.File{{Path: "go", Data: []byte("!")}}, sandbox.Local{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -260,5 +261,77 @@ func TestFeedWhileRunning(t *testing.T) {
 		if c.Path == "first" && c.After.Size != 3 {
 			t.Errorf("%+v", c)
 		}
+	}
+}
+
+// TestRecordWithinBudget makes more than can be read of it in time: each file is
+// told of, and which were not read. A small one beside them was.
+func TestRecordWithinBudget(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.create(t, manager.SessionOptions{Name: "work", Limits: sandbox.Limits{FileSize: 4 * sandbox.GiB}})
+	_, res := p.changed(t, "work", "for i in $(seq 40); do truncate -s 3G s$i; done; echo 1 > z", "")
+	made, unread := 0, 0
+	for _, c := range res.Changes {
+		made++
+		if c.After.Unread() {
+			unread++
+		}
+		if c.Path == "z" && c.After.Unread() {
+			t.Error("a small file was not read")
+		}
+	}
+	if made != 41 || unread != 40 {
+		t.Errorf("%d were made, %d not read", made, unread)
+	}
+	if got, _ := p.changed(t, "work", "rm s*; echo 2 > z", ""); strings.Count(got, "deleted s") != 40 || !strings.Contains(got, "modified z") {
+		t.Errorf("afterwards: %s", got)
+	}
+}
+
+// TestWhoseBesideAnother has a session's second sandbox appear while an exec runs
+// in its first. What the exec of the second does is not the first one's own.
+func TestWhoseBesideAnother(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "python")
+	p.create(t, manager.SessionOptions{Name: "work"})
+	sh(t, p.Manager, "work", "true") // from here on it is connected to the first
+	begun, first, second := make(chan struct{}), make(chan sandbox.Result, 1), make(chan sandbox.Result, 1)
+	run := func(into chan sandbox.Result, run sandbox.Run, streams sandbox.Streams) {
+		run.Timeout = sandbox.Duration(time.Minute)
+		res, err := p.ExecIn(t.Context(), "work", run, streams)
+		if err != nil || res.Code != 0 {
+			t.Errorf("%+v, %v, %s", res.Exit, err, res.Stderr)
+		}
+		into <- res
+	}
+	go run(first, sandbox.Run{Command: []string{"sh", "-c", "echo begun; until test -e go; do sleep 0.02; done; echo 1 > mine"}},
+		sandbox.Streams{Stdout: &signalWriter{first: func() { close(begun) }}})
+	await(t, begun)
+	go run(second, sandbox.Run{Language: "python", Code: `
+import os, time
+open("theirs", "w").write("x")
+open("go", "w").close()
+while not os.path.exists("end"): time.sleep(0.02)
+`}, sandbox.Streams{})
+	res := <-first
+	if !strings.Contains(summary(res.Changes), "created mine") {
+		t.Errorf("the first: %s", summary(res.Changes))
+	}
+	for _, c := range res.Changes {
+		if c.Path != "mine" && c.By == sandbox.ByOwn || c.By == sandbox.ByShared && len(c.Execs) != 2 {
+			t.Errorf("%s is %s of %v", c.Path, c.By, c.Execs)
+		}
+	}
+	f, err := p.Files(t.Context(), "work")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Put(t.Context(), []sandbox.File{{Path: "end"}}, sandbox.Local{}); err != nil {
+		t.Fatal(err)
+	}
+	other := <-second
+	if got := summary(other.Changes); !strings.Contains(got, "created theirs") {
+		t.Errorf("the second: %s", got)
 	}
 }

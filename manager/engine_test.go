@@ -19,6 +19,7 @@ import (
 	"github.com/caisson-dev/caisson/internal/dockerclient"
 	"github.com/caisson-dev/caisson/internal/enginetest"
 	"github.com/caisson-dev/caisson/manager"
+	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/runtimes/docker"
 	"github.com/caisson-dev/caisson/sandbox"
 	"github.com/caisson-dev/caisson/store/sqlite"
@@ -155,7 +156,7 @@ func TestEngineRestarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, err := manager.New(manager.Config{
-		Runtime: rt, Images: store, Gate: manager.Unjudged, Store: s, StateID: s.ID(), LockDir: filepath.Join(state, "locks"),
+		Patience: enginetest.Patience, Runtimes: runtimes.Only(docker.Name, rt), Images: store, Gate: manager.Unjudged, Store: s, StateID: s.ID(), LockDir: filepath.Join(state, "locks"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +166,7 @@ func TestEngineRestarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	sh(t, m, "work", "echo kept > kept")
-	if _, err := m.StartIn(t.Context(), "work", sandbox.Run{Command: []string{"sleep", "1000"}}); err != nil {
+	if _, err := m.StartIn(t.Context(), "work", sandbox.Run{Command: []string{"sleep", "1000"}}, sandbox.Local{}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stopLoad := context.WithCancel(t.Context())

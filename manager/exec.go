@@ -8,8 +8,11 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/caisson-dev/caisson/agent/client"
+	"github.com/caisson-dev/caisson/manager/box"
+	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -21,29 +24,42 @@ const inlineMost = 96 << 10
 type resolved struct {
 	run      sandbox.Run
 	id       sandbox.ID
-	limits   sandbox.Limits
+	limits   sandbox.ExecLimits
 	question ExecQuestion
 	stage    []client.StageFile
 	space    *space
-	program  *Program // what the gate puts in its place; nil is as asked for
+	record   sandbox.ExecRecord // as it was announced
+	asked    time.Time          // for it
+	judging  time.Duration      // that it took to judge it
+	program  *Program           // what the gate puts in its place; nil is as asked for
 }
 
-// resolve turns a run into an argv. Errors: Invalid.
-func resolve(run sandbox.Run, lang sandbox.Language, limits sandbox.Limits, streams sandbox.Streams) (*resolved, error) {
-	r := &resolved{run: run, id: sandbox.NewID(), limits: limits.WithDefaults()}
-	if run.Timeout != 0 {
-		r.limits.Timeout = run.Timeout
-	}
+// resolve turns a run into an argv, and into the question about it: what it is
+// bound by is settled here, so that nothing else is judged than holds. Errors:
+// Invalid.
+func resolve(run sandbox.Run, lang sandbox.Language, limits sandbox.Limits, streams sandbox.Streams, background bool) (*resolved, error) {
+	asked := run.ExecLimits
+	r := &resolved{run: run, id: sandbox.NewID(), asked: time.Now(), limits: asked.WithDefaults()}
 	if err := r.limits.Check(); err != nil {
 		return nil, err
 	}
 	if err := checkRun(run); err != nil {
 		return nil, err
 	}
-	r.space = newSpace(run)
+	if run.Input && !background {
+		return nil, sandbox.Errorf(sandbox.Invalid, "an input to be written to later is for an exec in the background").
+			WithHint("start it with --detach, or give its input with --stdin")
+	}
+	if background {
+		// It has as long as it takes, unless the run says how long; what is kept of
+		// its output is bounded, what passes is not.
+		r.limits.Timeout, r.limits.MaxOutput = run.Timeout, 0
+	}
+	r.space = newSpace(run, streams.Local)
 	q := ExecQuestion{
-		ID: r.id, Run: run, Language: lang, Env: slices.Concat(lang.Env, run.Env), Dir: run.Dir, Role: run.Role, Limits: r.limits,
-		User: "one-shot", Network: run.Network.Or(), Stdin: streams.Stdin, Workspace: r.space,
+		ID: r.id, Run: run, Ask: streams.Ask, Language: lang, Env: slices.Concat(lang.Env, run.Env), Dir: run.Dir, Role: run.Role, Limits: limits.WithDefaults(), ExecLimits: r.limits,
+		User: "one-shot", Network: run.Network.WithDefaults(), Stdin: streams.Stdin, Workspace: r.space,
+		Background: background,
 	}
 	switch {
 	case len(run.Command) > 0:
@@ -52,7 +68,7 @@ func resolve(run sandbox.Run, lang sandbox.Language, limits sandbox.Limits, stre
 		return nil, sandbox.Errorf(sandbox.Invalid, "code without a language").WithHint("name its language with -l")
 	case run.File != "":
 		q.Argv = lang.Argv(lang.RunFile, "", path.Join(sandbox.WorkspaceDir, run.File), run.Args)
-	case lang.Inline() && len(run.Code) <= inlineMost && strings.IndexByte(run.Code, 0) < 0:
+	case lang.Inline() && len(run.Stage) == 0 && len(run.Code) <= inlineMost && strings.IndexByte(run.Code, 0) < 0:
 		q.Argv = lang.Argv(lang.RunCode, run.Code, "", run.Args)
 	default:
 		if sandbox.Bytes(len(run.Code)) > client.MaxStage {
@@ -65,11 +81,48 @@ func resolve(run sandbox.Run, lang sandbox.Language, limits sandbox.Limits, stre
 			template = lang.RunFile
 		}
 		q.Stage = []byte(run.Code)
-		r.stage = []client.StageFile{{Name: name, Data: q.Stage}}
+		var err error
+		if q.Staged, err = stagedFiles(run.Stage, streams.Local, name); err != nil {
+			return nil, err
+		}
+		r.stage = append([]client.StageFile{{Name: name, Data: q.Stage}}, q.Staged...)
 		q.Argv = lang.Argv(template, "", client.StagePath(r.id, name), run.Args)
 	}
 	r.question = q
 	return r, nil
+}
+
+// stagedFiles reads the files that are staged beside the code, whose name none of
+// them may have.
+func stagedFiles(files []sandbox.File, local sandbox.Local, code string) ([]StageFile, error) {
+	var staged []StageFile
+	left := client.MaxStage
+	for _, f := range files {
+		if f.Dir || f.Link != "" || f.Path == code || path.Clean(f.Path) != f.Path || !utf8.ValidString(f.Path) {
+			return nil, sandbox.Errorf(sandbox.Invalid, "%s cannot be staged", f.Path).WithHint("stage files alone, by clean names other than %s", code)
+		}
+		if f.Ref != "" {
+			data, err := readContent(f, local)
+			if err != nil {
+				return nil, err
+			}
+			f.Data = data
+		}
+		if left -= sandbox.Bytes(len(f.Data)); left < 0 {
+			return nil, sandbox.Errorf(sandbox.Invalid, "more than %s are to be staged", client.MaxStage.Human()).WithHint("put large data into the workspace")
+		}
+		staged = append(staged, StageFile{Name: f.Path, Data: f.Data})
+	}
+	return staged, nil
+}
+
+func checkEnv(env []string) error {
+	for _, kv := range env {
+		if k, _, ok := strings.Cut(kv, "="); !ok || k == "" || strings.IndexByte(kv, 0) >= 0 {
+			return sandbox.Errorf(sandbox.Invalid, "%q is not a variable", kv).WithHint("write KEY=VALUE")
+		}
+	}
+	return nil
 }
 
 func checkRun(run sandbox.Run) error {
@@ -89,10 +142,14 @@ func checkRun(run sandbox.Run) error {
 	if err := run.Approve.Check(); err != nil {
 		return err
 	}
-	for _, kv := range run.Env {
-		if k, _, ok := strings.Cut(kv, "="); !ok || k == "" || strings.IndexByte(kv, 0) >= 0 {
-			return sandbox.Errorf(sandbox.Invalid, "%q is not a variable", kv).WithHint("write KEY=VALUE")
-		}
+	if len(run.Stage) > 0 && run.Code == "" {
+		return sandbox.Errorf(sandbox.Invalid, "files to stage, and no code").WithHint("give them with code; put them into the workspace otherwise")
+	}
+	if err := checkFiles(run.Stage); err != nil {
+		return err
+	}
+	if err := checkEnv(run.Env); err != nil {
+		return err
 	}
 	for _, a := range slices.Concat(run.Command, run.Args) {
 		if strings.IndexByte(a, 0) >= 0 {
@@ -117,14 +174,16 @@ func checkRun(run sandbox.Run) error {
 //
 // Errors: Invalid, a [sandbox.DeniedError] with a Result that says so, and
 // those of a sandbox that cannot be used. Whatever becomes of a program that
-// was started is a Result and no error.
+// was started is a Result; an error beside it says that its end could not be
+// written down.
 func (s *Sandbox) Exec(ctx context.Context, run sandbox.Run, streams sandbox.Streams) (sandbox.Result, error) {
-	r, err := resolve(run, s.language, s.opts.Limits, streams)
+	run.Network = s.opts.Network
+	r, err := resolve(run, s.language, s.opts.Limits, streams, false)
 	if err != nil {
 		return sandbox.Result{}, err
 	}
 	r.space.connect = s.agent
-	r.question.Image = s.imageID
+	r.question.Plan = s.planNow
 	decision, err := s.m.judgeExec(ctx, r)
 	if err != nil {
 		return s.m.refused(ctx, r, err)
@@ -136,20 +195,20 @@ func (s *Sandbox) Exec(ctx context.Context, run sandbox.Run, streams sandbox.Str
 func (s *Sandbox) agent(context.Context) (*client.Client, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.live == nil {
+	if s.box == nil {
 		return nil, sandbox.Errorf(sandbox.Unavailable, "the sandbox is not there")
 	}
-	return s.live.client, nil
+	return s.box.Client, nil
 }
 
-// imageID returns the digest of the image that the sandbox was made from.
-func (s *Sandbox) imageID(context.Context) (string, error) {
+// planNow returns what the sandbox was made as.
+func (s *Sandbox) planNow(context.Context) (runtimes.Plan, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.live == nil {
-		return "", sandbox.Errorf(sandbox.Unavailable, "the sandbox is not there")
+	if s.box == nil {
+		return runtimes.Plan{}, sandbox.Errorf(sandbox.Unavailable, "the sandbox is not there")
 	}
-	return s.live.plan.Spec.Image.ID, nil
+	return s.box.Plan, nil
 }
 
 // refused is the Result of a run that never started, once that is written down.
@@ -160,82 +219,90 @@ func (m *Manager) refused(ctx context.Context, r *resolved, why error) (sandbox.
 		return sandbox.Result{}, why
 	}
 	d := denied.Decision
-	if err := m.recordLate(ctx, sandbox.Change{Events: []sandbox.Event{deniedEvent(r, d, r.run.Session)}}); err != nil {
+	if err := m.recordLate(ctx, sandbox.Transaction{Events: []sandbox.Event{deniedEvent(r, d, r.run.Session)}}); err != nil {
 		why = errors.Join(why, err)
 	}
 	return sandbox.Result{
 		ExecID: r.id, Session: r.run.Session, Language: r.question.Language.Name, Decision: d,
-		Exit: sandbox.Exit{Code: 126, Reason: sandbox.ReasonDenied},
+		Exit: sandbox.Exit{Reason: sandbox.ReasonDenied}.Coded(),
 	}, why
 }
 
 // exec runs what was judged in this sandbox.
 func (s *Sandbox) exec(ctx context.Context, r *resolved, d sandbox.Decision, streams sandbox.Streams) (sandbox.Result, error) {
-	l, replaced, err := s.acquire(ctx)
+	b, replaced, err := s.acquire(ctx)
 	if err != nil {
 		return sandbox.Result{}, err
 	}
-	res, broken, err := s.m.runIn(ctx, l, r, d, streams, true)
-	s.release(broken, err != nil || res.Code != 0)
+	res, broken, err := s.m.runIn(ctx, b, r, d, streams, true)
+	s.release(broken != nil, err != nil || res.Code != 0)
 	res.Replaced = replaced
 	return res, err
 }
 
-// runIn runs what was judged in a live sandbox. Its start is written down
+// runIn runs what was judged in a box. Its start is written down
 // before it starts and its end before it is told. reap ends, with the process,
-// what it started. broken says that the sandbox must not be used again.
-func (m *Manager) runIn(ctx context.Context, l *live, r *resolved, d sandbox.Decision, streams sandbox.Streams, reap bool) (_ sandbox.Result, broken bool, err error) {
-	if len(r.run.Files) > 0 {
-		if err := l.client.Put(ctx, r.run.Role, r.space.put()); err != nil {
-			return sandbox.Result{}, errors.Is(err, sandbox.Unavailable), err
-		}
+// what it started. broken says why the sandbox must not be used again, where
+// that is so: see [brokenBy].
+func (m *Manager) runIn(ctx context.Context, b *box.Box, r *resolved, d sandbox.Decision, streams sandbox.Streams, reap bool) (_ sandbox.Result, broken, err error) {
+	if err := r.space.put(ctx, b.Client); err != nil {
+		return sandbox.Result{}, brokenByCall(err), err
 	}
-	ctx, guard, err := m.watch(ctx, l, r)
+	ctx, over := b.Begin(ctx, sandbox.LiveExec{ID: r.id, Started: m.cfg.Now(), Timeout: time.Duration(r.limits.Timeout)})
+	defer over()
+	ctx, guard, err := m.watch(ctx, b, r)
 	if err != nil {
-		return sandbox.Result{}, false, err
+		return sandbox.Result{}, forgedBy(err), err
 	}
 	defer guard.stop()
-	if err := m.begin(ctx, l, r, d, false); err != nil {
-		return sandbox.Result{}, false, err
+	if err := m.begin(ctx, b, r, d, false); err != nil {
+		return sandbox.Result{}, nil, err
 	}
-	stdout, stderr := newCapture(streams.Stdout, int64(r.limits.Keep)), newCapture(streams.Stderr, int64(r.limits.Keep))
+	stdout, stderr := newCapture(streams.Stdout, int64(r.limits.KeepOutput)), newCapture(streams.Stderr, int64(r.limits.KeepOutput))
 	cmd := r.command()
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Reap = r.stdin(streams), stdout, stderr, reap
-	out, changes, err := m.runTracked(ctx, l, r, cmd)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Reap = r.stdin(streams), stdout, stderr, reap || r.run.Reap
+	seen := b.Witness(ctx, time.Duration(r.limits.Timeout))
+	out, err := m.runTracked(ctx, b, r, cmd)
+	seen.Tell(&out)
 	guard.explain(&out)
+	box.ExplainStop(ctx, &out)
+	out.Exit = out.Coded()
 	if err != nil {
-		broken = errors.Is(err, sandbox.Unavailable)
-		if broken {
-			err = sandbox.Errorf(sandbox.Unavailable, "%w (%s)", err, explain(ctx, l))
+		if broken = brokenByCall(err); broken != nil {
+			err = sandbox.Errorf(sandbox.Unavailable, "%w (%s)", err, b.Explain(ctx))
 		}
-		return sandbox.Result{}, broken, errors.Join(err, m.neverBegan(ctx, l, r, err))
+		return sandbox.Result{}, broken, errors.Join(err, m.neverBegan(ctx, b, r, err))
 	}
 	if out.Message != "" {
 		// A shell would say it on standard error, and so do we.
 		_, _ = io.WriteString(stderr, "caisson: "+out.Message+"\n") // a writer that fails has nothing to lose here
 	}
 	if out.Reason == sandbox.ReasonInfra {
-		out.Cause += "; " + explain(ctx, l)
+		out.Cause += "; " + b.Explain(ctx)
 	}
 	res := sandbox.Result{
 		ExecID: r.id, Session: r.run.Session, Language: r.question.Language.Name, Exit: out.Exit, Duration: out.Usage.Wall, Usage: out.Usage,
-		Decision: d, Sandbox: l.id(), Image: l.plan.Spec.Image.ID,
+		Decision: d, Sandbox: b.ID, Image: b.Plan.Spec.Image.ID, Runtime: b.Plan.Runtime, NotEnforced: b.Plan.NotEnforced,
 	}
 	res.Stdout, res.Truncated.Stdout = stdout.bytes()
 	res.Stderr, res.Truncated.Stderr = stderr.bytes()
 	res.Truncated.Stdout += out.Lost.Stdout
 	res.Truncated.Stderr += out.Lost.Stderr
-	res.Changes = changes
-	if !out.Broken && out.Reason != sandbox.ReasonInfra {
-		m.collect(ctx, l, r, streams.Artifact, &res)
+	broken = brokenBy(out)
+	res.Changes, err = m.recordRun(ctx, b, r, out)
+	if err != nil {
+		res.ChangesError, broken = err.Error(), errors.Join(broken, forgedBy(err))
 	}
-	return res, out.Broken, m.finishWith(ctx, l, r, out, changes)
+	if !out.Broken && out.Reason != sandbox.ReasonInfra {
+		m.collect(ctx, b, r, streams.Artifact, &res)
+	}
+	return res, broken, m.finish(ctx, b, r, out, res.Changes, err)
 }
 
 // command is what the agent is asked to run.
 func (r *resolved) command() client.Command {
 	c := client.Command{
-		ID: r.id, Argv: r.question.Argv, Env: r.question.Env, Dir: r.question.Dir, Role: r.question.Role, Timeout: r.limits.Timeout,
+		ID: r.id, Argv: r.question.Argv, Env: r.question.Env, Dir: r.question.Dir, Role: r.question.Role, Timeout: time.Duration(r.limits.Timeout),
 		MaxOutput: r.limits.MaxOutput, Stage: r.stage,
 	}
 	if p := r.program; p != nil {
@@ -254,46 +321,28 @@ func (r *resolved) stdin(streams sandbox.Streams) io.Reader {
 
 // begin writes down that an exec is about to start, and drops the records of
 // those to forget.
-func (m *Manager) begin(ctx context.Context, l *live, r *resolved, d sandbox.Decision, background bool, forget ...sandbox.ID) error {
-	return m.record(ctx, sandbox.Change{
-		DeleteExecs: forget,
-		PutExecs: []sandbox.ExecRecord{{
-			ID: r.id, Session: r.run.Session, Sandbox: l.id(), Argv: r.question.Argv, Owner: m.cfg.Owner, Background: background,
-			Started: m.cfg.Now().UTC(),
-		}},
-		Events: []sandbox.Event{m.startedEvent(r, l, d, r.run.Session)},
+func (m *Manager) begin(ctx context.Context, b *box.Box, r *resolved, d sandbox.Decision, background bool, forget ...sandbox.ID) error {
+	r.record = sandbox.ExecRecord{
+		ID: r.id, Session: r.run.Session, Sandbox: b.ID, Argv: r.question.Argv, Owner: m.cfg.Owner, Background: background,
+		Started: m.cfg.Now().UTC(),
+	}
+	return m.record(ctx, sandbox.Transaction{
+		DeleteExecs: forget, PutExecs: []sandbox.ExecRecord{r.record}, Events: []sandbox.Event{m.startedEvent(r, b, d, r.run.Session)},
 	})
 }
 
-// finish writes down how an exec ended.
-func (m *Manager) finish(ctx context.Context, l *live, r *resolved, out client.Outcome) error {
-	return m.finishWith(ctx, l, r, out, nil)
+// finish writes down how an exec ended and what it changed; unrecorded says why
+// not all of that is known.
+func (m *Manager) finish(ctx context.Context, b *box.Box, r *resolved, out client.Outcome, changes []sandbox.FileChange, unrecorded error) error {
+	return m.closeExecWith(ctx, sandbox.ExecRecord{ID: r.id, Session: r.run.Session, Sandbox: b.ID}, out, changes, unrecorded)
 }
 
-// finishWith writes down what it changed too.
-func (m *Manager) finishWith(ctx context.Context, l *live, r *resolved, out client.Outcome, changes []sandbox.FileChange) error {
-	return m.closeExecWith(ctx, sandbox.ExecRecord{ID: r.id, Session: r.run.Session, Sandbox: l.id()}, out, changes)
-}
-
-// neverBegan writes down that an exec that was announced did not begin.
-func (m *Manager) neverBegan(ctx context.Context, l *live, r *resolved, why error) error {
-	exit := sandbox.Exit{Code: 125, Reason: sandbox.ReasonInfra, Cause: "it never began: " + why.Error()}
-	return m.finish(ctx, l, r, client.Outcome{Exit: exit})
-}
-
-// explainPatience bounds the search for why a sandbox went away.
-const explainPatience = 10 * time.Second
-
-// explain asks the runtime what became of a sandbox whose agent is gone.
-func explain(ctx context.Context, l *live) string {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), explainPatience)
-	defer cancel()
-	exit, err := l.instance.Wait(ctx)
-	switch {
-	case ctx.Err() != nil:
-		return "the container runs on"
-	case err != nil:
-		return "the engine cannot say why: " + err.Error()
+// neverBegan writes down that an exec that was announced did not begin, or that
+// an agent that went away did not say whether.
+func (m *Manager) neverBegan(ctx context.Context, b *box.Box, r *resolved, why error) error {
+	exit := sandbox.Exit{Reason: sandbox.ReasonInfra, Cause: "it never began: " + why.Error()}
+	if errors.Is(why, sandbox.Unavailable) {
+		exit.Cause = "whether it began is not known: " + why.Error()
 	}
-	return exit.Cause
+	return m.finish(ctx, b, r, client.Outcome{Exit: exit}, nil, nil)
 }

@@ -1,14 +1,24 @@
 package manager
 
-import "github.com/caisson-dev/caisson/agent/client"
+import (
+	"github.com/caisson-dev/caisson/agent/client"
+	"github.com/caisson-dev/caisson/runtimes"
+)
 
 // Client is the sandbox's connection to its agent, for tests that ask the agent
 // itself.
 func (s *Sandbox) Client() *client.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.live == nil {
+	if s.box == nil {
 		return nil
 	}
-	return s.live.client
+	return s.box.Client
+}
+
+// Instance is the runtime's part of the sandbox.
+func (s *Sandbox) Instance() runtimes.Instance {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.box.Instance
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"io"
+	"time"
 
 	"github.com/caisson-dev/caisson/agent/client"
 	"github.com/caisson-dev/caisson/runtimes"
@@ -27,19 +28,23 @@ type PlanQuestion struct {
 // what runs.
 type ExecQuestion struct {
 	ID       sandbox.ID
-	Run      sandbox.Run // as it was asked for
+	Run      sandbox.Run   // as it was asked for
+	Ask      sandbox.Asker // beside it; may be nil
 	Language sandbox.Language
 	Argv     []string
 	Env      []string // the language's, then the run's own, without the sandbox's base
 	Dir      string
 	Role     sandbox.Role
-	Limits   sandbox.Limits
+	Limits   sandbox.Limits // of the sandbox
+	sandbox.ExecLimits
 	// User names whom it runs as: a session's user, or "one-shot" for one that
 	// is made for it.
 	User    string
 	Network sandbox.Network
 	// Stage is the code that the argv's file will hold, where there is one.
 	Stage []byte
+	// Staged are the files of [sandbox.Run].Stage, by their names there.
+	Staged []StageFile
 	// Stdin is the standard input, nil without one. Nobody has read of it.
 	Stdin io.Reader
 	// Making says that a sandbox is made for it meanwhile, which will be asked
@@ -49,8 +54,9 @@ type ExecQuestion struct {
 	Background bool
 	// Workspace is what it will find.
 	Workspace Workspace
-	// Image waits for the digest of the image that it runs in.
-	Image func(ctx context.Context) (string, error)
+	// Plan waits for the sandbox that it runs in, and says what that was made as:
+	// its image, and the walls that it has. The caller alters nothing of it.
+	Plan func(ctx context.Context) (runtimes.Plan, error)
 }
 
 // Answer is what a gate says.
@@ -105,9 +111,25 @@ func (m *Manager) judge(ctx context.Context, q Question) (sandbox.Decision, *Pro
 	return a.Decision, a.Program, nil
 }
 
+// asker is whom a sandbox that has to be made is asked about with.
+type asker struct {
+	approve sandbox.ApproveMode
+	ask     sandbox.Asker // may be nil
+}
+
+// judgePlan asks about a sandbox that is planned.
+func (m *Manager) judgePlan(who asker) func(context.Context, *runtimes.Plan) error {
+	return func(ctx context.Context, plan *runtimes.Plan) error {
+		_, _, err := m.judge(ctx, Question{Plan: &PlanQuestion{Plan: plan, Approve: who.approve, Ask: who.ask}})
+		return err
+	}
+}
+
 // judgeExec asks about an exec. What the gate puts in its place is what runs.
 func (m *Manager) judgeExec(ctx context.Context, r *resolved) (sandbox.Decision, error) {
+	begun := time.Now()
 	d, p, err := m.judge(ctx, Question{Exec: &r.question})
+	r.judging = time.Since(begun)
 	if p != nil && err == nil {
 		r.program = p
 	}

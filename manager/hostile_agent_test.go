@@ -220,8 +220,9 @@ func TestNothingIsToldByInspect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	told := strings.ReplaceAll(string(raw), "memfd_secret", "") // a system call, of the seccomp profile
 	for _, word := range []string{"secret", "Secret"} {
-		if strings.Contains(string(raw), word) {
+		if strings.Contains(told, word) {
 			t.Errorf("inspect has the word %q", word)
 		}
 	}

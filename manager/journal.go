@@ -5,11 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/caisson-dev/caisson/internal/filelock"
+	"github.com/caisson-dev/caisson/manager/box"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -17,7 +19,7 @@ import (
 // is durable.
 type Store interface {
 	// Apply makes all of a change or nothing of it.
-	Apply(ctx context.Context, c sandbox.Change) error
+	Apply(ctx context.Context, c sandbox.Transaction) error
 	// Session returns a session by name. Errors: NotFound.
 	Session(ctx context.Context, name string) (sandbox.SessionView, error)
 	// Sessions returns all of them, and under the name "" the one-shots that
@@ -27,7 +29,7 @@ type Store interface {
 
 // record writes a change with its events. Without a store there is nothing to
 // remember and nothing to audit.
-func (m *Manager) record(ctx context.Context, c sandbox.Change) error {
+func (m *Manager) record(ctx context.Context, c sandbox.Transaction) error {
 	if m.cfg.Store == nil {
 		return nil
 	}
@@ -39,7 +41,7 @@ func (m *Manager) record(ctx context.Context, c sandbox.Change) error {
 }
 
 // recordLate writes what has happened already, whatever became of ctx.
-func (m *Manager) recordLate(ctx context.Context, c sandbox.Change) error {
+func (m *Manager) recordLate(ctx context.Context, c sandbox.Transaction) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), latePatience)
 	defer cancel()
 	return m.record(ctx, c)
@@ -67,11 +69,15 @@ type startedData struct {
 	UID      int            `json:"uid"`
 	Image    string         `json:"image"`
 	Limits   sandbox.Limits `json:"limits"`
-	TimeoutM int64          `json:"timeout_ms"`
-	Verdict  string         `json:"verdict"`
-	Level    string         `json:"level,omitempty"`
-	Rules    []string       `json:"rules,omitempty"`
-	Policy   string         `json:"policy_revision,omitempty"`
+	sandbox.ExecLimits
+	Verdict string   `json:"verdict"`
+	Level   string   `json:"level,omitempty"`
+	Rules   []string `json:"rules,omitempty"`
+	Policy  string   `json:"policy_revision,omitempty"`
+	// PolicyMS is how long it took to judge it, StartMS how long it was from being
+	// asked for to its start; it is judged within that.
+	PolicyMS float64 `json:"policy_ms"`
+	StartMS  float64 `json:"start_ms,omitempty"`
 	// Approval names who let it pass where policy asked.
 	Approval sandbox.ID `json:"approval,omitempty"`
 	Approver string     `json:"approver,omitempty"`
@@ -106,16 +112,16 @@ type endedData struct {
 // digest names exactly what is run.
 func (q ExecQuestion) digest() string {
 	h := sha256.New()
-	b, _ := json.Marshal([]any{q.Argv, q.Env, q.Dir, q.Role, q.Stage, q.Stdin != nil}) // plain values always encode
+	b, _ := json.Marshal([]any{q.Argv, q.Env, q.Dir, q.Role, q.Stage, q.Staged, q.Stdin != nil}) // plain values always encode
 	h.Write(b)
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-func (m *Manager) startedEvent(r *resolved, l *live, d sandbox.Decision, session string) sandbox.Event {
+func (m *Manager) startedEvent(r *resolved, b *box.Box, d sandbox.Decision, session string) sandbox.Event {
 	s := startedData{
 		Language: r.question.Language.Name, Command: r.question.digest(), Dir: r.question.Dir, Role: r.question.Role,
-		UID: l.plan.Spec.Identity.UID, Image: l.plan.Spec.Image.ID, Limits: l.plan.Spec.Limits,
-		TimeoutM: r.limits.Timeout.Milliseconds(),
+		UID: b.Plan.Spec.Identity.UID, Image: b.Plan.Spec.Image.ID, Limits: b.Plan.Spec.Limits,
+		ExecLimits: r.limits, PolicyMS: milliseconds(r.judging), StartMS: milliseconds(time.Since(r.asked)),
 	}
 	s.judged(d)
 	if m.cfg.AuditText {
@@ -124,8 +130,11 @@ func (m *Manager) startedEvent(r *resolved, l *live, d sandbox.Decision, session
 			s.Text = append(append([]string(nil), s.Text...), string(r.question.Stage))
 		}
 	}
-	return sandbox.Event{Kind: sandbox.EventExecStarted, Session: session, Sandbox: l.id(), Exec: r.id, Data: data(s)}
+	return sandbox.Event{Kind: sandbox.EventExecStarted, Session: session, Sandbox: b.ID, Exec: r.id, Data: data(s)}
 }
+
+// milliseconds has a precision of microseconds.
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 func endedEvent(id sandbox.ID, l sandbox.ID, session string, exit sandbox.Exit, u sandbox.Usage, stdout, stderr int64) sandbox.Event {
 	return sandbox.Event{Kind: sandbox.EventExecEnded, Session: session, Sandbox: l, Exec: id, Data: data(endedData{
@@ -138,7 +147,7 @@ func endedEvent(id sandbox.ID, l sandbox.ID, session string, exit sandbox.Exit, 
 func deniedEvent(r *resolved, d sandbox.Decision, session string) sandbox.Event {
 	s := startedData{
 		Language: r.question.Language.Name, Command: r.question.digest(), Dir: r.question.Dir, Role: r.question.Role,
-		Limits: r.limits,
+		Limits: r.question.Limits, ExecLimits: r.limits, PolicyMS: milliseconds(r.judging),
 	}
 	s.judged(d)
 	return sandbox.Event{Kind: sandbox.EventExecDenied, Session: session, Exec: r.id, Data: data(s)}
@@ -148,6 +157,27 @@ func deniedEvent(r *resolved, d sandbox.Decision, session string) sandbox.Event 
 func (m *Manager) lock(ctx context.Context, name string) (func(), error) {
 	return filelock.Lock(ctx, m.lockPath(name))
 }
+
+// lockSession takes the lock of a session and returns what is known of it then. A
+// name is looked up before a lock is made of it. Errors: NotFound.
+func (m *Manager) lockSession(ctx context.Context, name string) (v sandbox.SessionView, unlock func(), err error) {
+	if v, err = m.Session(ctx, name); err != nil {
+		return v, nil, err
+	}
+	if unlock, err = m.lock(ctx, sessionLock(name)); err != nil {
+		return v, nil, err
+	}
+	if v, err = m.Session(ctx, name); err != nil {
+		if errors.Is(err, sandbox.NotFound) { // its lock went with it, and this is another
+			err = errors.Join(err, filelock.Remove(m.lockPath(sessionLock(name))))
+		}
+		unlock()
+		return v, nil, err
+	}
+	return v, unlock, nil
+}
+
+func sessionLock(name string) string { return "session-" + name }
 
 func (m *Manager) lockPath(name string) string { return filepath.Join(m.cfg.LockDir, name) }
 

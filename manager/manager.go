@@ -1,12 +1,11 @@
 package manager
 
 import (
-	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
 
+	"github.com/caisson-dev/caisson/manager/box"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -15,17 +14,16 @@ import (
 type Images interface {
 	// Language looks a language up. Its error is Invalid and lists those known.
 	Language(name string) (sandbox.Language, error)
-	// Ensure makes an image present. ref is a language's image, or what a
-	// caller named.
-	Ensure(ctx context.Context, ref string) (sandbox.Image, error)
-	// Forget makes the next Ensure look whether the image is there still.
-	Forget(img sandbox.Image)
+	box.Images
 }
 
-// Config joins what a manager works with. Runtime, Gate and Images are
+// Config joins what a manager works with. Runtimes, Gate and Images are
 // required.
 type Config struct {
-	Runtime runtimes.Runtime
+	Runtimes *runtimes.Registry
+	// Runtime names the one of Runtimes that is meant where none is named. "" is
+	// the first, which also has what was made when there was one.
+	Runtime string
 	Images  Images
 	// Gate judges everything before it is made or run.
 	Gate Gate
@@ -37,6 +35,9 @@ type Config struct {
 	LockDir string
 	// Recorder records what execs change in workspaces. nil records nothing.
 	Recorder Recorder
+	// Patience is how much longer than its timeout an exec may go unanswered
+	// before its sandbox is given up; 0 is the agent's client's own.
+	Patience time.Duration
 	// Actor says who asks, for the audit.
 	Actor string
 	// AuditText puts commands and code into the audit, not only their digest.
@@ -57,20 +58,22 @@ type Config struct {
 // Manager makes and uses sandboxes. It is safe for concurrent use. Its owner
 // closes it, which destroys what is still open.
 type Manager struct {
-	cfg Config
+	cfg   Config
+	maker *box.Maker
 
 	mu     sync.Mutex
 	open   map[*Sandbox]struct{}
-	links  map[sandbox.ID]*link // to the agents of sessions' sandboxes
+	boxes  map[sandbox.ID]*box.Box // of sessions, that this process is connected to
+	lives  map[sandbox.ID]*box.Box // the others
 	closed bool
 
-	tasks sync.WaitGroup // followers of recovered execs; they end with the links
+	tasks sync.WaitGroup // followers of recovered execs; they end with the boxes' connections
 }
 
 // New checks a Config. It starts nothing. Errors: Invalid.
 func New(cfg Config) (*Manager, error) {
 	switch {
-	case cfg.Runtime == nil:
+	case cfg.Runtimes == nil || len(cfg.Runtimes.Names()) == 0:
 		return nil, sandbox.Errorf(sandbox.Invalid, "manager: no runtime")
 	case cfg.Images == nil:
 		return nil, sandbox.Errorf(sandbox.Invalid, "manager: no images")
@@ -96,22 +99,11 @@ func New(cfg Config) (*Manager, error) {
 	if cfg.Alive == nil {
 		cfg.Alive = OwnerAlive
 	}
-	return &Manager{cfg: cfg, open: map[*Sandbox]struct{}{}, links: map[sandbox.ID]*link{}}, nil
+	return &Manager{
+		cfg: cfg, open: map[*Sandbox]struct{}{}, boxes: map[sandbox.ID]*box.Box{}, lives: map[sandbox.ID]*box.Box{},
+		maker: &box.Maker{Images: cfg.Images, Owner: cfg.Owner, Patience: cfg.Patience},
+	}, nil
 }
-
-// createInstance has the runtime make a sandbox. An image that is not there any
-// more is forgotten, so that who tries again gets it made anew: gone reports it.
-func (m *Manager) createInstance(ctx context.Context, id sandbox.ID, plan runtimes.Plan) (inst runtimes.Instance, gone bool, err error) {
-	inst, err = m.cfg.Runtime.Create(ctx, id, plan)
-	if gone = errors.Is(err, sandbox.NotFound); gone {
-		m.cfg.Images.Forget(plan.Spec.Image)
-	}
-	return inst, gone, err
-}
-
-// destroyPatience bounds the end of one sandbox. It runs although its caller
-// may have given up.
-const destroyPatience = 60 * time.Second
 
 // Close destroys every sandbox that is open and waits for that. Open and Run
 // are refused from then on. It is idempotent.
@@ -122,9 +114,9 @@ func (m *Manager) Close() error {
 	for s := range m.open {
 		rest = append(rest, s)
 	}
-	for id, l := range m.links {
-		_ = l.client.Close() // a session's sandbox goes on without us
-		delete(m.links, id)
+	for id, b := range m.boxes {
+		_ = b.Client.Close() // a session's sandbox goes on without us
+		delete(m.boxes, id)
 	}
 	m.mu.Unlock()
 	errs := make(chan error, len(rest))

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caisson-dev/caisson/internal/enginetest"
 	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/runtimes/runtimetest"
@@ -38,7 +39,7 @@ func (noImages) Ensure(_ context.Context, ref string) (sandbox.Image, error) {
 func light(t *testing.T, change func(*manager.Config, *runtimetest.Memory)) (*manager.Manager, *runtimetest.Memory) {
 	t.Helper()
 	rt := &runtimetest.Memory{}
-	cfg := manager.Config{Runtime: rt, Images: noImages{}, Gate: manager.Unjudged, Owner: "me", Alive: func(string) bool { return true }}
+	cfg := manager.Config{Runtimes: runtimes.Only(runtimetest.MemoryName, rt), Images: noImages{}, Gate: manager.Unjudged, Owner: "me", Alive: func(string) bool { return true }, Patience: enginetest.Patience}
 	if change != nil {
 		change(&cfg, rt)
 	}

@@ -56,7 +56,7 @@ func TestNetworkNoneReachesNothing(t *testing.T) {
 	}
 
 	// First the proof that the peer can be reached at all.
-	on, err := b.kit.Manager(t).Open(t.Context(), manager.OpenOptions{Language: "shell", Network: sandbox.Network(net.Name)})
+	on, err := b.kit.Manager(t).Open(t.Context(), manager.OpenOptions{Language: "shell", Network: sandbox.Network{Mode: sandbox.NetworkMode(net.Name)}})
 	if err != nil {
 		t.Fatal(err)
 	}

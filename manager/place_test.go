@@ -62,7 +62,7 @@ func (p *place) manager(t testing.TB) *manager.Manager {
 		t.Fatal(err)
 	}
 	m, err := manager.New(manager.Config{
-		Runtime: p.kit.Runtime(t), Images: p.kit.Images, Gate: manager.Unjudged, Store: s, StateID: s.ID(),
+		Patience: enginetest.Patience, Runtimes: p.kit.Runtimes(t), Images: p.kit.Images, Gate: manager.Unjudged, Store: s, StateID: s.ID(),
 		LockDir: filepath.Join(p.dir, "locks"), Actor: "test", Recorder: books,
 	})
 	if err != nil {
@@ -113,7 +113,7 @@ func (p *place) empty(t testing.TB) {
 	}
 	defer s.Close()
 	m, err := manager.New(manager.Config{
-		Runtime: p.kit.Runtime(t), Images: p.kit.Images, Gate: manager.Unjudged, Store: s, StateID: s.ID(), LockDir: filepath.Join(p.dir, "locks"),
+		Patience: enginetest.Patience, Runtimes: p.kit.Runtimes(t), Images: p.kit.Images, Gate: manager.Unjudged, Store: s, StateID: s.ID(), LockDir: filepath.Join(p.dir, "locks"),
 	})
 	if err != nil {
 		t.Error(err)
@@ -189,11 +189,10 @@ func (p *place) caisson(ctx context.Context, t testing.TB, args ...string) *exec
 // until tries until something holds.
 func until(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	for range 300 {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if is() {
 			return
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 	t.Fatalf("it did not come to pass: %s", what)
 }

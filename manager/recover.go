@@ -3,8 +3,10 @@ package manager
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/caisson-dev/caisson/agent/client"
+	"github.com/caisson-dev/caisson/manager/box"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -33,95 +35,104 @@ func (m *Manager) Recover(ctx context.Context) (Recovered, error) {
 	if err != nil {
 		return Recovered{}, err
 	}
-	var rec Recovered
+	var did Recovered
 	for _, v := range views {
-		for _, b := range v.Sandboxes {
-			if err := m.recoverBox(ctx, v, b, &rec); err != nil {
-				rec.Failures = append(rec.Failures, err)
+		for _, rec := range v.Sandboxes {
+			if err := m.recoverBox(ctx, v, rec, &did); err != nil {
+				did.Failures = append(did.Failures, err)
 			}
 		}
 		for _, e := range v.Execs {
 			if !e.Ended.IsZero() {
 				continue
 			}
-			if followed := e.Owner == m.cfg.Owner || m.cfg.Alive(e.Owner); followed && !e.Background {
-				continue
+			if e.Owner != "" && (e.Owner == m.cfg.Owner || m.cfg.Alive(e.Owner)) {
+				continue // somebody starts it, or follows it
 			}
-			if err := m.recoverExec(ctx, v, e, &rec); err != nil {
-				rec.Failures = append(rec.Failures, err)
+			if err := m.recoverExec(ctx, v, e, &did); err != nil {
+				did.Failures = append(did.Failures, err)
 			}
 		}
 	}
-	return rec, ctx.Err()
+	return did, ctx.Err()
 }
 
 // recoverBox removes a sandbox that was never finished, and one whose time is
 // over although it could not end itself, being paused.
-func (m *Manager) recoverBox(ctx context.Context, v sandbox.SessionView, b sandbox.SandboxRecord, rec *Recovered) error {
+func (m *Manager) recoverBox(ctx context.Context, v sandbox.SessionView, rec sandbox.SandboxRecord, did *Recovered) error {
 	why := ""
 	switch {
-	case b.State == sandbox.StateCreating && b.Owner != m.cfg.Owner && !m.cfg.Alive(b.Owner):
+	case rec.State == sandbox.StateCreating && rec.Owner != m.cfg.Owner && !m.cfg.Alive(rec.Owner):
 		why = "its maker died while making it"
-	case b.State != sandbox.StateGone && !b.Expires.IsZero() && m.cfg.Now().After(b.Expires):
+	case rec.State != sandbox.StateGone && !rec.Expires.IsZero() && m.cfg.Now().After(rec.Expires):
 		why = "its time to live is over"
 	default:
 		return nil
 	}
-	unlock, err := m.lock(ctx, "session-"+v.Name)
+	v, unlock, err := m.lockSession(ctx, v.Name)
+	if errors.Is(err, sandbox.NotFound) {
+		return nil // it went with its session
+	}
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if err := m.giveUp(ctx, v, b, why); err != nil {
+	if err := m.giveUp(ctx, v, rec, why); err != nil {
 		return err
 	}
-	rec.Removed++
+	did.Removed++
 	return nil
 }
 
+// outputPatience bounds what one agent may take to say how an exec goes: others
+// wait to be asked.
+const outputPatience = 10 * time.Second
+
 // recoverExec writes down the end of an exec whose follower died. The agent
 // keeps what nobody has read.
-func (m *Manager) recoverExec(ctx context.Context, v sandbox.SessionView, e sandbox.ExecRecord, rec *Recovered) error {
+func (m *Manager) recoverExec(ctx context.Context, v sandbox.SessionView, e sandbox.ExecRecord, did *Recovered) error {
 	lost := func(cause string) error {
-		rec.Ended++
-		out := client.Outcome{Exit: sandbox.Exit{Code: 137, Reason: sandbox.ReasonInfra, Cause: cause}}
+		did.Ended++
+		out := client.Outcome{Exit: sandbox.Exit{Reason: sandbox.ReasonInfra, Cause: cause}}
 		return m.closeExec(ctx, e, out)
 	}
-	var box *sandbox.SandboxRecord
+	var rec *sandbox.SandboxRecord
 	for i := range v.Sandboxes {
 		if v.Sandboxes[i].ID == e.Sandbox {
-			box = &v.Sandboxes[i]
+			rec = &v.Sandboxes[i]
 		}
 	}
-	if box == nil {
+	if rec == nil {
 		return lost("the caisson that followed it died, and its sandbox is gone")
 	}
-	if box.State == sandbox.StatePaused {
+	if rec.State == sandbox.StatePaused {
 		return nil // it can say nothing now
 	}
-	l, err := m.connect(ctx, v, *box)
-	if ended(err) {
+	b, err := m.connect(ctx, v, *rec)
+	if errors.Is(err, box.ErrEnded) {
 		return lost("the caisson that followed it died, and its sandbox has ended")
 	}
 	if err != nil {
 		return err
 	}
-	out, over, err := l.client.Output(ctx, client.Command{ID: e.ID}, 0, 0)
+	ask, cancel := context.WithTimeout(ctx, outputPatience)
+	defer cancel()
+	out, over, err := b.Client.Output(ask, client.Command{ID: e.ID}, 0, 0)
 	switch {
 	case errors.Is(err, sandbox.NotFound):
-		return lost("the caisson that followed it died before it began")
+		return lost("it had not begun, or its end was read and could not be written down")
 	case err != nil:
 		return err
 	case over:
-		rec.Ended++
-		return m.closeExec(ctx, e, out)
+		did.Ended++
+		return m.conclude(ctx, b, e, out)
 	}
-	rec.Running++
+	did.Running++
 	if e.Background {
 		return nil // whoever asks for its output sees its end
 	}
 	e.Owner = m.cfg.Owner
-	if err := m.record(ctx, sandbox.Change{While: e.ID, PutExecs: []sandbox.ExecRecord{e}, Events: []sandbox.Event{{
+	if err := m.record(ctx, sandbox.Transaction{While: e.ID, PutExecs: []sandbox.ExecRecord{e}, Events: []sandbox.Event{{
 		Kind: sandbox.EventRecovered, Session: v.Name, Sandbox: e.Sandbox, Exec: e.ID,
 	}}}); err != nil {
 		return err
@@ -131,22 +142,23 @@ func (m *Manager) recoverExec(ctx context.Context, v sandbox.SessionView, e sand
 	if m.closed {
 		return nil // the next one takes it up
 	}
-	m.tasks.Go(func() { m.followRecovered(v, *box, l, e) })
+	m.tasks.Go(func() { m.followRecovered(v, *rec, b, e) })
 	return nil
 }
 
 // followRecovered waits for the end of an exec that was taken up, unless the
 // manager closes first: then the next one takes it up.
-func (m *Manager) followRecovered(v sandbox.SessionView, b sandbox.SandboxRecord, l *link, e sandbox.ExecRecord) {
+func (m *Manager) followRecovered(v sandbox.SessionView, rec sandbox.SandboxRecord, b *box.Box, e sandbox.ExecRecord) {
 	ctx := context.Background()
-	out, err := l.client.Attach(ctx, client.Command{ID: e.ID, Drop: true}, 0, 0)
+	out, err := b.Client.Attach(ctx, client.Command{ID: e.ID, Drop: true}, 0, 0)
 	if err != nil || out.Reason == sandbox.ReasonInfra {
-		if _, err := m.connect(ctx, v, b); !ended(err) {
+		if _, err := m.connect(ctx, v, rec); !errors.Is(err, box.ErrEnded) {
 			return
 		}
-		out.Exit = sandbox.Exit{Code: 137, Reason: sandbox.ReasonInfra, Cause: "its sandbox has ended"}
+		out.Exit = sandbox.Exit{Reason: sandbox.ReasonInfra, Cause: "its sandbox has ended"}
+		out.Usage = m.hostWall(e)
 	}
-	if err := m.closeExec(ctx, e, out); err != nil {
+	if err := m.conclude(ctx, b, e, out); err != nil {
 		m.cfg.Log.Error("the end of a recovered exec could not be written down", "exec", e.ID, "error", err)
 	}
 }
@@ -154,12 +166,13 @@ func (m *Manager) followRecovered(v sandbox.SessionView, b sandbox.SandboxRecord
 // closeExec writes down the end of an exec, unless somebody has already: of all
 // who may see it, one tells.
 func (m *Manager) closeExec(ctx context.Context, e sandbox.ExecRecord, out client.Outcome) error {
-	return m.closeExecWith(ctx, e, out, nil)
+	return m.closeExecWith(ctx, e, out, nil, nil)
 }
 
-func (m *Manager) closeExecWith(ctx context.Context, e sandbox.ExecRecord, out client.Outcome, changes []sandbox.FileChange) error {
+func (m *Manager) closeExecWith(ctx context.Context, e sandbox.ExecRecord, out client.Outcome, changes []sandbox.FileChange, unrecorded error) error {
+	out.Exit = out.Coded()
 	event := endedEvent(e.ID, e.Sandbox, e.Session, out.Exit, out.Usage, out.Stdout, out.Stderr)
-	change := sandbox.Change{While: e.ID, Events: []sandbox.Event{withChanges(event, changes)}}
+	change := sandbox.Transaction{While: e.ID, Events: []sandbox.Event{withChanges(event, changes, unrecorded)}}
 	if e.Background {
 		e.Ended, e.Exit = m.cfg.Now().UTC(), out.Exit
 		change.PutExecs = []sandbox.ExecRecord{e}
@@ -171,4 +184,10 @@ func (m *Manager) closeExecWith(ctx context.Context, e sandbox.ExecRecord, out c
 		return nil
 	}
 	return err
+}
+
+// hostWall is what is known of the use of an exec that was ended with its
+// sandbox, by the host's clock.
+func (m *Manager) hostWall(e sandbox.ExecRecord) sandbox.Usage {
+	return sandbox.Usage{Wall: m.cfg.Now().Sub(e.Started), Methods: sandbox.Methods{Wall: client.HostClock}}
 }

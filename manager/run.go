@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/caisson-dev/caisson/agent/client"
+	"github.com/caisson-dev/caisson/manager/box"
+	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -15,83 +17,86 @@ import (
 // with an error of the kind Denied says what was decided. An error of the
 // clean-up is joined to the others; the Result stands.
 func (m *Manager) Run(ctx context.Context, run sandbox.Run, streams sandbox.Streams) (_ sandbox.Result, err error) {
-	limits := run.Limits
-	if run.Timeout != 0 {
-		limits.Timeout = run.Timeout
-	}
 	if run.Language == "" && run.Image == "" && len(run.Command) > 0 {
 		run.Language = "shell"
 	}
-	s, err := m.prepare(OpenOptions{
-		Language: run.Language, Image: run.Image, Limits: limits, Network: run.Network, Workspace: run.Workspace, Keep: run.Keep,
-		OCIRuntime: run.OCIRuntime,
+	s, err := m.prepare(ctx, OpenOptions{
+		Language: run.Language, Image: run.Image, Limits: run.Limits, Network: run.Network, Workspace: run.Workspace, Keep: run.Keep,
+		Runtime: run.Runtime, OCIRuntime: run.OCIRuntime,
 	})
 	if err != nil {
 		return sandbox.Result{}, err
 	}
-	r, err := resolve(run, s.language, s.opts.Limits, streams)
+	r, err := resolve(run, s.language, s.opts.Limits, streams, false)
 	if err != nil {
 		return sandbox.Result{}, err
 	}
-	s.approve, s.ask = run.Approve, run.Ask
+	s.who = asker{run.Approve, streams.Ask}
 	if err := m.track(s); err != nil {
 		return sandbox.Result{}, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	r.question.Making = true
-	decision, err := s.judgeAndStart(ctx, r)
+	_, decision, err := m.judgeBeside(ctx, r, true, s.start)
 	if err != nil {
 		return m.refused(ctx, r, err)
 	}
 	return s.exec(ctx, r, decision, streams)
 }
 
-// judgeAndStart asks the gate while the sandbox is made. The first to fail
-// stops the other, and both have ended when it returns.
-func (s *Sandbox) judgeAndStart(ctx context.Context, r *resolved) (sandbox.Decision, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	started, ready := make(chan error, 1), make(chan struct{})
+// judgeBeside asks the gate about an exec while its sandbox is made ready, and
+// returns once both are done. The sandbox's failure ends the judging. Where alone
+// is set the sandbox is made for this exec, and a refusal ends the making; what
+// is being made for others is theirs.
+func (m *Manager) judgeBeside(ctx context.Context, r *resolved, alone bool, ready func(context.Context) (*box.Box, error)) (*box.Box, sandbox.Decision, error) {
+	judging, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	making := ctx
+	if alone {
+		making = judging
+	}
+	var made *box.Box
+	var failed error
+	done := make(chan struct{})
 	go func() {
-		err := s.start(ctx)
-		if err != nil {
-			cancel(err)
+		defer close(done)
+		if made, failed = ready(making); failed != nil {
+			stop(failed)
 		}
-		started <- err
-		close(ready)
 	}()
-	wait := func(ctx context.Context) error {
+	wait := func(ctx context.Context) (*box.Box, error) {
 		select {
-		case <-ready:
-			return nil
+		case <-done:
+			return made, failed
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		}
 	}
-	r.question.Image = func(ctx context.Context) (string, error) {
-		if err := wait(ctx); err != nil {
-			return "", err
+	r.question.Plan = func(ctx context.Context) (runtimes.Plan, error) {
+		b, err := wait(ctx)
+		if err != nil {
+			return runtimes.Plan{}, err
 		}
-		return s.imageID(ctx)
+		return b.Plan, nil
 	}
-	if w := s.opts.Workspace; w.Source != "" {
-		// It is not new: what is there is looked at.
+	if !alone || r.run.Workspace.Source != "" { // it may hold something: what is there is looked at
 		r.space.connect = func(ctx context.Context) (*client.Client, error) {
-			if err := wait(ctx); err != nil {
+			b, err := wait(ctx)
+			if err != nil {
 				return nil, err
 			}
-			return s.agent(ctx)
+			return b.Client, nil
 		}
 	}
-	decision, judged := s.m.judgeExec(ctx, r)
-	if judged != nil {
-		cancel(judged)
-		<-started
-		// What stopped the gate may have been the other's failure.
-		if cause := context.Cause(ctx); errors.Is(judged, context.Canceled) && cause != nil {
-			return decision, cause
-		}
-		return decision, judged
+	d, refused := m.judgeExec(judging, r)
+	if refused == nil {
+		<-done
+		return made, d, failed
 	}
-	return decision, <-started
+	stop(refused)
+	<-done
+	if errors.Is(refused, context.Canceled) {
+		refused = context.Cause(judging) // what stopped the gate may have been the other's failure
+	}
+	return nil, d, refused
 }

@@ -3,11 +3,16 @@ package manager
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/caisson-dev/caisson/agent/client"
 	"github.com/caisson-dev/caisson/internal/filelock"
 	"github.com/caisson-dev/caisson/internal/lazyregexp"
+	"github.com/caisson-dev/caisson/manager/box"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -17,14 +22,17 @@ type SessionOptions struct {
 	Name      string // "" makes one up
 	Language  string // of an exec that names none
 	Image     string // overrides the language's
-	Idle, TTL time.Duration
+	Idle, TTL sandbox.Duration
 	Limits    sandbox.Limits
 	Network   sandbox.Network
 	// Workspace is a volume of the engine's where its kind is unset: it has to
 	// outlive its sandboxes.
 	Workspace sandbox.Workspace
+	// Runtime names what makes its sandboxes. "" is the default.
+	Runtime string
 	// OCIRuntime names the engine's runtime. "" is its default.
 	OCIRuntime string
+	Env        []string // of each exec, KEY=VALUE, below its own
 }
 
 // DefaultIdle is how long a session's sandbox waits for a use before it ends.
@@ -70,16 +78,23 @@ func (m *Manager) CreateSession(ctx context.Context, opts SessionOptions) (sandb
 	if err := opts.Limits.WithDefaults().Check(); err != nil {
 		return sandbox.Session{}, err
 	}
+	if err := checkEnv(opts.Env); err != nil {
+		return sandbox.Session{}, err
+	}
+	runtime, err := m.choose(ctx, opts.Runtime)
+	if err != nil {
+		return sandbox.Session{}, err
+	}
 	s := sandbox.Session{
 		ID: id, Name: opts.Name, Language: opts.Language, Image: opts.Image, Created: m.cfg.Now().UTC(), Idle: opts.Idle, TTL: opts.TTL,
-		Limits: opts.Limits.WithDefaults(), Network: opts.Network.Or(), Workspace: opts.Workspace, Identity: sandbox.IdentityFor(id),
-		OCIRuntime: opts.OCIRuntime,
+		Limits: opts.Limits.WithDefaults(), Network: opts.Network.WithDefaults(), Workspace: opts.Workspace, Identity: sandbox.IdentityFor(id),
+		Runtime: runtime, OCIRuntime: opts.OCIRuntime, Env: opts.Env,
 	}
 	if err := m.settleWorkspace(ctx, &s); err != nil {
 		return sandbox.Session{}, err
 	}
-	err := m.record(ctx, sandbox.Change{CreateSession: &s, Events: []sandbox.Event{{
-		Kind: sandbox.EventSessionCreated, Session: s.Name, Data: data(s),
+	err = m.record(ctx, sandbox.Transaction{CreateSession: &s, Events: []sandbox.Event{{
+		Kind: sandbox.EventSessionCreated, Session: s.Name, Data: data(s.WithoutValues()),
 	}}})
 	if errors.Is(err, sandbox.Conflict) {
 		return s, sandbox.Errorf(sandbox.Conflict, "a session %s exists", s.Name).WithHint("choose another name, or remove it with: caisson session rm %s", s.Name)
@@ -113,8 +128,15 @@ func (m *Manager) settleWorkspace(ctx context.Context, s *sandbox.Session) error
 	if w.Size == 0 {
 		w.Size = s.Limits.Workspace
 	}
-	caps, err := m.cfg.Runtime.Capabilities(ctx)
+	rt, err := m.runtimeOf(s.Runtime)
 	if err != nil {
+		return err
+	}
+	caps, err := rt.Capabilities(ctx)
+	if err != nil {
+		return err
+	}
+	if err := caps.CheckNetwork(s.Network); err != nil {
 		return err
 	}
 	if err := caps.CheckOCIRuntime(s.OCIRuntime); err != nil {
@@ -125,12 +147,30 @@ func (m *Manager) settleWorkspace(ctx context.Context, s *sandbox.Session) error
 			return nil
 		}
 	}
-	return sandbox.Errorf(sandbox.Unsupported, "the %s runtime has no workspace of kind %q", caps.Runtime, w.Kind).
-		WithHint("it has: %v", caps.Workspaces)
+	return sandbox.Errorf(sandbox.Unsupported, "the %s runtime has no workspace of kind %q with this engine", caps.Runtime, w.Kind).
+		WithHint("it has: %s; why, caisson doctor may tell", strings.Join(caps.Workspaces, ", "))
 }
 
 // VolumeName names the volume of a session's workspace.
 func VolumeName(session sandbox.ID) string { return runtimes.VolumePrefix + string(session) }
+
+// HeldBy says what holds a session's workspace to its size, "" where nobody can
+// tell.
+func (m *Manager) HeldBy(ctx context.Context, s sandbox.Session) sandbox.HeldBy {
+	rt, err := m.runtimeOf(s.Runtime)
+	if err != nil {
+		return ""
+	}
+	h, ok := rt.(runtimes.Holder)
+	if !ok {
+		return ""
+	}
+	by, err := h.HeldBy(ctx, s.Workspace)
+	if err != nil {
+		return "" // without an engine a session is shown all the same
+	}
+	return by
+}
 
 // Session returns a session. Errors: NotFound.
 func (m *Manager) Session(ctx context.Context, name string) (sandbox.SessionView, error) {
@@ -166,20 +206,16 @@ func (m *Manager) Sessions(ctx context.Context) ([]sandbox.SessionView, error) {
 // workspace, unless that is a folder of the host. Execs that run make it a
 // Conflict unless force is set.
 func (m *Manager) RemoveSession(ctx context.Context, name string, force bool) error {
-	unlock, err := m.lock(ctx, "session-"+name)
+	v, unlock, err := m.lockSession(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	v, err := m.Session(ctx, name)
-	if err != nil {
-		return err
-	}
 	if n := running(v); n > 0 && !force {
 		return sandbox.Errorf(sandbox.Conflict, "%d execs run in session %s", n, name).WithHint("end them, or remove it with --force")
 	}
-	for _, b := range v.Sandboxes {
-		if err := m.destroyBox(ctx, b); err != nil {
+	for _, rec := range v.Sandboxes {
+		if err := m.destroyBox(ctx, rec); err != nil {
 			return err
 		}
 	}
@@ -194,30 +230,39 @@ func (m *Manager) RemoveSession(ctx context.Context, name string, force bool) er
 		return err
 	}
 	defer done()
-	if err := m.dropVolumes(context.WithoutCancel(ctx), workspacesOf(v.Session)...); err != nil {
-		return err
+	// Nobody knows it any more: what fails now holds up nothing else.
+	last := context.WithoutCancel(ctx)
+	err = m.dropVolumes(last, m.nameOf(v.Session), workspacesOf(v.Session)...)
+	if errors.Is(err, sandbox.Conflict) && m.removeLeft(last, v) == nil {
+		// The engine finishes what a process asked for just before it died.
+		err = m.dropVolumes(last, m.nameOf(v.Session), workspacesOf(v.Session)...)
 	}
-	if err := filelock.Remove(m.lockPath(layersLock)); err != nil {
-		return err
-	}
+	err = errors.Join(err, filelock.Remove(m.lockPath(layersLock)))
 	if m.cfg.Recorder != nil {
-		if err := m.cfg.Recorder.Forget(v.ID); err != nil {
-			return err
-		}
+		err = errors.Join(err, m.cfg.Recorder.Forget(v.ID))
 	}
-	return filelock.Remove(m.lockPath("session-" + name))
+	if err = errors.Join(err, filelock.Remove(m.lockPath(sessionLock(name)))); err != nil {
+		return sandbox.Errorf(sandbox.KindOf(err), "session %s is removed, but not all that it held: %w", name, err).
+			WithHint("remove the rest with: caisson gc")
+	}
+	return nil
 }
 
 // removeLeft removes sandboxes of a session that the journal does not know: an
 // engine that went away while it made one could not take it back, and that one
-// would hold the workspace.
+// would hold the workspace. So would what a process that died was copying by. The
+// caller holds the session's lock, so that nothing of it is in use.
 func (m *Manager) removeLeft(ctx context.Context, v sandbox.SessionView) error {
-	handles, err := m.cfg.Runtime.List(ctx)
+	rt, err := m.runtimeOf(v.Runtime)
+	if err != nil {
+		return err
+	}
+	handles, err := rt.List(ctx)
 	if err != nil {
 		return err
 	}
 	for _, h := range handles {
-		if ours, _ := m.ofThisState(h.Owner); !ours || h.Kind != runtimes.KindSandbox || h.Session != v.Name {
+		if h.Kind != runtimes.KindSandbox || h.Session != v.Name || !m.leftToUs(h.Owner) {
 			continue
 		}
 		if err := m.remove(ctx, h); err != nil {
@@ -227,18 +272,27 @@ func (m *Manager) removeLeft(ctx context.Context, v sandbox.SessionView) error {
 	return nil
 }
 
+// leftToUs reports whether what an owner made for a session of that name is this
+// state's, or a dead process's.
+func (m *Manager) leftToUs(owner string) bool {
+	if ours, any := m.ofThisState(owner); any {
+		return ours
+	}
+	return owner == m.cfg.Owner || owner != "" && !m.cfg.Alive(owner)
+}
+
 // forget drops a session from the state. Another process may be about to start
 // something in it: that ends with it, and is written down.
 func (m *Manager) forget(ctx context.Context, v sandbox.SessionView) error {
 	const tries = 10
-	change := sandbox.Change{DeleteSession: v.Name, Events: []sandbox.Event{{Kind: sandbox.EventSessionRemoved, Session: v.Name}}}
+	change := sandbox.Transaction{DeleteSession: v.Name, Events: []sandbox.Event{{Kind: sandbox.EventSessionRemoved, Session: v.Name}}}
 	for try := 1; ; try++ {
 		for _, e := range v.Execs {
 			if !e.Ended.IsZero() {
 				continue
 			}
-			exit := sandbox.Exit{Code: 137, Reason: sandbox.ReasonCanceled, Cause: "its session was removed"}
-			if err := m.closeExec(ctx, e, client.Outcome{Exit: exit}); err != nil {
+			exit := sandbox.Exit{Reason: sandbox.ReasonCanceled, Cause: "its session was removed"}
+			if err := m.closeExec(ctx, e, client.Outcome{Exit: exit, Usage: m.hostWall(e)}); err != nil {
 				return err
 			}
 		}
@@ -252,15 +306,6 @@ func (m *Manager) forget(ctx context.Context, v sandbox.SessionView) error {
 	}
 }
 
-// runtimeName asks once what the runtime is called.
-func (m *Manager) runtimeName(ctx context.Context) string {
-	caps, err := m.cfg.Runtime.Capabilities(ctx)
-	if err != nil {
-		return ""
-	}
-	return caps.Runtime
-}
-
 func running(v sandbox.SessionView) int {
 	n := 0
 	for _, e := range v.Execs {
@@ -272,90 +317,26 @@ func running(v sandbox.SessionView) int {
 }
 
 // destroyBox ends a session's sandbox.
-func (m *Manager) destroyBox(ctx context.Context, b sandbox.SandboxRecord) error {
-	m.drop(b.ID)
-	h, err := handleOf(b)
+func (m *Manager) destroyBox(ctx context.Context, rec sandbox.SandboxRecord) error {
+	m.drop(rec.ID)
+	h, err := handleOf(rec)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), destroyPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), box.EndPatience)
 	defer cancel()
 	return m.remove(ctx, h)
 }
 
-// PauseSession freezes a session's sandboxes. Errors: Conflict where one is
-// paused or none is there, Unsupported by the runtime.
-func (m *Manager) PauseSession(ctx context.Context, name string) error {
-	return m.eachBox(ctx, name, sandbox.StateReady, sandbox.StatePaused, sandbox.EventSandboxPaused,
-		func(p runtimes.Pauser) error { return p.Pause(ctx) })
-}
-
-// ResumeSession lets a paused session's sandboxes go on.
-func (m *Manager) ResumeSession(ctx context.Context, name string) error {
-	return m.eachBox(ctx, name, sandbox.StatePaused, sandbox.StateReady, sandbox.EventSandboxResumed,
-		func(p runtimes.Pauser) error { return p.Resume(ctx) })
-}
-
-// eachBox moves all sandboxes of a session from one state to another.
-func (m *Manager) eachBox(ctx context.Context, name string, from, to sandbox.State, kind string, do func(runtimes.Pauser) error) error {
-	unlock, err := m.lock(ctx, "session-"+name)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	v, err := m.Session(ctx, name)
-	if err != nil {
-		return err
-	}
-	done := 0
-	for _, b := range v.Sandboxes {
-		if b.State != from {
-			continue
-		}
-		h, err := handleOf(b)
-		if err != nil {
-			return err
-		}
-		inst, err := m.cfg.Runtime.Attach(ctx, h)
-		if err != nil {
-			return err
-		}
-		p, ok := inst.(runtimes.Pauser)
-		if !ok {
-			return sandbox.Errorf(sandbox.Unsupported, "this runtime cannot pause a sandbox")
-		}
-		if err := do(p); err != nil {
-			return err
-		}
-		if b.State, err = b.State.Next(to); err != nil {
-			return err
-		}
-		change := sandbox.Change{PutSandboxes: []sandbox.SandboxRecord{b}, Events: []sandbox.Event{{Kind: kind, Session: name, Sandbox: b.ID}}}
-		if err := m.recordLate(ctx, change); err != nil {
-			return err
-		}
-		done++
-	}
-	if done == 0 {
-		return sandbox.Errorf(sandbox.Conflict, "session %s has no sandbox that is %s", name, from).
-			WithHint("see its state with: caisson session show %s", name)
-	}
-	return nil
-}
-
 // RenewSession changes when a session's sandboxes end, counted from now. nil
 // leaves a time as it is, 0 is never.
-func (m *Manager) RenewSession(ctx context.Context, name string, idle, ttl *time.Duration) error {
-	unlock, err := m.lock(ctx, "session-"+name)
+func (m *Manager) RenewSession(ctx context.Context, name string, idle, ttl *sandbox.Duration) error {
+	v, unlock, err := m.lockSession(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	v, err := m.Session(ctx, name)
-	if err != nil {
-		return err
-	}
-	for _, d := range []*time.Duration{idle, ttl} {
+	for _, d := range []*sandbox.Duration{idle, ttl} {
 		if d != nil && *d < 0 {
 			return sandbox.Errorf(sandbox.Invalid, "a time that is negative").WithHint("--idle and --ttl take a time such as 30m; 0 is never")
 		}
@@ -366,32 +347,58 @@ func (m *Manager) RenewSession(ctx context.Context, name string, idle, ttl *time
 	if ttl != nil {
 		v.TTL = *ttl
 	}
-	change := sandbox.Change{PutSession: &v.Session, Events: []sandbox.Event{{Kind: sandbox.EventSessionChanged, Session: name, Data: data(map[string]int64{
-		"idle_ms": v.Idle.Milliseconds(), "ttl_ms": v.TTL.Milliseconds(),
+	change := sandbox.Transaction{PutSession: &v.Session, Events: []sandbox.Event{{Kind: sandbox.EventSessionChanged, Session: name, Data: data(map[string]int64{
+		"idle_ms": time.Duration(v.Idle).Milliseconds(), "ttl_ms": time.Duration(v.TTL).Milliseconds(),
 	})}}}
-	for _, b := range v.Sandboxes {
-		l, err := m.connect(ctx, v, b)
-		if ended(err) {
+	for _, rec := range v.Sandboxes {
+		b, err := m.connect(ctx, v, rec)
+		if errors.Is(err, box.ErrEnded) {
 			continue // it has ended: its successor gets the new times
 		}
 		if err != nil {
 			return err
 		}
-		if err := l.client.Renew(ctx, idle, ttl); err != nil {
+		if err := b.Client.Renew(ctx, (*time.Duration)(idle), (*time.Duration)(ttl)); err != nil {
 			return err
 		}
 		if ttl != nil {
-			b.Expires = m.expiry(v.TTL)
-			change.PutSandboxes = append(change.PutSandboxes, b)
+			rec.Expires = m.expiry(v.TTL)
+			change.PutSandboxes = append(change.PutSandboxes, rec)
 		}
 	}
 	return m.recordLate(ctx, change)
 }
 
 // expiry is when a TTL that begins now is over; the zero time is never.
-func (m *Manager) expiry(ttl time.Duration) time.Time {
+func (m *Manager) expiry(ttl sandbox.Duration) time.Time {
 	if ttl == 0 {
 		return time.Time{}
 	}
-	return m.cfg.Now().UTC().Add(ttl)
+	return m.cfg.Now().UTC().Add(time.Duration(ttl))
+}
+
+// hostOwner decides who a session with a host folder runs as: the folder's
+// owner, so that files have the right owner on both sides. Root's folders are
+// refused: root in the sandbox would be root.
+func hostOwner(dir string) (*sandbox.Identity, error) {
+	if !filepath.IsAbs(dir) {
+		return nil, sandbox.Errorf(sandbox.Invalid, "the host folder %q is not an absolute path", dir).WithHint("name it by its absolute path")
+	}
+	st, err := os.Stat(dir)
+	if err != nil {
+		return nil, sandbox.Errorf(sandbox.Invalid, "host folder: %w", err).WithHint("make the folder first")
+	}
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	if !st.IsDir() || !ok {
+		return nil, sandbox.Errorf(sandbox.Invalid, "%s is not a folder", dir).WithHint("name a folder")
+	}
+	if sys.Uid == 0 {
+		return nil, sandbox.Errorf(sandbox.Denied, "%s belongs to root, and nothing in a sandbox runs as root", dir).
+			WithHint("give it to another user (chown 1000 %s), or copy files in and out instead", dir)
+	}
+	runner := sandbox.LastUID // a number of our own range, not the next user of the host
+	if int(sys.Uid) == runner {
+		runner = sandbox.FirstUID
+	}
+	return &sandbox.Identity{UID: int(sys.Uid), RunnerUID: runner}, nil
 }

@@ -3,11 +3,12 @@ package manager
 import (
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"strconv"
 
 	"github.com/caisson-dev/caisson/agent/client"
+	"github.com/caisson-dev/caisson/manager/box"
+	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -16,28 +17,32 @@ import (
 // on after it. Errors are those of [Sandbox.Exec], NotFound for the session,
 // and Conflict where it is paused.
 func (m *Manager) ExecIn(ctx context.Context, session string, run sandbox.Run, streams sandbox.Streams) (sandbox.Result, error) {
-	v, lang, r, err := m.resolveIn(ctx, session, run, streams)
+	v, lang, r, err := m.resolveIn(ctx, session, run, streams, false)
 	if err != nil {
 		return sandbox.Result{}, err
 	}
-	l, replaced, d, err := m.judgeAndConnect(ctx, v, lang, r)
+	b, replaced, d, err := m.judgeAndConnect(ctx, v, lang, r)
 	if err != nil {
 		return m.refused(ctx, r, err)
 	}
-	res, broken, err := m.runIn(ctx, l.live, r, d, streams, false)
+	res, broken, err := m.runIn(ctx, b, r, d, streams, false)
 	res.Replaced = replaced
-	if broken {
-		m.drop(l.record.ID)
+	if broken != nil {
+		err = joinErr(err, m.abandon(ctx, b, r.id, broken))
 	}
 	return res, err
 }
 
 // resolveIn looks up what an exec in a session needs.
-func (m *Manager) resolveIn(ctx context.Context, session string, run sandbox.Run, streams sandbox.Streams) (v sandbox.SessionView, lang sandbox.Language, r *resolved, err error) {
+func (m *Manager) resolveIn(ctx context.Context, session string, run sandbox.Run, streams sandbox.Streams, background bool) (v sandbox.SessionView, lang sandbox.Language, r *resolved, err error) {
 	if v, err = m.Session(ctx, session); err != nil {
 		return v, lang, nil, err
 	}
-	run.Session = session
+	if run.Runtime != "" && run.Runtime != m.nameOf(v.Session) {
+		return v, lang, nil, sandbox.Errorf(sandbox.Conflict, "session %s began with the runtime %s, and keeps it", session, m.nameOf(v.Session)).
+			WithHint("leave --runtime out, or make another session")
+	}
+	run.Session, run.Env = session, slices.Concat(v.Env, run.Env)
 	if run.Language == "" {
 		run.Language = v.Language
 	}
@@ -46,121 +51,67 @@ func (m *Manager) resolveIn(ctx context.Context, session string, run sandbox.Run
 	} else if lang, err = m.cfg.Images.Language(run.Language); err != nil {
 		return v, lang, nil, err
 	}
-	limits := v.Limits
-	limits.Timeout, limits.Keep, limits.MaxOutput = run.Limits.Timeout, run.Limits.Keep, run.Limits.MaxOutput
-	if r, err = resolve(run, lang, limits, streams); err != nil {
+	if r, err = resolve(run, lang, v.Limits, streams, background); err != nil {
 		return v, lang, nil, err
 	}
-	r.question.User, r.question.Network = strconv.Itoa(v.Identity.UID)+" of session "+string(v.ID), v.Network.Or()
+	r.question.User, r.question.Network = strconv.Itoa(v.Identity.UID)+" of session "+string(v.ID), v.Network.WithDefaults()
 	return v, lang, r, nil
 }
 
 // judgeAndConnect asks the gate while the sandbox is made ready.
-func (m *Manager) judgeAndConnect(ctx context.Context, v sandbox.SessionView, lang sandbox.Language, r *resolved) (*link, bool, sandbox.Decision, error) {
-	if b := findBox(v, lang.Name); b != nil && b.State == sandbox.StateReady {
-		if l := m.cached(b.ID); l != nil {
+func (m *Manager) judgeAndConnect(ctx context.Context, v sandbox.SessionView, lang sandbox.Language, r *resolved) (b *box.Box, replaced bool, d sandbox.Decision, err error) {
+	if rec := findBox(v, lang.Name); rec != nil && rec.State == sandbox.StateReady {
+		if b := m.cached(rec.ID); b != nil {
 			// Nothing to get ready: no goroutine to pay for.
-			r.space.connect = func(context.Context) (*client.Client, error) { return l.client, nil }
-			r.question.Image = func(context.Context) (string, error) { return l.record.Image, nil }
+			r.space.connect = func(context.Context) (*client.Client, error) { return b.Client, nil }
+			r.question.Plan = func(context.Context) (runtimes.Plan, error) { return b.Plan, nil }
 			d, err := m.judgeExec(ctx, r)
-			return l, false, d, err
+			return b, false, d, err
 		}
 	}
 	r.question.Making = findBox(v, lang.Name) == nil
-	box := m.beginBox(ctx, v, lang, asker{r.run.Approve, r.run.Ask})
-	r.space.connect = func(ctx context.Context) (*client.Client, error) {
-		l, err := box.wait(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return l.client, nil
-	}
-	r.question.Image = func(ctx context.Context) (string, error) {
-		l, err := box.wait(ctx)
-		if err != nil {
-			return "", err
-		}
-		return l.record.Image, nil
-	}
-	d, err := m.judgeExec(ctx, r)
-	<-box.ready // also after a refusal: what is being made is the session's
-	if err != nil {
-		return nil, false, d, err
-	}
-	return box.l, box.replaced, d, box.err
-}
-
-// pendingBox is a sandbox that is being connected to, or made. Its other fields
-// may be read once ready is closed.
-type pendingBox struct {
-	ready    chan struct{}
-	l        *link
-	replaced bool
-	err      error
-}
-
-func (m *Manager) beginBox(ctx context.Context, v sandbox.SessionView, lang sandbox.Language, who asker) *pendingBox {
-	b := &pendingBox{ready: make(chan struct{})}
-	go func() {
-		defer close(b.ready)
-		b.l, b.replaced, b.err = m.boxFor(ctx, v, lang, who)
-	}()
-	return b
-}
-
-func (b *pendingBox) wait(ctx context.Context) (*link, error) {
-	select {
-	case <-b.ready:
-		return b.l, b.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
+	b, d, err = m.judgeBeside(ctx, r, false, func(ctx context.Context) (b *box.Box, err error) {
+		b, replaced, err = m.boxFor(ctx, v, lang, asker{r.run.Approve, r.question.Ask})
+		return b, err
+	})
+	return b, replaced, d, err
 }
 
 // StartIn starts a background exec in a session and returns once it runs. Its
-// output is kept, the newest up to a bound, and read by [Manager.Output]. It has
+// output is kept, the newest up to a bound, and read by [Manager.AttachExec]. It has
 // no timeout unless the run gives one.
-func (m *Manager) StartIn(ctx context.Context, session string, run sandbox.Run) (sandbox.ExecRecord, error) {
-	v, lang, r, err := m.resolveIn(ctx, session, run, sandbox.Streams{})
+func (m *Manager) StartIn(ctx context.Context, session string, run sandbox.Run, local sandbox.Local) (sandbox.ExecRecord, error) {
+	streams := sandbox.Streams{Local: local}
+	if run.Input {
+		streams.Stdin = laterInput{}
+	}
+	v, lang, r, err := m.resolveIn(ctx, session, run, streams, true)
 	if err != nil {
 		return sandbox.ExecRecord{}, err
 	}
-	r.limits.Timeout, r.question.Background = run.Timeout, true
-	l, _, d, err := m.judgeAndConnect(ctx, v, lang, r)
+	b, _, d, err := m.judgeAndConnect(ctx, v, lang, r)
 	if err != nil {
 		_, err = m.refused(ctx, r, err)
 		return sandbox.ExecRecord{}, err
 	}
-	if len(run.Files) > 0 {
-		if err := l.client.Put(ctx, run.Role, r.space.put()); err != nil {
-			return sandbox.ExecRecord{}, err
+	if err := r.space.put(ctx, b.Client); err != nil {
+		if broken := brokenByCall(err); broken != nil {
+			err = joinErr(err, m.abandon(ctx, b, r.id, broken))
 		}
-	}
-	if err := m.begin(ctx, l.live, r, d, true, oldest(v.Execs)...); err != nil {
 		return sandbox.ExecRecord{}, err
 	}
-	if err := m.verify(ctx, l.live, r); err != nil {
-		return sandbox.ExecRecord{}, joinErr(err, m.neverBegan(ctx, l.live, r, err))
+	if err := m.begin(ctx, b, r, d, true, oldest(v.Execs)...); err != nil {
+		return sandbox.ExecRecord{}, err
 	}
-	cmd := r.command()
-	cmd.MaxOutput = 0 // what is kept is bounded, what passes is not
-	cmd.Track = m.tracked(r)
-	never, err := l.client.Start(ctx, cmd)
-	if errors.Is(err, sandbox.Conflict) && cmd.Track {
-		if _, err := m.observe(ctx, l.live, sandbox.RecordOptions{Session: session}); err != nil {
-			return sandbox.ExecRecord{}, joinErr(err, m.neverBegan(ctx, l.live, r, err))
-		}
-		cmd.Late = true
-		never, err = l.client.Start(ctx, cmd)
-	}
+	never, err := m.startTracked(ctx, b, r)
 	switch {
 	case err != nil:
-		return sandbox.ExecRecord{}, joinErr(err, m.neverBegan(ctx, l.live, r, err))
+		return sandbox.ExecRecord{}, joinErr(err, m.notStarted(ctx, b, r, err))
 	case never != nil:
 		err := sandbox.Errorf(sandbox.NotFound, "%s", never.Message).WithHint("check the command and the image")
-		return sandbox.ExecRecord{}, joinErr(err, m.finish(ctx, l.live, r, *never))
+		return sandbox.ExecRecord{}, joinErr(err, m.finish(ctx, b, r, *never, nil, nil))
 	}
-	return m.execRecord(ctx, session, r.id)
+	return m.letGo(ctx, b, r)
 }
 
 // keepEnded bounds the ended background execs of a session that can be asked
@@ -201,8 +152,8 @@ func (m *Manager) execRecord(ctx context.Context, session string, id sandbox.ID)
 	return sandbox.ExecRecord{}, sandbox.Errorf(sandbox.NotFound, "no exec %s in session %s", id, session).WithHint("see those there are with: caisson session show %s", session)
 }
 
-// execLink finds an exec of a session and the connection to its sandbox.
-func (m *Manager) execLink(ctx context.Context, session string, id sandbox.ID) (sandbox.ExecRecord, *link, error) {
+// execBox finds an exec of a session and the connection to its sandbox.
+func (m *Manager) execBox(ctx context.Context, session string, id sandbox.ID) (sandbox.ExecRecord, *box.Box, error) {
 	v, err := m.Session(ctx, session)
 	if err != nil {
 		return sandbox.ExecRecord{}, nil, err
@@ -211,34 +162,13 @@ func (m *Manager) execLink(ctx context.Context, session string, id sandbox.ID) (
 	if err != nil {
 		return e, nil, err
 	}
-	for _, b := range v.Sandboxes {
-		if b.ID == e.Sandbox {
-			l, err := m.connect(ctx, v, b)
-			return e, l, err
+	for _, rec := range v.Sandboxes {
+		if rec.ID == e.Sandbox {
+			b, err := m.connect(ctx, v, rec)
+			return e, b, err
 		}
 	}
 	return e, nil, sandbox.Errorf(sandbox.NotFound, "the sandbox of exec %s is gone", id.Short())
-}
-
-// Output copies what a background exec has put out, from the given offsets on.
-// With follow it goes on until the exec ends. The Outcome has the end where
-// there is one, and the new offsets as its counts.
-func (m *Manager) Output(ctx context.Context, session string, id sandbox.ID, stdoutAt, stderrAt int64, stdout, stderr io.Writer, follow bool) (out client.Outcome, ended bool, err error) {
-	e, l, err := m.execLink(ctx, session, id)
-	if err != nil {
-		return client.Outcome{}, false, err
-	}
-	cmd := client.Command{ID: id, Stdout: stdout, Stderr: stderr, Drop: true}
-	if follow {
-		out, err = l.client.Attach(ctx, cmd, stdoutAt, stderrAt)
-		ended = err == nil && out.Reason != sandbox.ReasonInfra
-	} else {
-		out, ended, err = l.client.Output(ctx, cmd, stdoutAt, stderrAt)
-	}
-	if ended && e.Ended.IsZero() {
-		err = joinErr(err, m.closeExec(ctx, e, out))
-	}
-	return out, ended, err
 }
 
 // Processes lists the execs of a session that run or whose output is kept, as
@@ -249,15 +179,15 @@ func (m *Manager) Processes(ctx context.Context, session string) ([]client.ExecI
 		return nil, err
 	}
 	var all []client.ExecInfo
-	for _, b := range v.Sandboxes {
-		l, err := m.connect(ctx, v, b)
+	for _, rec := range v.Sandboxes {
+		b, err := m.connect(ctx, v, rec)
 		if err != nil {
-			if ended(err) {
+			if errors.Is(err, box.ErrEnded) {
 				continue
 			}
 			return nil, err
 		}
-		infos, err := l.client.List(ctx)
+		infos, err := b.Client.List(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -269,28 +199,40 @@ func (m *Manager) Processes(ctx context.Context, session string) ([]client.ExecI
 // SignalExec sends a signal to an exec's process, or to everything that it
 // started. Errors: NotFound, Conflict where it has ended.
 func (m *Manager) SignalExec(ctx context.Context, session string, id sandbox.ID, signal int, all bool) error {
-	_, l, err := m.execLink(ctx, session, id)
+	_, b, err := m.execBox(ctx, session, id)
 	if err != nil {
 		return err
 	}
-	return l.client.Signal(ctx, id, signal, all)
+	return b.Client.Signal(ctx, id, signal, all)
 }
 
-// KillExec ends an exec and everything that it started.
+// KillExec ends an exec and everything that it started. Where that cannot be
+// done, it ends the sandbox, and the error says so.
 func (m *Manager) KillExec(ctx context.Context, session string, id sandbox.ID) error {
-	e, l, err := m.execLink(ctx, session, id)
+	return m.killExec(ctx, session, id, "")
+}
+
+// killExec is KillExec with a cause for the end of a background exec.
+func (m *Manager) killExec(ctx context.Context, session string, id sandbox.ID, cause string) error {
+	e, b, err := m.execBox(ctx, session, id)
 	if err != nil {
 		return err
 	}
-	if err := l.client.Kill(ctx, id); err != nil {
+	if err := b.Client.Kill(ctx, id); err != nil {
+		if errors.Is(err, client.ErrSurvivors) {
+			err = joinErr(err, m.abandon(ctx, b, id, err))
+		}
 		return err
 	}
 	if !e.Background || !e.Ended.IsZero() {
 		return nil // who follows it writes down its end
 	}
-	out, ended, err := l.client.Output(ctx, client.Command{ID: id}, 0, 0)
+	out, ended, err := b.Client.Output(ctx, client.Command{ID: id}, 0, 0)
 	if err != nil || !ended {
 		return err
 	}
-	return m.closeExec(ctx, e, out)
+	if out.Reason == sandbox.ReasonCanceled && cause != "" {
+		out.Cause = cause
+	}
+	return m.conclude(ctx, b, e, out)
 }

@@ -94,7 +94,7 @@ type failingStore struct {
 
 var errStore = sandbox.Errorf(sandbox.Exhausted, "the disk is full")
 
-func (f *failingStore) Apply(ctx context.Context, c sandbox.Change) error {
+func (f *failingStore) Apply(ctx context.Context, c sandbox.Transaction) error {
 	if f.fail.Load() {
 		return errStore
 	}
@@ -107,7 +107,7 @@ func TestNoRecordNoRun(t *testing.T) {
 	p := newPlace(t)
 	s := &failingStore{Store: p.store}
 	m, err := manager.New(manager.Config{
-		Runtime: p.kit.Runtime(t), Images: p.kit.Images, Gate: manager.Unjudged, Store: s, StateID: p.store.ID(), LockDir: p.dir + "/locks",
+		Patience: enginetest.Patience, Runtimes: p.kit.Runtimes(t), Images: p.kit.Images, Gate: manager.Unjudged, Store: s, StateID: p.store.ID(), LockDir: p.dir + "/locks",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestNoRecordNoRun(t *testing.T) {
 	touch := sandbox.Run{Command: []string{"touch", "/workspace/ran"}, Language: "shell"}
 	for what, try := range map[string]func() error{
 		"exec":       func() error { return second(m.ExecIn(t.Context(), "work", touch, sandbox.Streams{})) },
-		"background": func() error { return second(m.StartIn(t.Context(), "work", touch)) },
+		"background": func() error { return second(m.StartIn(t.Context(), "work", touch, sandbox.Local{})) },
 		"first use":  func() error { return second(m.ExecIn(t.Context(), "unused", touch, sandbox.Streams{})) },
 		"one-shot":   func() error { return second(m.Run(t.Context(), touch, sandbox.Streams{})) },
 		"create":     func() error { return second(m.CreateSession(t.Context(), manager.SessionOptions{Name: "more"})) },

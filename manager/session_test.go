@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -108,15 +107,15 @@ func TestBackground(t *testing.T) {
 	other := p.manager(t)
 	ctx := t.Context()
 	script := "trap 'echo got it' USR1; echo one; echo err >&2; i=0; while [ $i -lt 2000 ]; do sleep 0.05; i=$((i+1)); done"
-	e, err := p.StartIn(ctx, "work", sandbox.Run{Command: []string{"bash", "-c", script}})
+	e, err := p.StartIn(ctx, "work", sandbox.Run{Command: []string{"bash", "-c", script}}, sandbox.Local{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	read := func(m *manager.Manager, from int64) (string, string, int64) {
 		var out, errs bytes.Buffer
-		o, ended, err := m.Output(ctx, "work", e.ID, from, 0, &out, &errs, false)
-		if err != nil || ended {
-			t.Fatalf("output: ended %v, %v", ended, err)
+		o, err := m.AttachExec(ctx, "work", e.ID, sandbox.AttachOptions{Stdout: from}, &out, &errs)
+		if err != nil || o.Ended {
+			t.Fatalf("output: ended %v, %v", o.Ended, err)
 		}
 		return out.String(), errs.String(), o.Stdout
 	}
@@ -134,9 +133,9 @@ func TestBackground(t *testing.T) {
 	until(t, "it tells of the signal", func() bool { out, _, at := read(p.Manager, 4); return out == "got it\n" && at == 11 })
 	followed := make(chan sandbox.Exit, 1)
 	go func() {
-		out, ended, err := p.Output(ctx, "work", e.ID, 0, 0, io.Discard, io.Discard, true)
-		if err != nil || !ended {
-			t.Errorf("follow: ended %v, %v", ended, err)
+		out, err := p.AttachExec(ctx, "work", e.ID, sandbox.AttachOptions{Follow: true}, nil, nil)
+		if err != nil || !out.Ended {
+			t.Errorf("follow: ended %v, %v", out.Ended, err)
 		}
 		followed <- out.Exit
 	}()
@@ -154,10 +153,10 @@ func TestBackground(t *testing.T) {
 	if err := other.KillExec(ctx, "work", e.ID); err != nil && !errors.Is(err, sandbox.Conflict) {
 		t.Errorf("kill what has ended: %v", err)
 	}
-	if _, err := p.StartIn(ctx, "work", sandbox.Run{Command: []string{"/no/such"}}); !errors.Is(err, sandbox.NotFound) {
+	if _, err := p.StartIn(ctx, "work", sandbox.Run{Command: []string{"/no/such"}}, sandbox.Local{}); !errors.Is(err, sandbox.NotFound) {
 		t.Errorf("a command that is not there: %v", err)
 	}
-	if _, _, err := p.Output(ctx, "work", sandbox.NewID(), 0, 0, io.Discard, io.Discard, false); !errors.Is(err, sandbox.NotFound) {
+	if _, err := p.AttachExec(ctx, "work", sandbox.NewID(), sandbox.AttachOptions{}, nil, nil); !errors.Is(err, sandbox.NotFound) {
 		t.Errorf("an exec that is not there: %v", err)
 	}
 }
@@ -170,10 +169,10 @@ func TestEnds(t *testing.T) {
 		opts manager.SessionOptions
 		end  func(t *testing.T, p *place, id sandbox.ID)
 	}{
-		"idle": {manager.SessionOptions{Idle: 3 * time.Second}, nil},
-		"ttl":  {manager.SessionOptions{TTL: 4 * time.Second}, nil},
-		"shortened": {manager.SessionOptions{TTL: time.Hour, Idle: time.Hour}, func(t *testing.T, p *place, _ sandbox.ID) {
-			second := time.Second
+		"idle": {manager.SessionOptions{Idle: sandbox.Duration(3 * time.Second)}, nil},
+		"ttl":  {manager.SessionOptions{TTL: sandbox.Duration(4 * time.Second)}, nil},
+		"shortened": {manager.SessionOptions{TTL: sandbox.Duration(time.Hour), Idle: sandbox.Duration(time.Hour)}, func(t *testing.T, p *place, _ sandbox.ID) {
+			second := sandbox.Duration(time.Second)
 			if err := p.RenewSession(t.Context(), "work", nil, &second); err != nil {
 				t.Error(err)
 			}
@@ -183,7 +182,7 @@ func TestEnds(t *testing.T) {
 				t.Error(err)
 			}
 		}},
-		"recovered": {manager.SessionOptions{TTL: 4 * time.Second}, func(t *testing.T, p *place, _ sandbox.ID) {
+		"recovered": {manager.SessionOptions{TTL: sandbox.Duration(4 * time.Second)}, func(t *testing.T, p *place, _ sandbox.ID) {
 			time.Sleep(4500 * time.Millisecond)
 			if _, err := p.manager(t).Recover(t.Context()); err != nil {
 				t.Error(err)
@@ -195,8 +194,8 @@ func TestEnds(t *testing.T) {
 			p := newPlace(t)
 			c.opts.Name = "work"
 			p.create(t, c.opts)
-			id := sh(t, p.Manager, "work", "echo kept > kept; echo lost > /tmp/lost").Sandbox
-			e, err := p.StartIn(t.Context(), "work", sandbox.Run{Command: []string{"sleep", "1000"}})
+			sh(t, p.Manager, "work", "echo kept > kept; echo lost > /tmp/lost")
+			e, err := p.StartIn(t.Context(), "work", sandbox.Run{Command: []string{"sleep", "1000"}}, sandbox.Local{})
 			if name == "idle" { // a background exec is a use
 				if err == nil {
 					err = p.KillExec(t.Context(), "work", e.ID)
@@ -205,6 +204,7 @@ func TestEnds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			id := e.Sandbox
 			if c.end != nil {
 				c.end(t, p, id)
 			}
@@ -231,9 +231,9 @@ func TestEnds(t *testing.T) {
 func TestRenewedLonger(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.create(t, manager.SessionOptions{Name: "work", Idle: 8 * time.Second, TTL: 8 * time.Second})
+	p.create(t, manager.SessionOptions{Name: "work", Idle: sandbox.Duration(8 * time.Second), TTL: sandbox.Duration(8 * time.Second)})
 	id := sh(t, p.Manager, "work", "true").Sandbox
-	never, hour := time.Duration(0), time.Hour
+	never, hour := sandbox.Duration(0), sandbox.Duration(time.Hour)
 	if err := p.manager(t).RenewSession(t.Context(), "work", &never, &hour); err != nil {
 		t.Fatal(err)
 	}
@@ -386,7 +386,7 @@ func TestEndedAreBounded(t *testing.T) {
 	box := must(p.Session(t.Context(), "work")).Sandboxes[0].ID
 	const many = 300
 	var ids []sandbox.ID
-	var change sandbox.Change
+	var change sandbox.Transaction
 	for i := range many {
 		e := sandbox.ExecRecord{
 			ID: sandbox.NewID(), Session: "work", Sandbox: box, Argv: []string{"true"}, Owner: "x", Background: true,
@@ -398,7 +398,7 @@ func TestEndedAreBounded(t *testing.T) {
 	if err := p.store.Apply(t.Context(), change); err != nil {
 		t.Fatal(err)
 	}
-	e, err := p.StartIn(t.Context(), "work", sandbox.Run{Command: []string{"sleep", "100"}})
+	e, err := p.StartIn(t.Context(), "work", sandbox.Run{Command: []string{"sleep", "100"}}, sandbox.Local{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,10 @@ package manager
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
+	"github.com/caisson-dev/caisson/internal/filelock"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -21,23 +23,41 @@ type Orphan struct {
 // kept on purpose stays, unless kept is set. dry only looks. It can run beside
 // anything, also other sweeps.
 //
-// Errors are those of listing; one that concerns a single orphan stands with
-// it.
+// Errors are those of listing, beside what other runtimes have; one that concerns
+// a single orphan stands with it.
 func (m *Manager) Sweep(ctx context.Context, dry, kept bool) ([]Orphan, error) {
-	handles, err := m.cfg.Runtime.List(ctx)
-	if err != nil {
-		return nil, err
+	orphans, err := m.sweepOnce(ctx, dry, kept)
+	held := func(o Orphan) bool { return errors.Is(o.Err, sandbox.Conflict) }
+	if err != nil || !slices.ContainsFunc(orphans, held) {
+		return orphans, err
 	}
+	// The engine finishes what a process asked for just before it died: what
+	// holds a volume can appear after the listing.
+	again, err := m.sweepOnce(ctx, dry, kept)
+	if err != nil {
+		return orphans, err
+	}
+	return append(slices.DeleteFunc(orphans, held), again...), nil
+}
+
+func (m *Manager) sweepOnce(ctx context.Context, dry, kept bool) ([]Orphan, error) {
+	handles, unlisted := m.list(ctx)
 	known, err := m.journal(ctx)
 	if err != nil {
 		return nil, err
 	}
 	alive := map[string]bool{m.cfg.Owner: true}
+	handles = slices.DeleteFunc(handles, func(h runtimes.Handle) bool { return !m.orphaned(h, known, alive) || h.Kept && !kept })
+	if slices.ContainsFunc(handles, m.isCopy) {
+		known, done, err := m.noCopying(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+		handles = slices.DeleteFunc(handles, func(h runtimes.Handle) bool { return m.isCopy(h) && (known == nil || known[h.ID]) })
+	}
 	var orphans []Orphan
 	for _, h := range handles {
-		if !m.orphaned(h, known, alive) || h.Kept && !kept {
-			continue
-		}
 		o := Orphan{Handle: h}
 		if !dry {
 			o.Err = m.remove(ctx, h)
@@ -45,7 +65,42 @@ func (m *Manager) Sweep(ctx context.Context, dry, kept bool) ([]Orphan, error) {
 		}
 		orphans = append(orphans, o)
 	}
-	return orphans, nil
+	return orphans, unlisted
+}
+
+// isCopy reports whether something may be the copy of a workspace that is being
+// made: it is in the journal once it is whole.
+func (m *Manager) isCopy(h runtimes.Handle) bool {
+	ours, _ := m.ofThisState(h.Owner)
+	return ours && h.Kind == runtimes.KindVolume
+}
+
+// copyPatience is how long a sweep waits for who copies a workspace: it may take
+// long, and the next sweep comes.
+const copyPatience = 500 * time.Millisecond
+
+// noCopying keeps workspaces from being copied until done is called, and returns
+// the journal of then. It is nil while one is being copied.
+func (m *Manager) noCopying(ctx context.Context) (known map[sandbox.ID]bool, done func(), err error) {
+	short, cancel := context.WithTimeout(ctx, copyPatience)
+	defer cancel()
+	unlock, err := m.lock(short, layersLock)
+	switch {
+	case err != nil && ctx.Err() == nil && short.Err() != nil:
+		return nil, func() {}, nil
+	case err != nil:
+		return nil, nil, err
+	}
+	if known, err = m.journal(ctx); err != nil {
+		unlock()
+		return nil, nil, err
+	}
+	return known, func() {
+		if err := filelock.Remove(m.lockPath(layersLock)); err != nil {
+			m.cfg.Log.Info("remove a lock", "error", err)
+		}
+		unlock()
+	}, nil
 }
 
 // orphaned reports whether nobody answers for something any more: of a
@@ -87,15 +142,15 @@ func (m *Manager) journal(ctx context.Context) (map[sandbox.ID]bool, error) {
 			id, _ := volumeID(name)
 			known[id] = true
 		}
-		for _, b := range v.Sandboxes {
-			known[b.ID] = b.State != sandbox.StateGone
+		for _, rec := range v.Sandboxes {
+			known[rec.ID] = rec.State != sandbox.StateGone
 		}
 	}
 	return known, err
 }
 
 func (m *Manager) remove(ctx context.Context, h runtimes.Handle) error {
-	inst, err := m.cfg.Runtime.Attach(ctx, h)
+	inst, err := m.attach(ctx, h)
 	if errors.Is(err, sandbox.NotFound) {
 		return nil // somebody else was quicker
 	}

@@ -93,6 +93,94 @@ func TestPullResumed(t *testing.T) {
 	}
 }
 
+// TestNamesOfBytes moves what has names that are no text, whatever has to be known
+// of it before.
+func TestNamesOfBytes(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.create(t, manager.SessionOptions{Name: "work"})
+	f, err := p.Files(t.Context(), "work")
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, dst := t.TempDir(), t.TempDir()
+	names := []string{"d\xff/a\xfe", "d\xff/a\xff", "d\xff/a\ufffd"}
+	err = os.Mkdir(filepath.Join(src, "d\xff"), 0o755)
+	for _, name := range names {
+		err = errors.Join(err, os.WriteFile(filepath.Join(src, name), []byte(name), 0o644))
+	}
+	if err = errors.Join(err, os.Symlink("d\xff", filepath.Join(src, "l"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []sandbox.Moved{{Files: 5}, {Same: 5}} {
+		m, err := transfer.Push(t.Context(), f, src, "w", transfer.Options{})
+		if err != nil || m.Same != want.Same || m.Left > 0 {
+			t.Fatalf("pushed: %+v, %v", m, err)
+		}
+	}
+	for _, want := range []sandbox.Moved{{Files: 5}, {Same: 5}} {
+		m, err := transfer.Pull(t.Context(), f, "w", dst, transfer.PullOptions{Options: transfer.Options{Each: func(transfer.Step) {}}})
+		if err != nil || m.Files != want.Files || m.Same != want.Same || m.Left > 0 {
+			t.Fatalf("pulled: %+v, %v", m, err)
+		}
+	}
+	for _, name := range names {
+		if b, err := os.ReadFile(filepath.Join(dst, name)); err != nil || string(b) != name {
+			t.Errorf("%q holds %q, %v", name, b, err)
+		}
+	}
+	if err := f.Move(t.Context(), "w/"+names[1], "m\xff"); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := f.Stat(t.Context(), "m\xff"); err != nil || info.Path != "m\xff" || info.Size != int64(len(names[1])) {
+		t.Errorf("%+v, %v", info, err)
+	}
+}
+
+// TestPushClosedFolders pushes folders that their own owner may not write in, and
+// later another file into one of them.
+func TestPushClosedFolders(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.create(t, manager.SessionOptions{Name: "work"})
+	src := t.TempDir()
+	closed := []string{filepath.Join(src, "c"), filepath.Join(src, "c/d")}
+	write := func(name string) {
+		t.Helper()
+		err := os.MkdirAll(filepath.Dir(filepath.Join(src, name)), 0o755)
+		for _, dir := range closed {
+			err = errors.Join(err, os.Chmod(dir, 0o755))
+		}
+		err = errors.Join(err, os.WriteFile(filepath.Join(src, name), []byte(name), 0o444))
+		for _, dir := range closed {
+			err = errors.Join(err, os.Chmod(dir, 0o555))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(closed[1], 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = errors.Join(os.Chmod(closed[0], 0o755), os.Chmod(closed[1], 0o755)) })
+	f, err := p.Files(t.Context(), "work")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"c/d/f", "c/g", "c/d/h"} {
+		write(name)
+		m, err := transfer.Push(t.Context(), f, src, "w", transfer.Options{})
+		if err != nil || m.Files != 1 && i > 0 {
+			t.Fatalf("%s: %+v, %v", name, m, err)
+		}
+		for _, dir := range []string{"w/c", "w/c/d"} {
+			if info, err := f.Stat(t.Context(), dir); err != nil || info.Mode != 0o555 {
+				t.Errorf("%s: %+v, %v", dir, info, err)
+			}
+		}
+	}
+}
+
 // TestPullRaced pulls while a program in the sandbox lets a folder become a link
 // out of the workspace and back, and a file a FIFO. Nothing of the outside comes,
 // and nothing waits for the FIFO.
@@ -102,7 +190,7 @@ func TestPullRaced(t *testing.T) {
 	p.create(t, manager.SessionOptions{Name: "work"})
 	script := `mkdir d; echo in > d/f; ln -s /etc l; echo in > r; mkfifo q
 while test ! -e stop; do mv d x; mv l d; mv d l; mv x d; mv r s; mv q r; mv r q; mv s r; done`
-	rec, err := p.StartIn(t.Context(), "work", sandbox.Run{Command: []string{"bash", "-c", script}})
+	rec, err := p.StartIn(t.Context(), "work", sandbox.Run{Command: []string{"bash", "-c", script}}, sandbox.Local{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/caisson-dev/caisson/agent/client"
+	"github.com/caisson-dev/caisson/manager/box"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -20,12 +21,12 @@ func (e *errSwapped) Error() string {
 }
 
 // verify compares the watched files with what was judged. Error: Conflict.
-func (m *Manager) verify(ctx context.Context, l *live, r *resolved) error {
+func (m *Manager) verify(ctx context.Context, b *box.Box, r *resolved) error {
 	if r.program == nil {
 		return nil
 	}
 	for name, want := range r.program.Watched {
-		if !same(ctx, l.client, r.run.Role, name, want) {
+		if !same(ctx, b.Client, r.run.Role, name, want) {
 			return sandbox.Errorf(sandbox.Conflict, "%w before it began", &errSwapped{name}).WithHint("run it again: it is judged anew")
 		}
 	}
@@ -49,18 +50,18 @@ type guard struct {
 }
 
 // watch begins to guard an exec; the context that it returns ends with a change.
-func (m *Manager) watch(ctx context.Context, l *live, r *resolved) (context.Context, *guard, error) {
+func (m *Manager) watch(ctx context.Context, b *box.Box, r *resolved) (context.Context, *guard, error) {
 	g := &guard{ctx: ctx, cancel: func(error) {}}
 	if r.program == nil || len(r.program.Watched) == 0 {
 		return ctx, g, nil
 	}
 	g.ctx, g.cancel = context.WithCancelCause(ctx)
-	if err := g.start(l.client, r); err != nil {
+	if err := g.start(b.Client, r); err != nil {
 		g.stop()
 		return ctx, nil, err
 	}
 	// What was changed before the watch began shows now, the rest from there.
-	if err := m.verify(ctx, l, r); err != nil {
+	if err := m.verify(ctx, b, r); err != nil {
 		g.stop()
 		return ctx, nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -21,7 +20,7 @@ import (
 // relative to the workspace.
 type Workspace interface {
 	// ReadFile returns a file's bytes. A file that travels with the run is read
-	// from the host once: these bytes are put. Errors: NotFound, Exhausted for
+	// once: these bytes are put. Errors: NotFound, Exhausted for
 	// more than most bytes, and those of a file that cannot be read.
 	ReadFile(ctx context.Context, name string, most int64) ([]byte, error)
 	// List returns what is below a folder, down to depth levels. A folder that
@@ -37,23 +36,28 @@ type space struct {
 	connect func(ctx context.Context) (*client.Client, error)
 
 	mu    sync.Mutex
-	files []sandbox.File // a copy: what was read stands in place of its source
+	files []sandbox.File // a copy: what was read stands in place of its Ref
+	local sandbox.Local
 	index map[string]int
 }
 
-func newSpace(run sandbox.Run) *space {
-	s := &space{role: run.Role, files: slices.Clone(run.Files), index: map[string]int{}}
+func newSpace(run sandbox.Run, local sandbox.Local) *space {
+	s := &space{role: run.Role, local: local, files: slices.Clone(run.Files), index: map[string]int{}}
 	for i, f := range s.files {
 		s.index[path.Clean(f.Path)] = i // a later one replaces an earlier one
 	}
 	return s
 }
 
-// put returns the files that are to be put, with what was read of them.
-func (s *space) put() []sandbox.File {
+// put puts the files, with what was read of them.
+func (s *space) put(ctx context.Context, c *client.Client) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.files)
+	files := slices.Clone(s.files)
+	s.mu.Unlock()
+	if len(files) == 0 {
+		return nil
+	}
+	return c.Put(ctx, s.role, files, s.local)
 }
 
 // own looks a file up among those that travel, and follows their links. Bytes
@@ -77,15 +81,15 @@ func (s *space) own(name string, most int64) (b []byte, left string, err error) 
 				return nil, name, err
 			}
 			continue
-		case f.Source != "":
+		case f.Ref != "":
 			if f.Size > most {
 				return nil, name, tooLong(name, most)
 			}
-			data, err := readSource(*f)
+			data, err := readContent(*f, s.local)
 			if err != nil {
 				return nil, name, err
 			}
-			f.Source, f.Data = "", data
+			f.Ref, f.Data = "", data
 		}
 		if int64(len(f.Data)) > most {
 			return nil, name, tooLong(name, most)
@@ -110,15 +114,16 @@ func inside(dir, target string) (string, error) {
 	return name, nil
 }
 
-func readSource(f sandbox.File) ([]byte, error) {
-	src, err := os.Open(f.Source)
+// readContent reads the content that a file refers to.
+func readContent(f sandbox.File, local sandbox.Local) ([]byte, error) {
+	src, err := local.Open(f.Ref)
 	if err != nil {
-		return nil, sandbox.Errorf(sandbox.Invalid, "read %s: %w", f.Source, err)
+		return nil, sandbox.Errorf(sandbox.Invalid, "read %s: %w", f.Path, err)
 	}
 	defer src.Close()
 	b, err := io.ReadAll(io.LimitReader(src, f.Size))
 	if err == nil && int64(len(b)) != f.Size {
-		err = sandbox.Errorf(sandbox.Invalid, "%s shrank while it was read", f.Source).WithHint("try again")
+		err = sandbox.Errorf(sandbox.Invalid, "%s shrank while it was read", f.Path).WithHint("try again")
 	}
 	return b, err
 }

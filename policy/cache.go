@@ -15,6 +15,7 @@ type cacheKey struct {
 	digest   [32]byte
 	file     string
 	start    [32]byte // of facts.Start; zero where it says nothing
+	writable string   // folders, one a line
 }
 
 type cached struct {

@@ -35,15 +35,15 @@ func catalogue(annotations *ast.AnnotationSet, data map[string]any) (map[string]
 		if rule == nil || a.Annotations == nil || rule.Head.Name.String() != "findings" && !strings.HasSuffix(rule.Head.Ref().String(), "findings") {
 			continue
 		}
-		if a.Location != nil && strings.HasPrefix(rule.Module.Package.Path.String(), "data.caisson.user.") {
-			continue
-		}
 		r, err := ruleOf(a.Annotations)
 		if err != nil {
 			return nil, sandbox.Errorf(sandbox.Invalid, "%s: %w", rule.Location, err)
 		}
 		if r.ID == "" {
 			continue
+		}
+		if bundle := bundleOf(rule.Module); bundle != "" {
+			r.ID = userPrefix + bundle + "/" + r.ID
 		}
 		r.File, r.Line = rule.Location.File, rule.Location.Row
 		if err := add(r, rule.Location.String()); err != nil {
@@ -52,6 +52,7 @@ func catalogue(annotations *ast.AnnotationSet, data map[string]any) (map[string]
 	}
 	var list struct {
 		Blacklist []Rule `json:"blacklist"`
+		Lookups   []Rule `json:"lookups"`
 	}
 	if err := convert(data, &list); err != nil {
 		return nil, sandbox.Errorf(sandbox.Invalid, "blacklist: %w", err)
@@ -65,8 +66,27 @@ func catalogue(annotations *ast.AnnotationSet, data map[string]any) (map[string]
 			return nil, err
 		}
 	}
+	for _, r := range list.Lookups {
+		r.File = "lookups.yaml"
+		if err := add(r, "lookups"); err != nil {
+			return nil, err
+		}
+	}
 	return rules, nil
 }
+
+// bundleOf is the bundle that a module belongs to, "" of the shipped ones.
+func bundleOf(m *ast.Module) string {
+	path := m.Package.Path
+	if len(path) != 4 || !path.HasPrefix(userPackages) {
+		return ""
+	}
+	name, _ := path[3].Value.(ast.String)
+	return string(name)
+}
+
+// userPackages is where users' bundles have their packages.
+var userPackages = ast.MustParseRef("data.caisson.user")
 
 func ruleOf(a *ast.Annotations) (Rule, error) {
 	var r Rule
@@ -112,13 +132,13 @@ func (s *snapshot) wholeCatalogue() (map[string]Rule, error) {
 }
 
 func (s *snapshot) parseCatalogue() (map[string]Rule, error) {
-	shipped, err := s.shipped, error(nil)
-	if shipped == nil {
-		if shipped, err = sources(s.from, "", nil); err != nil {
+	texts, err := s.texts, error(nil)
+	if texts == nil {
+		if texts, err = allSources(s.from, s.users, nil); err != nil {
 			return nil, err
 		}
 	}
-	modules, err := parse(shipped, s.caps, true)
+	modules, err := parse(texts, s.caps, true)
 	if err != nil {
 		return nil, err
 	}
@@ -139,6 +159,13 @@ func (s *snapshot) parseCatalogue() (map[string]Rule, error) {
 		if _, ok := rules[w.Rule]; !ok && !strings.HasPrefix(w.Rule, userPrefix) {
 			return nil, sandbox.Errorf(sandbox.Invalid, "waiver %d: there is no rule %s", i+1, w.Rule).
 				WithHint("see: caisson policy rules")
+		}
+	}
+	for wall, ids := range s.settings.Contained {
+		for _, id := range ids {
+			if _, ok := rules[id]; !ok && !strings.HasPrefix(id, userPrefix) {
+				return nil, sandbox.Errorf(sandbox.Invalid, "contained: %s: there is no rule %s", wall, id).WithHint("see: caisson policy rules")
+			}
 		}
 	}
 	return rules, s.overrideSeverities(rules)

@@ -26,8 +26,11 @@ type Request struct {
 	Owner string
 	// Start is how it is started, as far as that is known.
 	Start Start
-	// Context is what rules may know of the run: sandbox, network, actor, … It
-	// becomes input.ctx.
+	// Writable are the folders that programs can write in where it runs; nil is
+	// those of an image that declares no volumes.
+	Writable []string
+	// Context is what rules may know beside the text: "plan", a
+	// [sandbox.Surroundings]. It becomes input.ctx, and nothing is kept with it.
 	Context map[string]any
 }
 
@@ -36,7 +39,7 @@ type Config struct {
 	// Rules has the shipped rules and data, as policies.FS. Required.
 	Rules fs.FS
 	// Data, where not nil, has YAML files that replace those of Rules/data by
-	// name: hosts.yaml, settings.yaml, blacklist.yaml, waivers.yaml.
+	// name: hosts.yaml, settings.yaml, blacklist.yaml, lookups.yaml, waivers.yaml.
 	Data fs.FS
 	// User are the users' own rules, by bundle name.
 	User map[string]fs.FS

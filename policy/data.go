@@ -16,6 +16,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/caisson-dev/caisson/internal/onedoc"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -25,16 +26,22 @@ import (
 var dataKeys = map[string][]string{
 	"settings.yaml":  {"thresholds", "severity", "settings"},
 	"blacklist.yaml": {"blacklist"},
+	"lookups.yaml":   {"lookups"},
 	"waivers.yaml":   {"waivers"},
+	"contained.yaml": {"contained"},
 }
 
 // readData reads the YAML that rules see as data, and that Go sees as settings
 // and waivers, and adds it to the digest; either may be nil. The scanner's tables
 // are no part of it but count towards the revision.
 func readData(c Config, into map[string]any, digest hash.Hash) error {
+	var known []string // what may stand for a shipped file
 	err := fs.WalkDir(c.Rules, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || path.Ext(name) != ".yaml" {
 			return err
+		}
+		if !strings.HasPrefix(name, "data/apis/") {
+			known = append(known, path.Base(name))
 		}
 		keys, seen := dataKeys[path.Base(name)]
 		if digest == nil && !seen {
@@ -55,7 +62,7 @@ func readData(c Config, into map[string]any, digest hash.Hash) error {
 			return nil
 		}
 		var doc map[string]any
-		if err := yaml.Unmarshal(text, &doc); err != nil {
+		if err := onedoc.Decode(text, &doc); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		for k, v := range doc {
@@ -66,6 +73,9 @@ func readData(c Config, into map[string]any, digest hash.Hash) error {
 		}
 		return nil
 	})
+	if err == nil && c.Data != nil {
+		err = checkData(c.Data, known)
+	}
 	if err != nil {
 		return sandbox.Errorf(sandbox.Invalid, "read policy data: %w", err)
 	}
@@ -101,8 +111,12 @@ func revisionNow(c Config) (string, error) {
 		return "", err
 	}
 	for _, name := range sortedKeys(c.User) {
-		if _, err := sources(c.User[name], name, sum); err != nil {
+		user, err := userSources(c.User[name], name)
+		if err != nil {
 			return "", err
+		}
+		for _, f := range user {
+			add(sum, name+"/"+f.name, []byte(f.text))
 		}
 	}
 	return hex.EncodeToString(sum.Sum(nil))[:16], nil
@@ -117,8 +131,16 @@ func add(digest hash.Hash, name string, text []byte) {
 }
 
 func (s *snapshot) readSettings(data map[string]any) error {
-	if err := decodeData(data, &s.settings, "thresholds", "severity"); err != nil {
+	if err := decodeData(data, &s.settings, "thresholds", "severity", "contained"); err != nil {
 		return err
+	}
+	for wall := range s.settings.Contained {
+		if !slices.Contains(sandbox.Walls, wall) {
+			return sandbox.Errorf(sandbox.Invalid, "contained: no sandbox has %q", wall).WithHint("it may have: %s", strings.Join(names(sandbox.Walls), ", "))
+		}
+	}
+	if c := s.settings.Thresholds.Contained; c != "" && c != string(sandbox.Ask) && c != string(sandbox.Allow) {
+		return sandbox.Errorf(sandbox.Invalid, "settings: thresholds.contained is %q", c).WithHint("make it allow or ask")
 	}
 	var err error
 	if s.settings.Ask, err = sandbox.ParseLevel(s.settings.Thresholds.Ask); err != nil {
@@ -184,4 +206,12 @@ func (s *snapshot) waived(rule, digest string, now time.Time) bool {
 		}
 	}
 	return false
+}
+
+func names(walls []sandbox.Wall) []string {
+	out := make([]string, len(walls))
+	for i, w := range walls {
+		out[i] = string(w)
+	}
+	return out
 }

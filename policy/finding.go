@@ -43,36 +43,45 @@ func (s *snapshot) finding(e any, places []*facts.At, rules map[string]Rule) (sa
 		f.Line = integer(m["line"]) // of what has no facts
 	}
 	if bundle, ok := m["user"].(string); ok {
-		return userFinding(f, bundle, m)
+		return s.userFinding(f, bundle, m, rules)
 	}
 	r, ok := rules[id]
 	if !ok {
 		return f, fmt.Errorf("a rule gave the id %q, which no annotation has", id)
 	}
 	f.Title, f.Category, f.Remediation = r.Title, r.Category, r.Remediation
-	f.Severity = max(f.Severity, r.Severity)
-	if over, ok := s.settings.Severity[id]; ok && !r.Deny {
-		f.Severity, _ = sandbox.ParseLevel(over)
-	}
-	f.Verdict = s.verdict(f.Severity, r.Deny)
+	s.rate(&f, r)
 	if f.Message == "" {
 		f.Message = r.Title
 	}
 	return f, nil
 }
 
+// rate gives a finding its severity, by its rule and the settings, and the
+// verdict of that.
+func (s *snapshot) rate(f *sandbox.Finding, r Rule) {
+	f.Severity = max(f.Severity, r.Severity)
+	if over, ok := s.settings.Severity[f.ID]; ok && !r.Deny {
+		f.Severity, _ = sandbox.ParseLevel(over)
+	}
+	f.Verdict = s.verdict(f.Severity, r.Deny)
+}
+
 // userPrefix begins the ids of what users' rules find.
 const userPrefix = "user/"
 
-func userFinding(f sandbox.Finding, bundle string, m map[string]any) (sandbox.Finding, error) {
+// userFinding is a finding of a user's rule. What it does not say itself, the
+// rule's annotation says, where it has one.
+func (s *snapshot) userFinding(f sandbox.Finding, bundle string, m map[string]any, rules map[string]Rule) (sandbox.Finding, error) {
 	f.ID = userPrefix + bundle + "/" + f.ID
-	f.Title, f.Category, f.Remediation = text(m["title"], 200), text(m["category"], 40), text(m["remediation"], 400)
+	r := rules[f.ID]
+	f.Title = cmp.Or(text(m["title"], 200), r.Title)
+	f.Category = cmp.Or(text(m["category"], 40), r.Category)
+	f.Remediation = cmp.Or(text(m["remediation"], 400), r.Remediation)
+	f.Message = cmp.Or(f.Message, f.Title)
+	s.rate(&f, r)
 	if f.Severity == 0 {
-		return f, fmt.Errorf("user rule %s: a finding without severity", f.ID)
-	}
-	f.Verdict = sandbox.Allow
-	if f.Severity >= sandbox.High {
-		f.Verdict = sandbox.Ask
+		return f, fmt.Errorf("user rule %s: a finding without severity: %s", f.ID, severityMend)
 	}
 	if v, _ := m["verdict"].(string); v == string(sandbox.Ask) || v == string(sandbox.Deny) {
 		f.Verdict = sandbox.Stricter(f.Verdict, sandbox.Verdict(v))

@@ -1,10 +1,12 @@
 package policy
 
 import (
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/caisson-dev/caisson/policy/facts"
+	"github.com/caisson-dev/caisson/sandbox"
 )
 
 // provenance tells apart two sorts of what could not be told: what a caller, a
@@ -12,6 +14,9 @@ import (
 // what the program itself hides, received, or makes of pieces.
 type provenance struct {
 	d *facts.Document
+	// writable are the folders that programs can write in; nil is those of an
+	// image without volumes.
+	writable []string
 	// evals are the places where text is run as Python, once they were asked for.
 	evals map[facts.Pos]bool
 }
@@ -71,7 +76,7 @@ func (p *provenance) given(d *facts.Dynamic) bool {
 			from += kind + " "
 			continue
 		}
-		file = file || kind == facts.FromListed && p.writtenLike(path) || kind == "file" && (p.written(path) || path != "" && writable(path))
+		file = file || kind == facts.FromListed && p.writtenLike(path) || kind == "file" && (p.written(path) || path != "" && p.foreign(path))
 		from += kind + " "
 	}
 	if d.Idle {
@@ -131,18 +136,25 @@ func picked(from []string) bool {
 	return slices.Contains(from, facts.FromChosen) && !slices.Contains(from, facts.FromFiltered)
 }
 
-// writable: a place where programs of the sandbox can put files, and not the
-// workspace, whose files are judged.
-func writable(path string) bool {
-	if strings.HasPrefix(path, "/workspace/") {
+// unvouched are folders that no part of an image's programs lies in: what is there
+// came from elsewhere.
+var unvouched = []string{"/var", "/dev", "/run", "/proc", "/sys", "/home", "/root", "/mnt", "/media", "/srv"}
+
+// foreign: a place where programs of the sandbox can put files, and not the
+// workspace, whose files are judged; or one that nobody vouches for.
+func (p *provenance) foreign(name string) bool {
+	if !strings.HasPrefix(name, "/") {
+		return true
+	}
+	folder := path.Clean(name + "x") // a file, or one of a folder that is named
+	if sandbox.Within(folder, []string{sandbox.WorkspaceDir}) {
 		return false
 	}
-	for _, p := range []string{"/tmp/", "/var/", "/dev/", "/run/", "/proc/", "/sys/", "/home/", "/root/", "/mnt/", "/media/", "/srv/", "~"} {
-		if strings.HasPrefix(path, p) {
-			return true
-		}
+	places := p.writable
+	if places == nil {
+		places = sandbox.Writable(nil)
 	}
-	return !strings.HasPrefix(path, "/")
+	return sandbox.Within(folder, unvouched) || sandbox.Within(folder, places)
 }
 
 // evaluates reports that text is run as Python, and not as a command.
@@ -185,7 +197,7 @@ func (p *provenance) writtenBeside(name string) bool {
 		switch f.Op {
 		case facts.OpWrite, facts.OpAppend, facts.OpCopyDst, facts.OpMoveDst, facts.OpLink:
 			moved := f.Op != facts.OpWrite && f.Op != facts.OpAppend
-			if f.Folded && (moved || strings.HasSuffix(f.Path, "/"+name)) || !f.Folded && !elsewhere(f, name) {
+			if f.Folded && (moved || strings.HasSuffix(f.Path, "/"+name)) || !f.Folded && !p.elsewhere(f, name) {
 				return true
 			}
 		}
@@ -195,7 +207,7 @@ func (p *provenance) writtenBeside(name string) bool {
 
 // elsewhere reports that a file of which only a part of the path is known is
 // none of that name beside the program: one that the caller names, or another.
-func elsewhere(f *facts.File, name string) bool {
+func (p *provenance) elsewhere(f *facts.File, name string) bool {
 	kind, other, _ := strings.Cut(f.Where, ":")
 	switch {
 	case kind == facts.FromOwnFile && other != "" && (f.Op == facts.OpWrite || f.Op == facts.OpAppend):
@@ -205,7 +217,7 @@ func elsewhere(f *facts.File, name string) bool {
 	case f.Path == "":
 		return slices.Contains([]string{"argv", "env", "param", "own_process"}, kind)
 	}
-	return writable(strings.TrimSuffix(f.Path, "/") + "/")
+	return p.foreign(strings.TrimSuffix(f.Path, "/") + "/")
 }
 
 // mayBe reports that a file of which only the beginning is known may be path.

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/caisson-dev/caisson/policy/facts"
@@ -47,6 +48,13 @@ func TestGiven(t *testing.T) {
 				t.Errorf("given: %v, want %v", got, tt.want)
 			}
 		})
+	}
+	volume := dynamic(facts.DynEval, "file:/opt/data/a.py")
+	for _, places := range [][]string{nil, {"/workspace", "/tmp"}, {"/tmp", "/opt/data"}} {
+		p := provenance{d: &facts.Document{}, writable: places}
+		if got, want := p.given(&volume), !slices.Contains(places, "/opt/data"); got != want {
+			t.Errorf("a file where programs can write %v: given %v, want %v", places, got, want)
+		}
 	}
 	for _, tt := range []struct {
 		name  string

@@ -98,8 +98,9 @@ func (g *groups) term() *ast.Term {
 // a number there ("at"), which findings hand back; places has what it means.
 type inputBuilder struct {
 	// uses says which parts any rule looks at.
-	uses   func(part string) bool
-	places []*facts.At
+	uses     func(part string) bool
+	places   []*facts.At
+	writable []string // [Request.Writable]
 	// needs are the sorts of facts that the input's "has" tells of.
 	needs []need
 	met   []bool // by need, once built
@@ -317,7 +318,7 @@ func (b *inputBuilder) actions(as []facts.Action) grouped {
 func (b *inputBuilder) dynamic(d *facts.Document) grouped {
 	ds := d.Dynamic
 	var g group
-	w := provenance{d: d}
+	w := provenance{d: d, writable: b.writable}
 	for i := range ds {
 		d := &ds[i]
 		place, line := b.at(&d.At)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/caisson-dev/caisson/policy/facts"
@@ -30,7 +31,7 @@ type kept struct {
 // keptKey names a decision by all that it depends on.
 func (c *Config) keptKey(k cacheKey) string {
 	h := sha256.New()
-	for _, s := range []string{"caisson decision 3", c.Programs, k.revision, string(k.lang), hex.EncodeToString(k.digest[:]), k.file, hex.EncodeToString(k.start[:])} {
+	for _, s := range []string{"caisson decision 4", c.Programs, k.revision, string(k.lang), hex.EncodeToString(k.digest[:]), k.file, hex.EncodeToString(k.start[:]), k.writable} {
 		fmt.Fprintf(h, "%d:%s", len(s), s)
 	}
 	return hex.EncodeToString(h.Sum(nil))
@@ -70,7 +71,7 @@ func (c *Config) recallClean(key, revision string) (sandbox.Decision, bool) {
 
 // keyOf is the cache's key of a request.
 func keyOf(revision string, r Request) cacheKey {
-	k := cacheKey{revision: revision, lang: facts.ParseLang(r.Language), digest: sha256.Sum256(r.Code), file: r.File}
+	k := cacheKey{revision: revision, lang: facts.ParseLang(r.Language), digest: sha256.Sum256(r.Code), file: r.File, writable: strings.Join(r.Writable, "\n")}
 	if r.Start.Known || len(r.Start.Modules) > 0 {
 		k.start = exactStart(r.Start)
 	}
@@ -231,10 +232,11 @@ type Folder struct {
 // NewFolder keeps decisions in dir.
 func NewFolder(dir string) *Folder { return &Folder{dir: dir} }
 
-// mostKept bounds the files of a [Folder], and mostKeptBytes one of them.
+// Bounds of a [Folder]: its files, one of them, and all of them.
 const (
 	mostKept      = 4096
 	mostKeptBytes = 1 << 20
+	mostKeptAll   = 64 << 20
 )
 
 // Get implements [Keeper].
@@ -254,7 +256,7 @@ func (f *Folder) Put(key string, value []byte) {
 			return
 		}
 		if key[:2] == "00" { // now and then
-			if list, err := os.ReadDir(f.dir); err == nil && len(list) > mostKept {
+			if f.full() {
 				_ = os.RemoveAll(f.dir) // they are decided anew
 				return
 			}
@@ -264,6 +266,21 @@ func (f *Folder) Put(key string, value []byte) {
 			_ = os.Remove(temp) // it is not kept, which is no failure
 		}
 	})
+}
+
+// full reports whether a folder has grown too large.
+func (f *Folder) full() bool {
+	list, err := os.ReadDir(f.dir)
+	if err != nil || len(list) > mostKept {
+		return err == nil
+	}
+	var size int64
+	for _, e := range list {
+		if info, err := e.Info(); err == nil { // one that went takes nothing
+			size += info.Size()
+		}
+	}
+	return size > mostKeptAll
 }
 
 // Later calls make, which may Put, while the caller goes on.

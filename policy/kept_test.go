@@ -142,3 +142,47 @@ func TestDeferredThatCannotLoad(t *testing.T) {
 		t.Errorf("without rules: %v", err)
 	}
 }
+
+// TestKeptIsBounded keeps one more beside too many, and beside too much: all is
+// forgotten, and kept anew.
+func TestKeptIsBounded(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		files int
+		size  int64
+		full  bool
+	}{
+		"few":      {100, 1, false},
+		"too many": {4097, 1, true},
+		"large":    {60, 1 << 20, false},
+		"too much": {65, 1 << 20, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for i := range c.files {
+				f, err := os.Create(filepath.Join(dir, fmt.Sprintf("f%d", i)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := errors.Join(f.Truncate(c.size), f.Close()); err != nil { // a hole takes no disk
+					t.Fatal(err)
+				}
+			}
+			for _, key := range []string{"00a", "11b"} {
+				folder := policy.NewFolder(dir)
+				folder.Put(key, []byte("x"))
+				if err := folder.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := c.files + 2
+			if c.full {
+				want = 1
+			}
+			if list, err := os.ReadDir(dir); err != nil || len(list) != want {
+				t.Errorf("%d files, not %d, %v", len(list), want, err)
+			}
+		})
+	}
+}

@@ -62,7 +62,8 @@ func (p *Policy) Revision() string {
 	return p.snap.Load().revision
 }
 
-// Rules lists the shipped rules and the blacklist, by id, with their examples.
+// Rules lists the shipped rules, the blacklist, and those of users' rules that
+// an annotation describes, by id, with their examples.
 // It is empty where they cannot be read, which happens with Lazy alone: see
 // there.
 func (p *Policy) Rules() []Rule {
@@ -123,7 +124,7 @@ func (p *Policy) Examine(ctx context.Context, r Request) (sandbox.Decision, []Re
 		doc = opaqueDocument(r, hex.EncodeToString(sum[:]), sandbox.Errorf(sandbox.Internal, "the scanner answered for another text"))
 	}
 	d, sure := s.decide(ctx, p.c.after(time.Since(began)), doc, r)
-	refs := refsOf(doc)
+	refs := refsOf(doc, r.Writable)
 	if sure && !failed && len(r.Context) == 0 && !s.tellsTime() {
 		p.cache.put(key, d, refs, s.nextExpiry(p.c.Now()))
 	}
@@ -164,7 +165,7 @@ func opaqueDocument(r Request, digest string, err error) *facts.Document {
 // decide evaluates the rules; sure is false where that failed.
 func (s *snapshot) decide(ctx context.Context, c Config, doc *facts.Document, r Request) (d sandbox.Decision, sure bool) {
 	now := c.Now()
-	in := &inputBuilder{uses: s.uses, needs: s.needs}
+	in := &inputBuilder{uses: s.uses, needs: s.needs, writable: r.Writable}
 	input, err := in.build(doc, r.Context, now)
 	if err != nil {
 		return refusal(s.revision, "build input: "+err.Error()), false

@@ -88,11 +88,10 @@ func TestDoubtDenies(t *testing.T) {
 	if d := load(t, policy.Config{}).Decide(ctx, rmRoot(), policy.Request{}); d.Verdict != sandbox.Deny {
 		t.Errorf("canceled: %+v", d)
 	}
-	slow := map[string]fstest.MapFS{"slow": {"a.rego": {Data: []byte("package caisson.user.slow\n\nfindings contains f if {\n\tsome i in numbers.range(1, 100000000)\n\ti == 0\n\tf := {\"id\": \"x\"}\n}\n")}}}
+	slow := map[string]fstest.MapFS{"slow": {"a.rego": {Data: []byte("package caisson.user.slow\n\nfindings contains f if {\n\tsome i in numbers.range(1, 100000000)\n\ti == 0\n\tf := {\"id\": \"x\", \"severity\": \"low\"}\n}\n")}}}
 	p := load(t, policy.Config{User: userFS(slow), Timeout: 50 * time.Millisecond})
-	start := time.Now()
-	if d := p.Decide(t.Context(), &facts.Document{}, policy.Request{}); d.Verdict != sandbox.Deny || time.Since(start) > 5*time.Second {
-		t.Errorf("runaway rule: %+v after %s", d, time.Since(start))
+	if d := p.Decide(t.Context(), &facts.Document{}, policy.Request{}); d.Verdict != sandbox.Deny {
+		t.Errorf("runaway rule: %+v", d)
 	}
 }
 
@@ -147,6 +146,32 @@ func TestUserRulesAreRestricted(t *testing.T) {
 	}
 }
 
+// What a user's rule says wrongly is refused when it is read, with its line, and
+// does not turn into a refusal of all that it matches.
+func TestUserRulesAreChecked(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, body, want string }{
+		{"no severity", `findings contains {"id": "A"} if input.net`, "a.rego:3: a finding without severity: give it"},
+		{"none in what the body makes", "findings contains f if {\n\tinput.net\n\tf := {\"id\": \"A\", \"msg\": \"m\"}\n}", "a.rego:5: a finding without severity"},
+		{"none in a set", `findings := {{"id": "A"}}`, "a.rego:3: a finding without severity"},
+		{"a severity that is none", `findings contains {"id": "A", "severity": "hihg"}`, `a.rego:3: there is no severity "hihg"`},
+		{"a verdict that is none", `findings contains {"id": "A", "severity": "low", "verdict": "block"}`, `a.rego:3: there is no verdict "block"`},
+		{"a key that is none", `findings contains {"id": "A", "severity": "low", "message": "m"}`, `a.rego:3: a finding has no "message"`},
+		{"no id", `findings contains {"severity": "low"}`, "a.rego:3: a finding without id"},
+		{"a severity that is made", "level := \"low\"\n\nfindings contains {\"id\": \"A\", \"severity\": level}", ""},
+		{"a finding that is made", `findings contains object.union({"id": "A"}, {"severity": "low"})`, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			fsys := map[string]fstest.MapFS{"my-team": {"a.rego": {Data: []byte("package caisson.user[\"my-team\"]\n\n" + tt.body + "\n")}}}
+			_, err := policy.Load(t.Context(), policy.Config{Rules: policies.FS, User: userFS(fsys)})
+			if tt.want == "" && err != nil || tt.want != "" && (!errors.Is(err, sandbox.Invalid) || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("%v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
 // sumOfABC is the digest of a source that reads "abc".
 const sumOfABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
@@ -179,6 +204,7 @@ func TestWrongData(t *testing.T) {
 		{"settings.yaml", "thresholds: {ask: high, denied: medium}", "denied"},
 		{"settings.yaml", "thresholds: {ask: high}\nseverity: {SBX-NET-1: medium}", "unknown rule SBX-NET-1"},
 		{"blacklist.yaml", "blacklists: []", `no "blacklists"`},
+		{"waivers.yaml", "waivers: []\n---\nwaivers: []", "line 2: a further document begins"},
 		{"waivers.yaml", "waiver: []", `no "waiver"`},
 		{"waivers.yaml", "waivers: [{rule: SBX-NET-0001, digest: " + sumOfABC + "}]", "waiver 1: rule, digest and expires"},
 		{"waivers.yaml", "waivers: [{rule: SBX-NET-0001, digest: abc, expires: 2026-01-02T00:00:00Z}]", "64 hexadecimal digits"},

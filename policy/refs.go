@@ -1,11 +1,13 @@
 package policy
 
 import (
+	"bytes"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/caisson-dev/caisson/policy/facts"
+	"github.com/caisson-dev/caisson/sandbox"
 )
 
 // RefKind is how a text reaches other code.
@@ -77,8 +79,8 @@ var pythonRunners = map[string]string{
 // foreign are programs whose -f names a program in a language of their own.
 var foreign = map[string]bool{"awk": true, "gawk": true, "mawk": true, "nawk": true, "sed": true, "gsed": true}
 
-// refsOf reads off what a text loads.
-func refsOf(doc *facts.Document) []Ref {
+// refsOf reads off what a text loads. writable is [Request.Writable].
+func refsOf(doc *facts.Document, writable []string) []Ref {
 	var refs []Ref
 	for i := range doc.Imports {
 		m := &doc.Imports[i]
@@ -109,7 +111,7 @@ func refsOf(doc *facts.Document) []Ref {
 			if known == nil {
 				known = startsOf(doc)
 			}
-			refs = append(refs, fileRefs(known, f)...)
+			refs = append(refs, fileRefs(known, f, writable)...)
 		}
 	}
 	for i := range doc.Commands {
@@ -155,7 +157,7 @@ func codeRefs(d *facts.Dynamic) []Ref {
 	return refs
 }
 
-func fileRefs(known *starts, f *facts.File) []Ref {
+func fileRefs(known *starts, f *facts.File, writable []string) []Ref {
 	lang, interpreter := interpreterOf(f.By)
 	r := Ref{Kind: RefFile, Lang: lang, Path: f.Path, By: f.By, Line: f.Line}
 	if lang == "" || lang == string(facts.Shell) || lang == string(facts.Python) || lang == string(facts.JavaScript) {
@@ -172,7 +174,7 @@ func fileRefs(known *starts, f *facts.File) []Ref {
 		r.Kind = RefAny
 	case f.Class == "workspace" || strings.HasPrefix(f.Path, "/workspace/"):
 		r.Text, r.Known = known.written(f)
-	case slices.Contains([]string{"tmp", "outside", "shm", "runtime", "home", "relative", "unknown", "other_home", "public"}, f.Class):
+	case slices.Contains([]string{"tmp", "outside", "shm", "runtime", "home", "relative", "unknown", "other_home", "public"}, f.Class) || sandbox.Within(path.Clean(f.Path), writable):
 		r.Kind = RefOutside
 		r.Text, r.Known = known.written(f)
 	default:
@@ -228,4 +230,21 @@ func commandRefs(c *facts.Command) []Ref {
 func InterpreterLanguage(name string) string {
 	lang, _ := interpreterOf(name)
 	return lang
+}
+
+// ShebangLanguage gives the language of a text by its first line, and whether
+// that names an interpreter.
+func ShebangLanguage(code []byte) (lang string, ok bool) {
+	first, _, _ := bytes.Cut(code[:min(len(code), 256)], []byte("\n"))
+	line, ok := strings.CutPrefix(string(first), "#!")
+	if !ok {
+		return "", false
+	}
+	for _, word := range strings.Fields(line) {
+		if path.Base(word) == "env" || strings.HasPrefix(word, "-") || strings.Contains(word, "=") {
+			continue
+		}
+		return InterpreterLanguage(path.Base(word)), true
+	}
+	return "", true
 }

@@ -34,10 +34,11 @@ type snapshot struct {
 	selected *selected // in place of query, where rules were kept
 	settings settings
 	waivers  []Waiver
-	// What the catalogue is read from (shipped, or where that was not needed from),
-	// and that itself once it was.
+	// What the catalogue is read from (texts, or where those were not needed from
+	// and users), and that itself once it was.
 	from     fs.FS
-	shipped  []source
+	users    map[string]fs.FS
+	texts    []source
 	caps     *ast.Capabilities
 	data     map[string]any
 	once     sync.Once
@@ -85,7 +86,11 @@ type settings struct {
 	Thresholds struct {
 		Ask  string `yaml:"ask"`
 		Deny string `yaml:"deny"`
+		// Contained is "ask" where a wall makes no question less; "" is "allow".
+		Contained string `yaml:"contained"`
 	} `yaml:"thresholds"`
+	// Contained are the rules whose findings a wall of the sandbox stops.
+	Contained map[sandbox.Wall][]string `yaml:"contained"`
 	// Severity replaces the severity of rules, by id; a rule of the blacklist
 	// keeps its own.
 	Severity map[string]string `yaml:"severity"`
@@ -109,7 +114,7 @@ func capabilities() *ast.Capabilities {
 // loadSnapshot reads, compiles and prepares all of a configuration.
 func loadSnapshot(ctx context.Context, c Config) (*snapshot, error) {
 	defer relaxed()()
-	s := &snapshot{caps: capabilities(), from: c.Rules, data: map[string]any{}}
+	s := &snapshot{caps: capabilities(), from: c.Rules, users: c.User, data: map[string]any{}}
 	revision, p := c.recallLasting()
 	sum := sha256.New()
 	var digest hash.Hash // of rules whose revision is not known
@@ -128,26 +133,35 @@ func loadSnapshot(ctx context.Context, c Config) (*snapshot, error) {
 		return s, nil
 	}
 	var err error
-	if s.shipped, err = sources(c.Rules, "", sum); err != nil {
+	if s.texts, err = allSources(c.Rules, c.User, sum); err != nil {
 		return nil, err
-	}
-	all := slices.Clone(s.shipped)
-	for _, name := range sortedKeys(c.User) {
-		user, err := sources(c.User[name], name, sum)
-		if err != nil {
-			return nil, err
-		}
-		if len(user) > maxUserFiles {
-			return nil, sandbox.Errorf(sandbox.Invalid, "user rules %s: more than %d files", name, maxUserFiles)
-		}
-		all = append(all, user...)
 	}
 	s.revision = hex.EncodeToString(sum.Sum(nil))[:16]
 	if p := c.recallPrepared(s.revision); p != nil {
 		s.use(p, nil)
 		return s, nil
 	}
-	return s, s.compileAll(ctx, c, all)
+	return s, s.compileAll(ctx, c, s.texts)
+}
+
+// allSources reads the shipped rules and the users', and adds them to a digest
+// that is not nil.
+func allSources(shipped fs.FS, users map[string]fs.FS, digest hash.Hash) ([]source, error) {
+	all, err := sources(shipped, "", digest)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range sortedKeys(users) {
+		user, err := userSources(users[name], name)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range user {
+			add(digest, name+"/"+f.name, []byte(f.text))
+		}
+		all = append(all, user...)
+	}
+	return all, nil
 }
 
 // compileAll makes the query of all rules, or of a process that judges once what
@@ -158,7 +172,7 @@ func (s *snapshot) compileAll(ctx context.Context, c Config, all []source) error
 		return err
 	}
 	s.parts = partsOf(modules)
-	if !c.Lazy || len(s.settings.Severity)+len(s.waivers) > 0 {
+	if !c.Lazy || len(s.settings.Severity)+len(s.waivers)+len(c.User) > 0 {
 		if _, err := s.catalogued(); err != nil {
 			return err
 		}
@@ -259,12 +273,20 @@ func (f source) key() string {
 // parse reads one module. Files of a user bundle must be in the package
 // caisson.user.BUNDLE.
 func (f source) parse(caps *ast.Capabilities, annotations bool) (*ast.Module, error) {
-	m, err := ast.ParseModuleWithOpts(f.name, f.text, ast.ParserOptions{ProcessAnnotation: annotations, Capabilities: caps, RegoVersion: ast.RegoV1})
-	if err != nil {
-		return nil, err
+	m, err := ast.ParseModuleWithOpts(f.name, f.text, ast.ParserOptions{ProcessAnnotation: annotations || f.bundle != "", Capabilities: caps, RegoVersion: ast.RegoV1})
+	if err != nil || f.bundle == "" {
+		return m, err
 	}
-	if want := "data.caisson.user." + f.bundle; f.bundle != "" && m.Package.Path.String() != want {
-		return nil, fmt.Errorf("%s: package is %s, must be %s", f.name, m.Package.Path, want)
+	want := append(slices.Clone(userPackages), ast.StringTerm(f.bundle))
+	if !m.Package.Path.Equal(want) {
+		return nil, fmt.Errorf("%s: %s, must be package %s", f.name, m.Package, strings.TrimPrefix(want.String(), "data."))
+	}
+	if err := checkUser(m); err != nil || annotations {
+		return m, err
+	}
+	m.Annotations = nil // they were read for the check alone
+	for _, r := range m.Rules {
+		r.Annotations = nil
 	}
 	return m, nil
 }

@@ -59,11 +59,22 @@ type Pauser interface {
 	Resume(ctx context.Context) error
 }
 
-// Claimer is an [Instance] that has to be told when it leaves a pool for a
-// session. It agrees with [Capabilities].Claim. The agent's own claim, which
-// every runtime has, comes after it.
+// Sampler is an [Instance] whose engine counts what it uses. It agrees with
+// [Capabilities].Sample.
+type Sampler interface {
+	// Sample reads the counters now. It works while the sandbox is frozen.
+	Sample(ctx context.Context) (sandbox.Sample, error)
+}
+
+// Claimer is an [Instance] that can be made before anybody asks for it, as a pool
+// does. It agrees with [Capabilities].Claim.
 type Claimer interface {
-	Claim(ctx context.Context, session, owner string) error
+	// Claim makes the sandbox, which nobody has used, what a plan says that was
+	// made after it: its session, owner, identity, limits and workspace. The
+	// agent's own claim, which every runtime has, comes after it. Unsupported:
+	// what differs is settled for good when a sandbox is made here, such as its
+	// image.
+	Claim(ctx context.Context, plan Plan) error
 }
 
 // Brancher is a [Runtime] that can make two workspaces of one. It agrees with
@@ -74,6 +85,22 @@ type Brancher interface {
 	// bytes, kept is the workspace itself. Names are made of the ids. Errors:
 	// Unsupported for a kind of workspace that cannot be copied.
 	Branch(ctx context.Context, of BranchOf) (kept, made sandbox.Workspace, how sandbox.CopiedBy, err error)
+}
+
+// Holder is a [Runtime] whose workspaces can differ in what holds them to their
+// size.
+type Holder interface {
+	// HeldBy says it of a workspace of a session; "" is not known yet.
+	HeldBy(ctx context.Context, w sandbox.Workspace) (sandbox.HeldBy, error)
+}
+
+// Provisioner is a [Runtime] that has images of its own. That of any other has to
+// be in the engine.
+type Provisioner interface {
+	// Provision makes what a sandbox of a language is made of present; image is
+	// what its caller named in place of the language's own, or "". Errors:
+	// NotFound, Unsupported for an image that it cannot have.
+	Provision(ctx context.Context, lang sandbox.Language, image string) (sandbox.Image, error)
 }
 
 // BranchOf says what is branched.
@@ -102,6 +129,12 @@ type Plan struct {
 	// Request is what will be asked of the engine, in the engine's own terms,
 	// for policy to judge.
 	Request json.RawMessage `json:"request"`
+	// Walls are the limits that Create enforces, or fails. One that is only asked
+	// for, and may not hold here, is not among them.
+	Walls []sandbox.Wall `json:"walls,omitempty"`
+	// NotEnforced names limits that nothing holds the sandbox to, as
+	// [Capabilities.NotEnforced] does.
+	NotEnforced []string `json:"not_enforced,omitempty"`
 }
 
 // HandleVersion is the version of [Handle] that this code writes.
@@ -138,6 +171,7 @@ type Level string
 const (
 	NotEnforced Level = ""
 	Enforced    Level = "enforced"
+	Watched     Level = "watched" // who passes it is ended soon after
 )
 
 // Capabilities says what a runtime enforces and offers. What stands as false
@@ -151,19 +185,51 @@ type Capabilities struct {
 	CPU       Level  `json:"cpu"`
 	PIDs      Level  `json:"pids"`
 	Tmpfs     Level  `json:"tmpfs"` // sizes of tmpfs
-	NoNetwork Level  `json:"no_network"`
-	ReadOnly  Level  `json:"read_only_root"`
-	Seccomp   Level  `json:"seccomp"`
-	AppArmor  Level  `json:"apparmor"`
-	Users     Level  `json:"users"` // uids of their own, which agent and roles are kept apart by
+	// Volumes is the size of a workspace that is a volume. Where it is [Watched],
+	// one volume may have more than that: see [Holder].
+	Volumes   Level `json:"volumes"`
+	NoNetwork Level `json:"no_network"`
+	ReadOnly  Level `json:"read_only_root"`
+	Seccomp   Level `json:"seccomp"`
+	AppArmor  Level `json:"apparmor"`
+	Users     Level `json:"users"` // uids of their own, which agent and roles are kept apart by
 
 	Pause  bool `json:"pause"`
+	Sample bool `json:"sample"`
 	Claim  bool `json:"claim"`
 	Branch bool `json:"branch"`
+	// Egress says that a sandbox is held to the domains of [sandbox.Network].
+	Egress bool `json:"egress"`
 	// LocalStreams says that Dial is a socket of this host; otherwise a relay.
 	LocalStreams bool     `json:"local_streams"`
 	OCIRuntimes  []string `json:"oci_runtimes,omitempty"`
 	Workspaces   []string `json:"workspaces"` // kinds of workspace
+}
+
+// NotEnforced names what this runtime does not enforce, as a policy may require
+// it and as people are told.
+func (c Capabilities) NotEnforced() []string {
+	var names []string
+	for _, l := range []struct {
+		name  string
+		level Level
+	}{{"memory", c.Memory}, {"cpu", c.CPU}, {"pids", c.PIDs}, {"tmpfs", c.Tmpfs}, {"volumes", c.Volumes}, {"network", c.NoNetwork},
+		{"read_only_root", c.ReadOnly}, {"seccomp", c.Seccomp}, {"users", c.Users}} {
+		if l.level == NotEnforced {
+			names = append(names, l.name)
+		}
+	}
+	return names
+}
+
+// CheckNetwork reports whether a sandbox can have that network here. Errors:
+// Invalid, Unsupported.
+func (c Capabilities) CheckNetwork(n sandbox.Network) error {
+	if len(n.Allow) > 0 && !c.Egress {
+		return sandbox.Errorf(sandbox.Unsupported, "the %s runtime cannot hold a sandbox to domains", c.Runtime).
+			WithHint("leave out which ones it may reach, or give it no network")
+	}
+	return n.Check()
 }
 
 // CheckOCIRuntime reports whether sandboxes can be made by the OCI runtime of

@@ -78,21 +78,21 @@ type Approval struct {
 // ApprovalQuestion is what is to be run or made, whole: nothing in it is
 // shortened. It is text of a stranger's, to be escaped before it is shown.
 type ApprovalQuestion struct {
-	Kind     string          `json:"kind"` // "exec" or "sandbox"
-	Language string          `json:"language,omitempty"`
-	Command  []string        `json:"command,omitempty"` // argv, as it was asked for
-	Dir      string          `json:"dir,omitempty"`
-	Env      []string        `json:"env,omitempty"`
-	Role     Role            `json:"role,omitempty"`
-	User     string          `json:"user,omitempty"`
-	Image    string          `json:"image,omitempty"`
-	Network  Network         `json:"network,omitempty"`
-	Limits   Limits          `json:"limits,omitzero"`
-	Timeout  int64           `json:"timeout_ms,omitempty"`
-	Stdin    string          `json:"stdin,omitempty"` // "none", "data", or the digest of a program
-	Policy   string          `json:"policy_revision,omitempty"`
-	Texts    []ApprovalText  `json:"texts,omitempty"`
-	Plan     json.RawMessage `json:"plan,omitempty"` // of a sandbox, in the engine's terms
+	Kind     string   `json:"kind"` // "exec" or "sandbox"
+	Language string   `json:"language,omitempty"`
+	Command  []string `json:"command,omitempty"` // argv, as it was asked for
+	Dir      string   `json:"dir,omitempty"`
+	Env      []string `json:"env,omitempty"`
+	Role     Role     `json:"role,omitempty"`
+	User     string   `json:"user,omitempty"`
+	Image    string   `json:"image,omitempty"`
+	Network  Network  `json:"network,omitzero"`
+	Limits   Limits   `json:"limits,omitzero"` // of the sandbox
+	ExecLimits
+	Stdin  string          `json:"stdin,omitempty"` // "none", "data", or the digest of a program
+	Policy string          `json:"policy_revision,omitempty"`
+	Texts  []ApprovalText  `json:"texts,omitempty"`
+	Plan   json.RawMessage `json:"plan,omitempty"` // of a sandbox, in the engine's terms
 	// InPlace says that the interpreter reads a text itself, later.
 	Background bool `json:"background,omitempty"`
 }
@@ -134,7 +134,7 @@ type Asker func(ctx context.Context, a Approval) (ApprovalAnswer, error)
 
 // ApprovalFilter selects approvals. The zero value selects all of them.
 type ApprovalFilter struct {
-	Digest string
-	States []ApprovalState
-	Limit  int // 0 is no limit; the newest first
+	Digest string          `json:"digest,omitempty"`
+	States []ApprovalState `json:"states,omitempty"`
+	Limit  int             `json:"limit,omitempty"` // 0 is no limit; the newest first
 }

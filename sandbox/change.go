@@ -52,17 +52,22 @@ type FileState struct {
 	Mode  uint32   `json:"mode,omitempty"` // permissions, setuid, setgid, sticky
 	Links uint32   `json:"links,omitempty"`
 	Size  int64    `json:"size,omitempty"`
-	// Times are in nanoseconds since 1970. CTime is 0 where the file system's
-	// clock could not tell it from the next change, BTime where there is none.
+	// Times are in nanoseconds since 1970. CTime is negated where the file system's
+	// clock could not tell it from the next change, BTime 0 where there is none.
 	MTime int64  `json:"mtime_ns,omitempty"`
 	CTime int64  `json:"ctime_ns,omitempty"`
 	BTime int64  `json:"btime_ns,omitempty"`
 	Inode uint64 `json:"inode,omitempty"`
-	// SHA256 is a file's content in hex, and "" where it could not be read.
+	// SHA256 is a file's content in hex, and "" where that was not read: see
+	// [FileState.Unread].
 	SHA256 string `json:"sha256,omitempty"`
 	Text   bool   `json:"text,omitempty"`   // UTF-8 without NUL
 	Target []byte `json:"target,omitempty"` // of a link; of another kind its name, such as "fifo"
 }
+
+// Unread reports whether this is a file whose content is not known: it could not
+// be read, or not within the budget of its record.
+func (s FileState) Unread() bool { return s.Kind == KindFile && s.SHA256 == "" }
 
 // FileChange is what one exec, or the session itself, did to one path.
 type FileChange struct {
@@ -97,6 +102,7 @@ type changeJSON struct {
 	ModeBefore   uint32   `json:"mode_before,omitempty"`
 	SHA256       string   `json:"sha256,omitempty"`
 	SHA256Before string   `json:"sha256_before,omitempty"`
+	Unread       bool     `json:"unread,omitempty"`
 	Text         bool     `json:"text"`
 	By           ChangeBy `json:"by"`
 	Execs        []ID     `json:"execs,omitempty"`
@@ -107,7 +113,7 @@ type changeJSON struct {
 func (c FileChange) MarshalJSON() ([]byte, error) {
 	j := changeJSON{
 		Op: c.Op, Kind: c.Kind(), Size: c.After.Size, SizeBefore: c.Before.Size, Mode: c.After.Mode, ModeBefore: c.Before.Mode,
-		SHA256: c.After.SHA256, SHA256Before: c.Before.SHA256, Text: c.After.Text || c.After.Kind == KindNone && c.Before.Text, By: c.By, Execs: c.Execs,
+		SHA256: c.After.SHA256, SHA256Before: c.Before.SHA256, Unread: c.After.Unread(), Text: c.After.Text || c.After.Kind == KindNone && c.Before.Text, By: c.By, Execs: c.Execs,
 	}
 	j.Path, j.PathBytes = nameJSON(c.Path)
 	j.From, j.FromBytes = nameJSON(c.From)
@@ -199,8 +205,23 @@ type Observation struct {
 	// Read hands each content that is wanted to take, in order. r is empty
 	// where the hash alone was wanted. sum gives, after r was read to its end,
 	// the SHA-256 in hex that the sandbox claims, and "" for what could not be
-	// read.
+	// read, or not within the budget.
 	Read func(ctx context.Context, wants []Want, take func(i int, r io.Reader, sum func() string) error) error
+}
+
+// Budget bounds what a record of changes takes. A zero field is no bound. Beyond
+// it a walk ends, which is said as Partial, and contents stay unread, the largest
+// first.
+type Budget struct {
+	Time  time.Duration
+	Bytes Bytes // of contents
+}
+
+// ObserveOptions say how an observation is made.
+type ObserveOptions struct {
+	// Exact walks the workspace, whatever the watches say.
+	Exact  bool
+	Budget Budget
 }
 
 // Restore is an entry as it is to be made.
@@ -216,8 +237,8 @@ type Restore struct {
 // this.
 type Tree interface {
 	// Observe hands take what was touched since the last call whose take
-	// returned nil. exact walks it, whatever the watches say.
-	Observe(ctx context.Context, exact bool, take func(*Observation) error) error
+	// returned nil.
+	Observe(ctx context.Context, opts ObserveOptions, take func(*Observation) error) error
 	// Restore makes entries as they are described, in order.
 	Restore(ctx context.Context, entries []Restore) error
 }
@@ -231,8 +252,7 @@ type RecordOptions struct {
 	// Beside are execs of the session in other sandboxes, which may have
 	// touched the same files.
 	Beside []ID
-	// Exact walks the workspace, whatever the watches say.
-	Exact bool
+	ObserveOptions
 	// Baseline takes what is there for granted: it is no change. Settle does
 	// so where nothing is known yet.
 	Baseline, Settle bool
@@ -250,8 +270,8 @@ type FileDiff struct {
 	// where there is none: see Note.
 	Unified        string
 	Added, Removed int // lines
-	// Note says why there is no text: "binary", "not kept", "too large"; "" is
-	// that the content is the same, or no file's.
+	// Note says why there is no text: "binary", "not kept", "not read", "too
+	// large"; "" is that the content is the same, or no file's.
 	Note string
 }
 

@@ -131,7 +131,10 @@ type Finding struct {
 	// surveillance, container, …
 	Category string  `json:"category"`
 	Verdict  Verdict `json:"verdict,omitempty"` // what this finding alone asks for
-	File     string  `json:"file,omitempty"`    // "" is the run's own code
+	// Contained is the limit of the sandbox that stops what was found, so that it
+	// asks nobody. "" is none.
+	Contained Wall   `json:"contained,omitempty"`
+	File      string `json:"file,omitempty"` // "" is the run's own code
 	// Line and Column are 1-based; Column counts bytes. 0 is "the whole text".
 	Line      int `json:"line,omitempty"`
 	Column    int `json:"column,omitempty"`

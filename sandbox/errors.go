@@ -131,12 +131,25 @@ type DeniedError struct {
 	Decision Decision
 }
 
-// Error names the first finding, or the verdict where there is none.
+// cause is the first finding that asks or denies, or where there is none the first.
+func (e *DeniedError) cause() (Finding, bool) {
+	for _, f := range e.Decision.Findings {
+		if f.Verdict != Allow {
+			return f, true
+		}
+	}
+	if len(e.Decision.Findings) > 0 {
+		return e.Decision.Findings[0], true
+	}
+	return Finding{}, false
+}
+
+// Error names the finding that refused it, or the verdict where there is none.
 func (e *DeniedError) Error() string {
-	if len(e.Decision.Findings) == 0 {
+	f, ok := e.cause()
+	if !ok {
 		return fmt.Sprintf("refused: verdict %s", e.Decision.Verdict)
 	}
-	f := e.Decision.Findings[0]
 	text := fmt.Sprintf("refused: verdict %s by rule %s%s: %s", e.Decision.Verdict, f.ID, f.place(), f.Message)
 	if e.Decision.Refused != "" {
 		text += "; " + e.Decision.Refused
@@ -146,10 +159,8 @@ func (e *DeniedError) Error() string {
 
 // Hint is what to do next.
 func (e *DeniedError) Hint() string {
-	if len(e.Decision.Findings) == 0 {
-		return ""
-	}
-	return e.Decision.Findings[0].Remediation
+	f, _ := e.cause()
+	return f.Remediation
 }
 
 // Is reports whether target is [Denied].

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -14,16 +15,31 @@ type Session struct {
 	Created  time.Time `json:"created"`
 	// Idle ends a sandbox that nobody has used for so long; TTL ends each so
 	// long after its creation. 0 is never. The workspace stays.
-	Idle      time.Duration `json:"-"`
-	TTL       time.Duration `json:"-"`
-	Limits    Limits        `json:"limits"`
-	Network   Network       `json:"network,omitempty"`
-	Workspace Workspace     `json:"workspace"`
-	Identity  Identity      `json:"identity"`
+	Idle      Duration  `json:"idle_ms,omitempty"`
+	TTL       Duration  `json:"ttl_ms,omitempty"`
+	Limits    Limits    `json:"limits"`
+	Network   Network   `json:"network,omitzero"`
+	Workspace Workspace `json:"workspace"`
+	Identity  Identity  `json:"identity"`
+	// Runtime names what makes its sandboxes. "" is the default.
+	Runtime string `json:"runtime,omitempty"`
 	// OCIRuntime names the engine's runtime. "" is its default.
 	OCIRuntime string `json:"oci_runtime,omitempty"`
+	// Env is added to the environment of each exec, KEY=VALUE, below its own.
+	Env []string `json:"env,omitempty"`
 	// Snapshots are kept workspaces, the oldest first. They go with the session.
 	Snapshots []Snapshot `json:"snapshots,omitempty"`
+}
+
+// WithoutValues is s as it may be shown: of its environment the names alone.
+func (s Session) WithoutValues() Session {
+	var names []string
+	for _, kv := range s.Env {
+		name, _, _ := strings.Cut(kv, "=")
+		names = append(names, name)
+	}
+	s.Env = names
+	return s
 }
 
 // Snapshot is a session's workspace as it was at one moment.
@@ -47,16 +63,21 @@ const (
 // SandboxRecord is a sandbox of a session, as it is kept: what it takes to find
 // it again and to speak with its agent.
 type SandboxRecord struct { //nolint:revive // beside ExecRecord; Record alone would be any
-	ID       ID              `json:"id"`
-	Session  string          `json:"session"`
-	Language string          `json:"language"`
-	State    State           `json:"state"`
-	Handle   json.RawMessage `json:"handle"` // a runtime's, versioned by it
-	Secret   []byte          `json:"-"`      // of the agent; never shown
-	Image    string          `json:"image"`  // digest
-	Owner    string          `json:"owner"`  // who made it
-	Created  time.Time       `json:"created"`
-	Expires  time.Time       `json:"expires,omitzero"` // by the TTL
+	ID       ID     `json:"id"`
+	Session  string `json:"session"`
+	Language string `json:"language"`
+	Runtime  string `json:"runtime,omitempty"` // its name
+	// NotEnforced names limits that it is not held to.
+	NotEnforced []string        `json:"not_enforced,omitempty"`
+	State       State           `json:"state"`
+	Handle      json.RawMessage `json:"handle"`            // a runtime's, versioned by it
+	Secret      []byte          `json:"-"`                 // of the agent; never shown
+	Image       string          `json:"image"`             // digest
+	Volumes     []string        `json:"volumes,omitempty"` // [Image.Volumes]
+	Walls       []Wall          `json:"walls,omitempty"`   // those that it was made with
+	Owner       string          `json:"owner"`             // who made it
+	Created     time.Time       `json:"created"`
+	Expires     time.Time       `json:"expires,omitzero"` // by the TTL
 }
 
 // ExecRecord is an exec of a session, as it is kept.
@@ -65,7 +86,7 @@ type ExecRecord struct {
 	Session    string    `json:"session"`
 	Sandbox    ID        `json:"sandbox"`
 	Argv       []string  `json:"argv"`
-	Owner      string    `json:"owner"` // who follows it
+	Owner      string    `json:"owner"` // who starts it or follows it; "" in the background once it runs
 	Background bool      `json:"background,omitempty"`
 	Started    time.Time `json:"started"`
 	// Ended is zero while it runs, or while nobody has seen its end.
@@ -95,8 +116,12 @@ const (
 	EventUndone           = "undone"
 	EventApprovalAsked    = "approval.asked"
 	EventApprovalAnswered = "approval.answered"
-	EventRecovered        = "recovered" // a manager took up what another had left
+	EventAlertFired       = "alert.fired" // its data is the [Alert]
+	EventAlertResolved    = "alert.resolved"
+	EventAlertActed       = "alert.acted" // what its action came to
+	EventRecovered        = "recovered"   // a manager took up what another had left
 	EventAuditPruned      = "audit.pruned"
+	EventAuditReanchored  = "audit.reanchored" // somebody took a log as it is whose anchor was lost
 )
 
 // Event is one line of the audit log. Seq, Prev and Hash are set by the log,
@@ -115,8 +140,8 @@ type Event struct {
 	Hash string          `json:"hash"`
 }
 
-// Change is what one transaction of the store does: all of it or nothing.
-type Change struct {
+// Transaction is what the store does at once: all of it or nothing.
+type Transaction struct {
 	// While makes the change only while that exec is recorded as running, and
 	// it is a Conflict otherwise: of all that would tell an exec's end, one does.
 	While           ID
@@ -131,7 +156,19 @@ type Change struct {
 	// where it is not From any more, so that of two answers the first wins.
 	AskApproval  *Approval
 	MoveApproval *ApprovalMove
-	Events       []Event
+	// PutReadings remembers what sandboxes use. DeleteSession, DeleteSandboxes, and
+	// a record that says that its sandbox is gone, end a reading too.
+	PutReadings []Reading
+	// FireAlert is a Conflict where one of its rule fires for its sandbox, or for
+	// its session where it has none; ResolveAlert where it does not fire any more.
+	FireAlert    *Alert
+	ResolveAlert *Alert
+	// PostLetters puts letters into the outbox, DeleteLetters takes them out, and
+	// RetryLetters puts them off.
+	PostLetters   []Letter
+	DeleteLetters []int64
+	RetryLetters  []LetterRetry
+	Events        []Event
 }
 
 // ApprovalMove takes an approval from one state to another.
@@ -145,17 +182,28 @@ type SessionView struct {
 	Session
 	Sandboxes []SandboxRecord `json:"sandboxes"`
 	Execs     []ExecRecord    `json:"execs"`
+	// HeldBy says what holds the workspace to its size. It is asked for, not kept.
+	HeldBy HeldBy `json:"held_by,omitempty"`
 }
+
+// HeldBy says what holds a workspace to its size. "" is nothing, or not known.
+type HeldBy string
+
+// What holds a workspace.
+const (
+	HeldByFileSystem HeldBy = "file system" // no byte more can be written
+	HeldByAgent      HeldBy = "agent"       // who passes it is ended soon after
+)
 
 // EventFilter selects events. The zero value selects all of them.
 type EventFilter struct {
-	After   int64 // only those with a larger Seq
-	Since   time.Time
-	Until   time.Time
-	Session string
-	Exec    ID
-	Kinds   []string
-	Limit   int // 0 is no limit
+	After   int64     `json:"after,omitempty"` // only those with a larger Seq
+	Since   time.Time `json:"since,omitzero"`
+	Until   time.Time `json:"until,omitzero"`
+	Session string    `json:"session,omitempty"`
+	Exec    ID        `json:"exec,omitempty"`
+	Kinds   []string  `json:"kinds,omitempty"`
+	Limit   int       `json:"limit,omitempty"` // 0 is no limit
 }
 
 // FileInfo describes one entry of a workspace.
@@ -166,6 +214,37 @@ type FileInfo struct {
 	Mode   uint32    `json:"mode"` // permission bits
 	MTime  time.Time `json:"mtime"`
 	Target string    `json:"target,omitempty"` // of a link, as it stands there
+}
+
+// MarshalJSON adds path_base64 and target_base64 where these are not UTF-8.
+func (i FileInfo) MarshalJSON() ([]byte, error) {
+	type plain FileInfo // without this method
+	j := struct {
+		plain
+		PathBytes   []byte `json:"path_base64,omitempty"`
+		TargetBytes []byte `json:"target_base64,omitempty"`
+	}{plain: plain(i)}
+	_, j.PathBytes = nameJSON(i.Path)
+	_, j.TargetBytes = nameJSON(i.Target)
+	return json.Marshal(j)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (i *FileInfo) UnmarshalJSON(b []byte) error {
+	type plain FileInfo // as above
+	j := struct {
+		*plain
+		PathBytes   []byte `json:"path_base64"`
+		TargetBytes []byte `json:"target_base64"`
+	}{plain: (*plain)(i)}
+	err := json.Unmarshal(b, &j)
+	if j.PathBytes != nil {
+		i.Path = string(j.PathBytes)
+	}
+	if j.TargetBytes != nil {
+		i.Target = string(j.TargetBytes)
+	}
+	return err
 }
 
 // Moved says what a transfer of files came to.
@@ -183,6 +262,17 @@ type Moved struct {
 type FileEvent struct {
 	Path string `json:"path,omitempty"`
 	Op   string `json:"op"`
+}
+
+// MarshalJSON adds path_base64 where the path is not UTF-8.
+func (e FileEvent) MarshalJSON() ([]byte, error) {
+	type plain FileEvent // without this method
+	j := struct {
+		plain
+		PathBytes []byte `json:"path_base64,omitempty"`
+	}{plain: plain(e)}
+	_, j.PathBytes = nameJSON(e.Path)
+	return json.Marshal(j)
 }
 
 // AuditReport says what a check of the audit's chain found.
@@ -205,8 +295,22 @@ type AuditProblem struct {
 	What string `json:"what"` // such as "changed", "missing", "truncated"
 }
 
-// Retention says what an audit keeps. A zero field keeps everything.
+// Retention says what is kept of an audit, and of the questions that are over. A
+// zero field keeps everything.
 type Retention struct {
-	Age   time.Duration // events younger than that
-	Bytes Bytes         // about so many of the newest
+	Age   Duration `json:"age_ms,omitempty"` // what is younger than that
+	Bytes Bytes    `json:"bytes,omitempty"`  // about so many of the newest, of each
+}
+
+// Pruned says how much a [Retention] dropped.
+type Pruned struct {
+	Events    int64 `json:"events"`
+	Questions int64 `json:"questions"`
+}
+
+// StateSize is how much there is of one thing in the state.
+type StateSize struct {
+	What  string `json:"what"` // such as "events"
+	Count int64  `json:"count"`
+	Bytes Bytes  `json:"bytes"` // about
 }

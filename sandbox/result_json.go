@@ -30,11 +30,14 @@ type resultJSON struct {
 	OOMKilled    bool         `json:"oom_killed"`
 	Usage        usageJSON    `json:"usage"`
 	Changes      []FileChange `json:"changes"`
+	UnknownWhy   string       `json:"changes_error,omitempty"`
 	Artifacts    []Artifact   `json:"artifacts,omitempty"`
 	LeftWhy      string       `json:"artifacts_error,omitempty"`
 	Decision     Decision     `json:"decision"`
 	Sandbox      ID           `json:"sandbox,omitempty"`
 	Image        string       `json:"image,omitempty"`
+	Runtime      string       `json:"runtime,omitempty"`
+	NotEnforced  []string     `json:"not_enforced,omitempty"`
 }
 
 type usageJSON struct {
@@ -51,7 +54,8 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		ExecID: r.ExecID, Session: r.Session, Language: r.Language, ExitCode: r.Code, ExitReason: string(r.Reason),
 		Signal: r.Signal, Cause: r.Cause, Events: r.Events, Shared: r.Shared, Replaced: r.Replaced, Truncated: r.Truncated,
 		DurationMS: r.Duration.Milliseconds(), TimedOut: r.TimedOut(), OOMKilled: r.OOMKilled(), Decision: r.Decision,
-		Sandbox: r.Sandbox, Image: r.Image, Artifacts: r.Artifacts, LeftWhy: r.ArtifactsError,
+		Sandbox: r.Sandbox, Image: r.Image, Runtime: r.Runtime, NotEnforced: r.NotEnforced, Artifacts: r.Artifacts, LeftWhy: r.ArtifactsError,
+		UnknownWhy: r.ChangesError,
 		Usage: usageJSON{
 			CPUMS: r.Usage.CPU.Milliseconds(), WallMS: r.Usage.Wall.Milliseconds(), Memory: r.Usage.PeakMemory,
 			Processes: r.Usage.PeakProcesses, Methods: r.Usage.Methods,
@@ -88,7 +92,8 @@ func (r *Result) UnmarshalJSON(b []byte) error {
 			Code: j.ExitCode, Reason: ExitReason(j.ExitReason), Signal: j.Signal, Cause: j.Cause, Events: j.Events, Shared: j.Shared,
 		},
 		Truncated: j.Truncated, Duration: time.Duration(j.DurationMS) * time.Millisecond, Decision: j.Decision,
-		Sandbox: j.Sandbox, Image: j.Image, Changes: j.Changes, Artifacts: j.Artifacts, ArtifactsError: j.LeftWhy,
+		Sandbox: j.Sandbox, Image: j.Image, Runtime: j.Runtime, NotEnforced: j.NotEnforced, Changes: j.Changes, ChangesError: j.UnknownWhy,
+		Artifacts: j.Artifacts, ArtifactsError: j.LeftWhy,
 		Usage: Usage{
 			CPU: time.Duration(j.Usage.CPUMS) * time.Millisecond, Wall: time.Duration(j.Usage.WallMS) * time.Millisecond,
 			PeakMemory: j.Usage.Memory, PeakProcesses: j.Usage.Processes, Methods: j.Usage.Methods,

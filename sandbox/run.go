@@ -18,14 +18,25 @@ type Run struct {
 	Env      []string `json:"env,omitempty"`     // KEY=VALUE; a later one wins
 	Dir      string   `json:"dir,omitempty"`     // "" is the workspace; relative to it
 	Role     Role     `json:"role,omitempty"`
-	Files    []File   `json:"-"` // put into the workspace before the exec
+	Files    []File   `json:"files,omitempty"` // put into the workspace before the exec
+	// Stage are files that a Code finds beside itself, in a place of the agent's
+	// that nobody in the sandbox can write and that goes with the exec. What of them
+	// could be run is judged.
+	Stage []File `json:"stage,omitempty"`
+	// Reap ends, with the program, everything that it started, in a session too.
+	Reap bool `json:"reap,omitempty"`
 
-	Network   Network       `json:"network,omitempty"`
-	Workspace Workspace     `json:"workspace,omitzero"`
-	Limits    Limits        `json:"limits,omitzero"`
-	Timeout   time.Duration `json:"-"` // 0 is the default
+	Network   Network   `json:"network,omitzero"`
+	Workspace Workspace `json:"workspace,omitzero"` // of its own: without a source
+	Limits    Limits    `json:"limits,omitzero"`    // of a sandbox of its own: a session has its own limits
+	ExecLimits
+	// Runtime names what makes the sandbox. "" is the default.
+	Runtime string `json:"runtime,omitempty"`
 	// OCIRuntime names the engine's runtime, such as "runsc". "" is its default.
 	OCIRuntime string `json:"oci_runtime,omitempty"`
+	// Input keeps the standard input of an exec in the background open, to be
+	// written to later. Another's input comes with its [Streams].
+	Input bool `json:"input,omitempty"`
 	// Track says how changes of the workspace are found. "" is [ModeFast].
 	Track ChangeMode `json:"track,omitempty"`
 	// Artifacts are patterns of files to collect at the end, such as "out/**" or
@@ -34,10 +45,29 @@ type Run struct {
 	Artifacts []string `json:"artifacts,omitzero"`
 	// Keep leaves the sandbox in place when the run has failed, for a look.
 	Keep bool `json:"keep,omitempty"`
-	// Approve says what becomes of it where policy asks; Ask, where not nil, is
-	// asked then.
+	// Approve says what becomes of it where policy asks.
 	Approve ApproveMode `json:"approve,omitempty"`
-	Ask     Asker       `json:"-"`
+}
+
+// Local is what stays beside a request because it cannot travel: it is of the
+// process that asks. The zero value is nothing.
+type Local struct {
+	// Ask is asked where policy asks about what is requested.
+	Ask Asker
+	// Contents opens what files of the request have as their Ref. It is called once
+	// for each file that is sent, and its caller closes what it returns.
+	Contents func(ref string) (io.ReadCloser, error)
+	// Folder is the absolute path of the host's folder that a session has as its
+	// workspace, where the request says [WorkspaceHost] and names none.
+	Folder string
+}
+
+// Open opens a content by its Ref. Errors: NotFound, and those of Contents.
+func (l Local) Open(ref string) (io.ReadCloser, error) {
+	if l.Contents == nil {
+		return nil, Errorf(NotFound, "no content %q was handed over", ref).WithHint("send the bytes as the file's data")
+	}
+	return l.Contents(ref)
 }
 
 // Streams are an exec's standard streams, as in os/exec: a nil Stdin is empty,
@@ -49,21 +79,7 @@ type Streams struct {
 	// Artifact takes the contents of artifacts. Where it is nil they are in the
 	// Result, up to [MaxArtifacts].
 	Artifact ArtifactTaker
-}
-
-// File is one entry that travels into the workspace with a run: a regular
-// file, or a folder where Dir is set, or a symbolic link where Link is.
-type File struct {
-	Path string // relative to the workspace, with slashes, without ".."
-	Mode uint32 // permission bits; 0 is 0644, and 0755 for a folder
-	Dir  bool
-	Link string // target of a symbolic link
-	// Source is the path of the host's file whose bytes are sent. Where it is
-	// "", Data is sent.
-	Source string
-	Data   []byte
-	// Size is the number of bytes that will be sent, and must be exact.
-	Size int64
+	Local
 }
 
 // ExitReason says why an exec ended. There is exactly one for each exec.
@@ -89,9 +105,9 @@ func ExitReasons() []ExitReason {
 		ReasonOutput, ReasonDenied, ReasonInfra}
 }
 
-// Exit is how an exec's process ended. For every reason but [ReasonExited] the
-// Code is what a shell would report: 128 plus the signal.
+// Exit is how an exec's process ended.
 type Exit struct {
+	// Code is what `caisson run` exits with: see [Exit.Coded].
 	Code   int        `json:"exit_code"`
 	Reason ExitReason `json:"exit_reason"`
 	Signal string     `json:"signal"`          // "SIGKILL", or ""
@@ -102,6 +118,21 @@ type Exit struct {
 	// Shared says that other execs ran beside it, so that an event may be
 	// theirs.
 	Shared bool `json:"shared,omitempty"`
+}
+
+// reasonCodes is the one table from exit reasons to exit codes. For a reason
+// that is not in it the process's own code holds: what it exited with, or 128
+// plus the signal.
+var reasonCodes = map[ExitReason]int{
+	ReasonTimeout: 124, ReasonCanceled: 130, ReasonOOM: 137, ReasonOutput: 137, ReasonDenied: 126, ReasonInfra: 125,
+}
+
+// Coded is the exit with the code that its reason has, wherever it is told.
+func (e Exit) Coded() Exit {
+	if code, ok := reasonCodes[e.Reason]; ok {
+		e.Code = code
+	}
+	return e
 }
 
 // Usage is what an exec used. Each figure names its method in Methods.
@@ -115,6 +146,7 @@ type Usage struct {
 
 // Methods says how each figure of [Usage] was taken.
 type Methods struct {
+	Wall      string `json:"wall,omitempty"` // "" is the agent's clock
 	CPU       string `json:"cpu,omitempty"`
 	Memory    string `json:"memory,omitempty"`
 	Processes string `json:"processes,omitempty"`
@@ -140,8 +172,10 @@ type Result struct {
 	Truncated Truncated     `json:"truncated"`
 	Duration  time.Duration `json:"-"` // from the start of the process to its end
 	Usage     Usage         `json:"usage"`
-	// Changes are what it did to the workspace, by path.
-	Changes []FileChange `json:"changes"`
+	// Changes are what it did to the workspace, by path; ChangesError says why
+	// not all of that is known.
+	Changes      []FileChange `json:"changes"`
+	ChangesError string       `json:"changes_error,omitempty"`
 	// Artifacts are the files that were collected; ArtifactsError says why not
 	// all were.
 	Artifacts      []Artifact `json:"artifacts"`
@@ -154,6 +188,10 @@ type Result struct {
 	// image that this was made from.
 	Sandbox ID     `json:"sandbox,omitempty"`
 	Image   string `json:"image,omitempty"`
+	// Runtime names what made the sandbox. NotEnforced names limits that it was not
+	// held to, such as "memory".
+	Runtime     string   `json:"runtime,omitempty"`
+	NotEnforced []string `json:"not_enforced,omitempty"`
 }
 
 // TimedOut reports whether caisson ended the exec because its time was over.

@@ -22,3 +22,4 @@ run "Node: latencies from an access log" examples/latency --file access.log late
 run "Shell: the words of a text" examples/words --file caisson.txt words.sh -- caisson.txt
 echo
 echo "demo: all three programs ran, each in a container that is gone by now"
+echo "caisson is $PWD/bin/caisson; make install puts it into /usr/local/bin, make install PREFIX=~/.local into your own"

@@ -16,6 +16,7 @@ go vet ./...
 
 step go mod tidy
 go mod tidy -diff
+(cd examples/embed && go mod tidy -diff)
 
 # The linter is a module of its own, so that its dependencies are not ours. It
 # is built again only when its version has changed.

@@ -43,6 +43,7 @@ missing_packages() {
 	have unshare || echo util-linux
 	have mount || echo mount
 	if [ "$tests" = yes ]; then
+		have bwrap || echo bubblewrap
 		have docker-registry || echo docker-registry
 		have skopeo || echo skopeo
 		have ip || echo iproute2

@@ -128,7 +128,7 @@ func TestWhatTestsNeed(t *testing.T) {
 		t.Errorf("without --tests: %q, calls %q", out, m.calls())
 	}
 	out, ok := m.setup("--tests")
-	if !ok || !strings.Contains(out, "installing docker-registry iproute2 musl-tools skopeo") || !strings.Contains(m.calls(), "systemctl disable --now docker-registry") {
+	if !ok || !strings.Contains(out, "installing bubblewrap docker-registry iproute2 musl-tools skopeo") || !strings.Contains(m.calls(), "systemctl disable --now docker-registry") {
 		t.Errorf("with --tests: %q, calls %q", out, m.calls())
 	}
 	if out, ok := m.setup("--test"); ok || !strings.Contains(out, "usage:") {

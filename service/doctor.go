@@ -9,7 +9,7 @@ import (
 
 // Doctor is what the service needs to be examined: it hands itself over.
 type Doctor interface {
-	Examine(ctx context.Context, svc api.Service) ([]api.Check, error)
+	Examine(ctx context.Context, svc api.Examined) ([]api.Check, error)
 }
 
 // Doctor examines the engine, the host and this service. Errors: Unsupported

@@ -4,6 +4,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 
@@ -13,7 +14,8 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// Config joins the parts. Manager, Images, Audit, Desk and Check are required.
+// Config joins the parts. Manager, Images, Audit, Desk, Check, Findings and
+// Metrics are required.
 type Config struct {
 	Manager *manager.Manager
 	Images  Images
@@ -24,8 +26,17 @@ type Config struct {
 	// Bridge has the records of changes; the manager's Recorder is the same
 	// one. nil: nothing is recorded.
 	Bridge *bridge.Bridge
-	Doctor Doctor       // nil: nobody can be asked
-	Log    *slog.Logger // nil discards
+	Actor  string // who asks, for the audit
+	Doctor Doctor // nil: nobody can be asked
+	// Findings is what monitors keep; required. Watch is this process's own; nil
+	// has no news.
+	Findings Findings
+	Watch    Watch
+	Metrics  Metrics      // required
+	Log      *slog.Logger // nil discards
+	// Folders are folders of the host that a session may have as its workspace, by
+	// the name that it is asked for with.
+	Folders map[string]string
 }
 
 // Service is caisson in this process. Its owner closes it.
@@ -39,8 +50,8 @@ var _ api.Service = (*Service)(nil)
 
 // New checks a Config and starts nothing. Errors: Invalid.
 func New(cfg Config) (*Service, error) {
-	if cfg.Manager == nil || cfg.Images == nil || cfg.Audit == nil || cfg.Desk == nil || cfg.Check == nil {
-		return nil, sandbox.Errorf(sandbox.Invalid, "service: manager, images, audit, desk and check are required")
+	if cfg.Manager == nil || cfg.Images == nil || cfg.Audit == nil || cfg.Desk == nil || cfg.Check == nil || cfg.Findings == nil || cfg.Metrics == nil {
+		return nil, sandbox.Errorf(sandbox.Invalid, "service: manager, images, audit, desk, check, findings and metrics are required")
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -51,23 +62,67 @@ func New(cfg Config) (*Service, error) {
 // Run runs one exec in a sandbox of its own. The first run of a process also
 // removes what dead processes left, beside its own work.
 func (s *Service) Run(ctx context.Context, run sandbox.Run, streams sandbox.Streams) (sandbox.Result, error) {
+	w, err := s.workspace(run.Workspace, sandbox.Local{})
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	if w.Kind == sandbox.WorkspaceHost {
+		return sandbox.Result{}, sandbox.Errorf(sandbox.Unsupported, "a run has a workspace of its own").WithHint("make a session with that folder: caisson session create --workspace FOLDER")
+	}
 	s.tidy(ctx, true)
 	return s.cfg.Manager.Run(ctx, run, streams)
 }
 
 // Sweep removes what dead processes left behind.
 func (s *Service) Sweep(ctx context.Context, opts api.SweepOptions) ([]api.Orphan, error) {
-	found, err := s.cfg.Manager.Sweep(ctx, opts.DryRun, opts.Kept)
-	if err != nil {
-		return nil, err
-	}
+	found, unlisted := s.cfg.Manager.Sweep(ctx, opts.DryRun, opts.Kept)
 	orphans := make([]api.Orphan, 0, len(found))
 	for _, o := range found {
 		a := api.Orphan{Kind: o.Kind, ID: o.ID, Name: o.Name, Created: o.Created, Removed: o.Removed}
 		if o.Err != nil {
 			a.Error = o.Err.Error()
+			if hint := sandbox.HintOf(o.Err); hint != "" {
+				a.Error += "; " + hint
+			}
 		}
 		orphans = append(orphans, a)
+	}
+	strays, err := s.strays(ctx, opts.DryRun)
+	return append(orphans, strays...), errors.Join(unlisted, err)
+}
+
+// strays removes what is kept of sessions that are gone: who removed one may have
+// died before all of it went.
+func (s *Service) strays(ctx context.Context, dry bool) ([]api.Orphan, error) {
+	if s.cfg.Bridge == nil {
+		return nil, nil
+	}
+	// What is listed first is not of a session that is made meanwhile.
+	strays, err := s.cfg.Bridge.Strays()
+	if err != nil || len(strays) == 0 {
+		return nil, err
+	}
+	views, err := s.cfg.Manager.Sessions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known := map[sandbox.ID]bool{}
+	for _, v := range views {
+		known[v.ID] = true
+	}
+	var orphans []api.Orphan
+	for _, f := range strays {
+		if known[f.Session] {
+			continue
+		}
+		o := api.Orphan{Kind: "changes", ID: f.Session, Name: "of session " + f.Session.Short(), Created: f.Touched}
+		if !dry {
+			err := s.cfg.Bridge.Forget(f.Session)
+			if o.Removed = err == nil; err != nil {
+				o.Error = err.Error()
+			}
+		}
+		orphans = append(orphans, o)
 	}
 	return orphans, nil
 }

@@ -2,7 +2,9 @@ package service
 
 import (
 	"context"
+	"io"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/caisson-dev/caisson/api"
@@ -14,22 +16,50 @@ import (
 type Log interface {
 	Events(ctx context.Context, filter sandbox.EventFilter) iter.Seq2[sandbox.Event, error]
 	Verify(ctx context.Context) (sandbox.AuditReport, error)
-	Prune(ctx context.Context, keep sandbox.Retention) (int64, error)
+	Reanchor(ctx context.Context, actor, reason string) (int64, error)
+	Prune(ctx context.Context, keep sandbox.Retention) (sandbox.Pruned, error)
+	Sizes(ctx context.Context) ([]sandbox.StateSize, error)
 }
 
 // CreateSession remembers a session.
-func (s *Service) CreateSession(ctx context.Context, o api.SessionOptions) (sandbox.Session, error) {
-	return s.cfg.Manager.CreateSession(ctx, manager.SessionOptions(o))
+func (s *Service) CreateSession(ctx context.Context, o api.SessionOptions, local sandbox.Local) (sandbox.Session, error) {
+	var err error
+	if o.Workspace, err = s.workspace(o.Workspace, local); err != nil {
+		return sandbox.Session{}, err
+	}
+	made, err := s.cfg.Manager.CreateSession(ctx, manager.SessionOptions(o))
+	return made.WithoutValues(), err
 }
 
 // Session returns one session.
 func (s *Service) Session(ctx context.Context, name string) (sandbox.SessionView, error) {
-	return s.cfg.Manager.Session(ctx, name)
+	v, err := s.cfg.Manager.Session(ctx, name)
+	if err != nil {
+		return v, err
+	}
+	v.HeldBy = s.cfg.Manager.HeldBy(ctx, v.Session)
+	v.Session = v.WithoutValues()
+	return v, nil
 }
 
 // Sessions returns all of them.
 func (s *Service) Sessions(ctx context.Context) ([]sandbox.SessionView, error) {
-	return s.cfg.Manager.Sessions(ctx)
+	views, err := s.cfg.Manager.Sessions(ctx)
+	for i := range views {
+		views[i].Session = views[i].WithoutValues()
+	}
+	return views, err
+}
+
+// SessionEnv returns a session's environment with its values.
+func (s *Service) SessionEnv(ctx context.Context, name string) ([]string, error) {
+	v, err := s.cfg.Manager.Session(ctx, name)
+	return v.Env, err
+}
+
+// SessionStats reads what a session's sandboxes use now.
+func (s *Service) SessionStats(ctx context.Context, name string) (sandbox.SessionStats, error) {
+	return s.cfg.Manager.SessionStats(ctx, name)
 }
 
 // RemoveSession destroys a session with its workspace.
@@ -48,8 +78,8 @@ func (s *Service) ResumeSession(ctx context.Context, name string) error {
 }
 
 // RenewSession sets when a session's sandboxes end.
-func (s *Service) RenewSession(ctx context.Context, name string, idle, ttl *time.Duration) error {
-	return s.cfg.Manager.RenewSession(ctx, name, idle, ttl)
+func (s *Service) RenewSession(ctx context.Context, name string, o api.RenewOptions) error {
+	return s.cfg.Manager.RenewSession(ctx, name, o.Idle, o.TTL)
 }
 
 // Snapshot keeps a session's workspace.
@@ -70,7 +100,7 @@ func (s *Service) RemoveSnapshot(ctx context.Context, session, snapshot string) 
 // ForkSession makes a session with a copy of another's workspace.
 func (s *Service) ForkSession(ctx context.Context, session string, o api.ForkOptions) (api.Forked, error) {
 	f, how, err := s.cfg.Manager.Fork(ctx, session, manager.ForkOptions(o))
-	return api.Forked{Session: f, Copied: how}, err
+	return api.Forked{Session: f.WithoutValues(), Copied: how}, err
 }
 
 // Exec runs one exec in a session.
@@ -80,9 +110,9 @@ func (s *Service) Exec(ctx context.Context, session string, run sandbox.Run, str
 }
 
 // StartExec starts one in the background.
-func (s *Service) StartExec(ctx context.Context, session string, run sandbox.Run) (sandbox.ExecRecord, error) {
+func (s *Service) StartExec(ctx context.Context, session string, run sandbox.Run, local sandbox.Local) (sandbox.ExecRecord, error) {
 	s.tidy(ctx, false)
-	return s.cfg.Manager.StartIn(ctx, session, run)
+	return s.cfg.Manager.StartIn(ctx, session, run, local)
 }
 
 // Processes lists the execs of a session.
@@ -98,14 +128,19 @@ func (s *Service) Processes(ctx context.Context, session string) ([]api.Process,
 	return list, err
 }
 
-// Output reads what an exec in the background has put out.
-func (s *Service) Output(ctx context.Context, session string, id sandbox.ID, o api.OutputOptions) (api.OutputResult, error) {
-	out, ended, err := s.cfg.Manager.Output(ctx, session, id, o.StdoutFrom, o.StderrFrom, o.Stdout, o.Stderr, o.Follow)
-	r := api.OutputResult{Stdout: out.Stdout, Stderr: out.Stderr, Lost: out.Lost, Ended: ended}
-	if ended {
-		r.Exit = out.Exit
-	}
-	return r, err
+// AttachExec copies what an exec has put out.
+func (s *Service) AttachExec(ctx context.Context, session string, id sandbox.ID, o sandbox.AttachOptions, stdout, stderr io.Writer) (sandbox.Attached, error) {
+	return s.cfg.Manager.AttachExec(ctx, session, id, o, stdout, stderr)
+}
+
+// InputExec writes to the standard input of an exec in the background.
+func (s *Service) InputExec(ctx context.Context, session string, id sandbox.ID, b []byte, end bool) (int, error) {
+	return s.cfg.Manager.InputExec(ctx, session, id, b, end)
+}
+
+// ResizeExec sets the size of an exec's terminal.
+func (s *Service) ResizeExec(ctx context.Context, session string, id sandbox.ID, rows, cols uint16) error {
+	return s.cfg.Manager.ResizeExec(ctx, session, id, rows, cols)
 }
 
 // SignalExec signals an exec.
@@ -133,8 +168,21 @@ func (s *Service) VerifyAudit(ctx context.Context) (sandbox.AuditReport, error) 
 	return s.cfg.Audit.Verify(ctx)
 }
 
-// PruneAudit drops old events and keeps the rest verifiable.
-func (s *Service) PruneAudit(ctx context.Context, keep sandbox.Retention) (int64, error) {
+// ReanchorAudit takes a log that has lost its anchor as it is.
+func (s *Service) ReanchorAudit(ctx context.Context, reason string) (int64, error) {
+	if strings.TrimSpace(reason) == "" {
+		return 0, sandbox.Errorf(sandbox.Invalid, "no reason is given").WithHint("say why the anchor is gone: it stands in the audit")
+	}
+	return s.cfg.Audit.Reanchor(ctx, s.cfg.Actor, reason)
+}
+
+// StateSizes tells how much there is of what grows.
+func (s *Service) StateSizes(ctx context.Context) ([]sandbox.StateSize, error) {
+	return s.cfg.Audit.Sizes(ctx)
+}
+
+// PruneAudit drops old events and keeps the rest verifiable; and old questions.
+func (s *Service) PruneAudit(ctx context.Context, keep sandbox.Retention) (sandbox.Pruned, error) {
 	return s.cfg.Audit.Prune(ctx, keep)
 }
 

@@ -13,7 +13,7 @@ import (
 // time, and its data is a JSON object, compact and with <, > and & escaped:
 // so it leaves an encoder as it entered, and what is printed has the hash that
 // is kept. It does not write to c's own. Error: Invalid.
-func Check(c sandbox.Change, now func() time.Time) (sandbox.Change, error) {
+func Check(c sandbox.Transaction, now func() time.Time) (sandbox.Transaction, error) {
 	for _, s := range [...]*sandbox.Session{c.CreateSession, c.PutSession} {
 		if s != nil && s.Name == "" {
 			return c, sandbox.Errorf(sandbox.Invalid, "a session without a name")

@@ -24,7 +24,7 @@ import (
 type Store interface {
 	// Apply makes all of a change or nothing of it. What it returned from is
 	// durable. Events get their place in the chain.
-	Apply(ctx context.Context, c sandbox.Change) error
+	Apply(ctx context.Context, c sandbox.Transaction) error
 	// Session returns one session with its sandboxes and execs.
 	Session(ctx context.Context, name string) (sandbox.SessionView, error)
 	// Sessions returns all of them, by name. Execs that belong to no session
@@ -37,11 +37,28 @@ type Store interface {
 	Approval(ctx context.Context, id sandbox.ID) (sandbox.Approval, error)
 	// Approvals returns the questions that a filter selects, the newest first.
 	Approvals(ctx context.Context, f sandbox.ApprovalFilter) ([]sandbox.Approval, error)
+	// Readings returns what sandboxes use and have used, the newest sample first,
+	// and Alerts what rules made of it, the newest first.
+	Readings(ctx context.Context, f sandbox.ReadingFilter) ([]sandbox.Reading, error)
+	Alerts(ctx context.Context, f sandbox.AlertFilter) ([]sandbox.Alert, error)
+	// Denied counts the runs that were refused since a time, to the second, by
+	// session; under "" are those of one-shots.
+	Denied(ctx context.Context, since time.Time) (map[string]int, error)
+	// TakeLetters returns the oldest letters to a receiver that are due now, and
+	// puts them off until a time: until then nobody else takes them.
+	TakeLetters(ctx context.Context, to string, now, until time.Time, most int) ([]sandbox.Letter, error)
 	// Verify checks the chain of events.
 	Verify(ctx context.Context) (sandbox.AuditReport, error)
-	// Prune drops the oldest events beyond what is to be kept, and returns how
-	// many. A checkpoint and an event stand for them.
-	Prune(ctx context.Context, keep sandbox.Retention) (int64, error)
+	// Reanchor takes a log whose end nobody can vouch for as it is, by an event
+	// that says who does so and why, and returns its number. Until then Verify
+	// finds such a log broken. Errors: Conflict for one that has its anchor.
+	Reanchor(ctx context.Context, actor, reason string) (int64, error)
+	// Prune drops the oldest events beyond what is to be kept, and the oldest
+	// questions that are over, and returns how many. A checkpoint and an event
+	// stand for the events.
+	Prune(ctx context.Context, keep sandbox.Retention) (sandbox.Pruned, error)
+	// Sizes tells how much there is of what grows.
+	Sizes(ctx context.Context) ([]sandbox.StateSize, error)
 	// ID names the state folder.
 	ID() string
 	Close() error

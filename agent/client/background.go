@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/caisson-dev/caisson/agent/wire"
@@ -11,8 +12,9 @@ import (
 
 // Start runs a command in the background: it returns once the process runs, and
 // leaves it to the connection's lease, which has to keep it. Its output is kept
-// up to a bound, the newest; [Client.Attach] and [Client.Output] read it. It
-// uses neither Stdin nor Stdout nor Stderr nor Reap of cmd.
+// up to a bound, the newest; [Client.Attach] and [Client.Output] read it. With
+// Later its standard input stays open for [Client.Input]. It uses neither Stdin
+// nor Stdout nor Stderr nor Reap of cmd.
 //
 // A process that could not begin is an Outcome with a Message; otherwise that
 // is nil.
@@ -21,7 +23,7 @@ func (c *Client) Start(ctx context.Context, cmd Command) (*Outcome, error) {
 		return nil, err
 	}
 	req := execRequest(cmd)
-	req.Drop, req.Stdin, req.Reap = true, false, false
+	req.Drop, req.Stdin, req.Reap = true, cmd.Later, false
 	s, err := c.open(ctx, wire.Request{Op: wire.OpExec, Exec: req})
 	if err != nil {
 		return nil, err
@@ -32,7 +34,7 @@ func (c *Client) Start(ctx context.Context, cmd Command) (*Outcome, error) {
 	f, err := wire.NewReader(s).Next()
 	switch {
 	case err != nil:
-		return nil, orContext(ctx, broken("start the exec", err))
+		return nil, orContext(ctx, broken("start the exec", c.orFault(err)))
 	case f.Type == wire.TypeStarted:
 		return nil, nil
 	case f.Type == wire.TypeFailure:
@@ -74,6 +76,46 @@ func (c *Client) Output(ctx context.Context, cmd Command, stdout, stderr int64) 
 // Errors: NotFound, Conflict where it has ended, Invalid.
 func (c *Client) Signal(ctx context.Context, id sandbox.ID, number int, all bool) error {
 	_, err := c.ask(ctx, wire.Request{Op: wire.OpSignal, Signal: &wire.Signal{ID: string(id), Number: number, All: all}})
+	return err
+}
+
+// inputPatience is how long an agent has to say what was taken after nobody waits
+// for that any more. It waits for a process for a second.
+const inputPatience = 3 * time.Second
+
+// Input writes to the standard input of an exec that was started with Later, and
+// with end closes it behind that. It waits while the process does not read; n is
+// how much that was given, also where ctx was done meanwhile: the agent answers
+// all the same, and has [inputPatience] for it. Errors: NotFound, and Conflict
+// where its input is closed or was never open.
+func (c *Client) Input(ctx context.Context, id sandbox.ID, b []byte, end bool) (n int, err error) {
+	asking, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(inputPatience, stop) })()
+	for ctx.Err() == nil {
+		part := b[n:min(len(b), n+wire.MaxChunk)]
+		req := &wire.Input{ID: string(id), Data: part, Close: end && n+len(part) == len(b)}
+		r, err := c.ask(asking, wire.Request{Op: wire.OpInput, Input: req})
+		if err != nil {
+			if e, ok := errors.AsType[*sandbox.Error](err); ok && e.Kind == sandbox.Conflict {
+				err = e.WithHint("an input is open while the exec runs and was started with: caisson exec --detach --input")
+			}
+			return n, err
+		}
+		if r.Bytes < 0 || r.Bytes > int64(len(part)) {
+			return n, broken("write to the exec", fmt.Errorf("%w: %d of %d bytes taken", wire.ErrFrame, r.Bytes, len(part)))
+		}
+		if n += int(r.Bytes); n == len(b) {
+			return n, nil
+		}
+	}
+	return n, context.Cause(ctx)
+}
+
+// Resize sets the size of an exec's terminal. Errors: NotFound, and Conflict
+// where it has none.
+func (c *Client) Resize(ctx context.Context, id sandbox.ID, rows, cols uint16) error {
+	_, err := c.ask(ctx, wire.Request{Op: wire.OpResize, Resize: &wire.Resize{ID: string(id), Rows: rows, Cols: cols}})
 	return err
 }
 

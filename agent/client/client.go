@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +38,14 @@ type Config struct {
 	// Claim takes an agent that nobody owns yet.
 	Claim *Claim
 	Lease Lease
+	// Patience is how much longer than its timeout an exec may take to be
+	// answered. Then the agent is taken to be stuck, and its sandbox for broken.
+	// 0 is [DefaultPatience]. One that is cancelled has six seconds at least.
+	Patience time.Duration
 }
+
+// DefaultPatience keeps the promise of an answer within 250 ms of a timeout.
+const DefaultPatience = 210 * time.Millisecond
 
 // Claim gives an unclaimed agent its owner. It works once.
 type Claim struct {
@@ -48,7 +56,13 @@ type Claim struct {
 	Idle, TTL time.Duration
 	// Env is the base of each exec's environment, KEY=VALUE.
 	Env []string
+	// Workspace bounds what the workspace holds; 0 is no bound.
+	Workspace sandbox.Bytes
 }
+
+// entryBytes is for how many bytes of its size a workspace may hold an entry: a
+// million for 256 MiB.
+const entryBytes = 256
 
 // Lease says what becomes of execs whose client is gone.
 type Lease struct {
@@ -61,16 +75,20 @@ type Lease struct {
 // Client is one connection to an agent. It carries any number of calls at
 // once, from any number of goroutines. Its owner closes it.
 type Client struct {
-	session *yamux.Session
-	welcome wire.Welcome
-	parting parting
+	session  *yamux.Session
+	guard    *wire.Guarded
+	welcome  wire.Welcome
+	patience time.Duration
+	parting  parting
 }
 
 // helloPatience bounds the first exchange on a connection, openPatience how
-// long an agent may take to accept a call.
+// long an agent may take to accept a call, and answerPatience how long to answer
+// a short one.
 const (
-	helloPatience = 10 * time.Second
-	openPatience  = 60 * time.Second
+	helloPatience  = 10 * time.Second
+	openPatience   = 60 * time.Second
+	answerPatience = 60 * time.Second
 )
 
 // New speaks the first words on conn, and owns conn from then on, also when it
@@ -103,11 +121,12 @@ func New(ctx context.Context, conn net.Conn, cfg Config) (_ *Client, err error) 
 	}
 	mux := wire.MuxConfig()
 	mux.StreamOpenTimeout = openPatience
-	session, err := yamux.Client(wire.Join(conn), mux)
+	guard := wire.Guard(conn)
+	session, err := yamux.Client(wire.Join(guard), mux)
 	if err != nil {
 		return nil, sandbox.Errorf(sandbox.Internal, "set up the multiplexer: %w", err)
 	}
-	return &Client{session: session, welcome: welcome}, nil
+	return &Client{session: session, guard: guard, welcome: welcome, patience: cmp.Or(cfg.Patience, DefaultPatience)}, nil
 }
 
 func greet(conn net.Conn, cfg Config) (wire.Welcome, error) {
@@ -118,6 +137,7 @@ func greet(conn net.Conn, cfg Config) (wire.Welcome, error) {
 	if c := cfg.Claim; c != nil {
 		h.Claim = &wire.Claim{
 			Secret: cfg.Secret, UID: c.Identity.UID, RunnerUID: c.Identity.RunnerUID, OneShot: c.OneShot, Env: c.Env,
+			WorkspaceBytes: int64(c.Workspace), WorkspaceEntries: int64(c.Workspace) / entryBytes,
 			Renew: wire.Renew{IdleMS: wireMS(&c.Idle), TTLMS: wireMS(&c.TTL)},
 		}
 	}
@@ -157,6 +177,22 @@ func (c *Client) Close() error {
 
 // AgentBuild names the agent's version, as it says.
 func (c *Client) AgentBuild() string { return c.welcome.Build }
+
+// ErrForged is in every error of an agent that broke the protocol: it may be in
+// the hands of what it ran, and its sandbox must not be used again.
+var ErrForged = wire.ErrFrame
+
+// ErrSurvivors is in the error of a kill that something survived. Its sandbox
+// must not be used again.
+var ErrSurvivors = errors.New("processes could not be ended: the sandbox is given up")
+
+// orFault prefers what the agent did to the connection for an error of it.
+func (c *Client) orFault(err error) error {
+	if fault := c.guard.Fault(); fault != nil {
+		return fault
+	}
+	return err
+}
 
 // broken classes a failure of the connection itself.
 func broken(doing string, err error) *sandbox.Error {
@@ -213,6 +249,7 @@ func (c *Client) ask(ctx context.Context, req wire.Request) (wire.Reply, error) 
 		return wire.Reply{}, err
 	}
 	defer s.Close()
+	_ = s.SetReadDeadline(time.Now().Add(answerPatience)) // never fails on a stream
 	stop := context.AfterFunc(ctx, func() { _ = s.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	r, err := answer(s)
@@ -241,14 +278,14 @@ func answer(r io.Reader) (wire.Reply, error) {
 }
 
 // Kill ends everything that an exec started, also what outlived its process.
-// Errors: NotFound, Unavailable, and Internal where something survived.
+// Errors: NotFound, Unavailable, and [ErrSurvivors].
 func (c *Client) Kill(ctx context.Context, id sandbox.ID) error {
 	r, err := c.ask(ctx, wire.Request{Op: wire.OpKill, Kill: &wire.Kill{ID: string(id)}})
 	if err != nil {
 		return err
 	}
 	if r.Count != 0 {
-		return sandbox.Errorf(sandbox.Internal, "%d processes of exec %s could not be ended", r.Count, id.Short())
+		return sandbox.Errorf(sandbox.Internal, "%d %w", r.Count, ErrSurvivors)
 	}
 	return nil
 }
@@ -282,33 +319,4 @@ func (c *Client) List(ctx context.Context) ([]ExecInfo, error) {
 		})
 	}
 	return infos, nil
-}
-
-// Stats is one reading of a sandbox's resources, by the agent's own view.
-type Stats struct {
-	CPU         time.Duration
-	Memory      sandbox.Bytes
-	Processes   int // tasks, the agent's included
-	Zombies     int
-	OOMKills    int64
-	PIDsHits    int64
-	AgentMemory sandbox.Bytes
-	AgentTasks  int
-}
-
-// Stats reads the sandbox's resources now.
-func (c *Client) Stats(ctx context.Context) (Stats, error) {
-	r, err := c.ask(ctx, wire.Request{Op: wire.OpStats})
-	if err != nil {
-		return Stats{}, err
-	}
-	if r.Stats == nil {
-		return Stats{}, broken("read stats", fmt.Errorf("%w: empty", wire.ErrFrame))
-	}
-	s := r.Stats
-	return Stats{
-		CPU: micros(s.CPUUS), Memory: sandbox.Bytes(max(s.MemoryBytes, 0)), Processes: max(s.Processes, 0),
-		Zombies: max(s.Zombies, 0), OOMKills: max(s.OOMKills, 0), PIDsHits: max(s.PIDsMax, 0),
-		AgentMemory: sandbox.Bytes(max(s.AgentBytes, 0)), AgentTasks: max(s.AgentTasks, 0),
-	}, nil
 }

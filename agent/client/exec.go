@@ -37,6 +37,13 @@ type Command struct {
 	Reap bool
 	// Drop keeps the newest output where nobody reads it, instead of stalling.
 	Drop bool
+	// Look is for who attaches and does not answer for the exec: nothing is
+	// acknowledged, and an end of ctx or a writer that fails ends the look alone,
+	// with that error.
+	Look bool
+	// Later keeps the standard input of a background exec open: see
+	// [Client.Start].
+	Later bool
 	// Stage are files that the user can read and not write, at [StagePath].
 	Stage []StageFile
 	// Track books what it does to the workspace: see [Client.Observe]. It is a
@@ -63,15 +70,12 @@ type Outcome struct {
 	Message string
 	// Touched counts what there is to be observed.
 	Touched int
-	// Broken says that the sandbox must not be used again.
-	Broken bool
+	// Broken says that the sandbox must not be used again. Cut is of those: its
+	// connection was lost, and nothing is known of the sandbox itself.
+	Broken, Cut bool
 }
 
-// overdue is how much longer than its timeout an exec may take to be answered.
-// Then the agent is taken to be stuck, and its sandbox for broken.
-const overdue = 210 * time.Millisecond
-
-// cancelPatience is how long a cancelled exec may take to be answered.
+// cancelPatience is how long a cancelled exec may take to be answered, at least.
 const cancelPatience = 6 * time.Second
 
 // Run runs a command to its end. Cancelling ctx ends it, and everything that it
@@ -107,7 +111,7 @@ func execRequest(cmd Command) *wire.Exec {
 }
 
 // Attach follows an exec that was started before, from the given offsets on. It
-// uses ID, Stdout, Stderr and MaxOutput of cmd. Errors: NotFound.
+// uses ID, Stdout, Stderr, MaxOutput, Drop and Look of cmd. Errors: NotFound.
 func (c *Client) Attach(ctx context.Context, cmd Command, stdout, stderr int64) (Outcome, error) {
 	s, err := c.open(ctx, wire.Request{Op: wire.OpAttach, Attach: &wire.Attach{ID: string(cmd.ID), Stdout: stdout, Stderr: stderr}})
 	if err != nil {
@@ -138,6 +142,7 @@ type follower struct {
 	mu       sync.Mutex
 	canceled bool
 	started  bool
+	begun    time.Time // when that was heard
 	stdin    *yamux.Stream
 	deadline time.Time // until when the agent must have answered; zero is never
 }
@@ -148,7 +153,7 @@ const ackEvery = 128 << 10
 func (f *follower) follow(ctx context.Context) (Outcome, error) {
 	defer f.leave()
 	if f.cmd.Timeout > 0 {
-		f.expect(time.Now().Add(f.cmd.Timeout + overdue))
+		f.expect(time.Now().Add(f.cmd.Timeout + f.c.patience))
 	}
 	stop := context.AfterFunc(ctx, f.cancel)
 	defer stop()
@@ -156,6 +161,9 @@ func (f *follower) follow(ctx context.Context) (Outcome, error) {
 	r := wire.NewReader(f.s)
 	for {
 		frame, err := r.Next()
+		if f.cmd.Look && ctx.Err() != nil {
+			return f.outcome(), context.Cause(ctx)
+		}
 		if err == nil && f.late() {
 			err = yamux.ErrTimeout // the stream itself times out only while it is silent
 		}
@@ -175,6 +183,9 @@ func (f *follower) follow(ctx context.Context) (Outcome, error) {
 		end, err := f.take(ctx, frame)
 		if err != nil {
 			return f.infra(err), nil
+		}
+		if f.cmd.Look && f.sink != nil {
+			return f.outcome(), fmt.Errorf("write the output: %w", f.sink)
 		}
 		if end != nil {
 			return f.conclude(end), nil
@@ -229,12 +240,16 @@ func (f *follower) late() bool {
 	return !f.deadline.IsZero() && time.Now().After(f.deadline)
 }
 
-// cancel asks the agent to end the exec.
+// cancel asks the agent to end the exec. Who only looks stops looking.
 func (f *follower) cancel() {
+	if f.cmd.Look {
+		f.expect(time.Unix(1, 0))
+		return
+	}
 	f.mu.Lock()
 	f.canceled = true
 	f.mu.Unlock()
-	f.expect(time.Now().Add(cancelPatience))
+	f.expect(time.Now().Add(max(cancelPatience, f.c.patience)))
 	_ = wire.WriteFrame(f.s, wire.TypeCancel, nil) // a broken stream shows in the reader
 }
 
@@ -254,7 +269,7 @@ func (f *follower) hasStarted() bool {
 func (f *follower) begin(ctx context.Context) error {
 	f.mu.Lock()
 	again := f.started
-	f.started = true
+	f.started, f.begun = true, time.Now()
 	f.mu.Unlock()
 	if again {
 		return fmt.Errorf("%w: started again", wire.ErrFrame)
@@ -333,7 +348,7 @@ func (f *follower) deliver(frame wire.Frame) error {
 			f.cancel()
 		}
 	}
-	if f.got[0]-f.acked[0]+f.got[1]-f.acked[1] >= ackEvery {
+	if !f.cmd.Look && f.got[0]-f.acked[0]+f.got[1]-f.acked[1] >= ackEvery {
 		return f.ack()
 	}
 	return nil
@@ -350,7 +365,7 @@ func (f *follower) fell(err error) (Outcome, error) {
 	var late net.Error
 	if !errors.As(err, &late) || !late.Timeout() {
 		if !f.hasStarted() {
-			return Outcome{}, broken("start the exec", err)
+			return Outcome{}, broken("start the exec", f.c.orFault(err))
 		}
 		return f.infra(err), nil
 	}
@@ -366,13 +381,23 @@ func (f *follower) fell(err error) (Outcome, error) {
 }
 
 func (f *follower) outcome() Outcome {
-	return Outcome{Stdout: f.got[0], Stderr: f.got[1], Lost: sandbox.Truncated{Stdout: f.lost[0], Stderr: f.lost[1]}}
+	out := Outcome{Stdout: f.got[0], Stderr: f.got[1], Lost: sandbox.Truncated{Stdout: f.lost[0], Stderr: f.lost[1]}}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.started {
+		out.Usage.Wall, out.Usage.Methods.Wall = time.Since(f.begun), HostClock
+	}
+	return out
 }
+
+// HostClock is the method of a time that no agent told.
+const HostClock = "host's clock"
 
 // infra is for an exec that nobody can say the end of.
 func (f *follower) infra(err error) Outcome {
+	err = f.c.orFault(err)
 	out := f.outcome()
-	out.Code, out.Reason, out.Broken = 128+int(unix.SIGKILL), sandbox.ReasonInfra, true
+	out.Code, out.Reason, out.Broken, out.Cut = 128+int(unix.SIGKILL), sandbox.ReasonInfra, true, !errors.Is(err, ErrForged)
 	out.Cause = "the connection to the agent broke: " + err.Error()
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		out.Cause = "the agent went away"

@@ -56,7 +56,7 @@ func orContext(ctx context.Context, err error) error {
 
 var fileHints = map[sandbox.Kind]string{
 	sandbox.NotFound:  "see what there is with: caisson files ls",
-	sandbox.Invalid:   "name a file or folder inside /workspace, without links that lead out of it",
+	sandbox.Invalid:   "name a file or folder inside /workspace, /tmp or the home folder, without links that lead out of it",
 	sandbox.Conflict:  "remove or move what is in the way; -r removes a folder with all that is in it",
 	sandbox.Denied:    "change its mode in the session, as its owner",
 	sandbox.Exhausted: "remove something, or create a session with a larger workspace",
@@ -66,47 +66,52 @@ var fileHints = map[sandbox.Kind]string{
 // all file calls: NotFound, Invalid for a path that leaves the workspace,
 // Denied, Conflict, Exhausted, Unavailable.
 func (c *Client) Stat(ctx context.Context, role sandbox.Role, name string) (sandbox.FileInfo, error) {
-	r, err := c.shortFileCall(ctx, wire.OpStat, wire.File{Path: name, Role: string(role)})
+	r, err := c.shortFileCall(ctx, wire.OpStat, wire.File{Path: wire.Name(name), Role: string(role)})
 	if err != nil {
 		return sandbox.FileInfo{}, err
 	}
 	if r.Info == nil {
 		return sandbox.FileInfo{}, broken("stat", fmt.Errorf("%w: empty", wire.ErrFrame))
 	}
-	return checkInfo(*r.Info)
+	return checkInfo(*r.Info, name)
 }
+
+// beside reports whether a path is beside the workspace: then, and only then,
+// answers have absolute paths too.
+func beside(asked string) bool { return sandbox.Within(path.Clean(asked), wire.Beside) }
 
 // checkInfo refuses what an agent in the wrong hands might say of a path, since
 // callers make files of theirs from it.
-func checkInfo(i wire.FileInfo) (sandbox.FileInfo, error) {
-	if i.Path != path.Clean(i.Path) || path.IsAbs(i.Path) || i.Path == ".." || strings.HasPrefix(i.Path, "../") || strings.ContainsRune(i.Path, 0) {
-		return sandbox.FileInfo{}, broken("read a listing", fmt.Errorf("%w: path %q", wire.ErrFrame, i.Path))
+func checkInfo(i wire.FileInfo, asked string) (sandbox.FileInfo, error) {
+	name := string(i.Path)
+	if name != path.Clean(name) || path.IsAbs(name) != beside(asked) || name == ".." || strings.HasPrefix(name, "../") || strings.ContainsRune(name, 0) {
+		return sandbox.FileInfo{}, broken("read a listing", fmt.Errorf("%w: path %q", wire.ErrFrame, name))
 	}
 	return sandbox.FileInfo{
-		Path: i.Path, Type: i.Type, Size: i.Size, Mode: i.Mode & 0o777, MTime: time.Unix(0, i.MTimeNS).UTC(), Target: i.Target,
+		Path: name, Type: i.Type, Size: i.Size, Mode: i.Mode & 0o777, MTime: time.Unix(0, i.MTimeNS).UTC(), Target: string(i.Target),
 	}, nil
 }
-
-// treeMost is more than an honest agent lists.
-const treeMost = 1_000_000
 
 // Tree lists what is below a folder, level by level, down to depth levels; 0 is
 // all of them. It fails with Exhausted, after what it has, where there is more
 // than an agent lists.
 func (c *Client) Tree(ctx context.Context, role sandbox.Role, name string, depth int) iter.Seq2[sandbox.FileInfo, error] {
 	return func(yield func(sandbox.FileInfo, error) bool) {
-		s, done, err := c.fileCall(ctx, wire.OpTree, wire.File{Path: name, Role: string(role), Depth: depth})
+		s, done, err := c.fileCall(ctx, wire.OpTree, wire.File{Path: wire.Name(name), Role: string(role), Depth: depth})
 		if err != nil {
 			yield(sandbox.FileInfo{}, err)
 			return
 		}
 		defer done()
-		stopped, count := false, 0
+		stopped, count, size := false, 0, 0
 		r, err := transfer(s, func(b []byte) error {
+			if size += len(b); size > wire.MaxListedBytes {
+				return broken("read a listing", fmt.Errorf("%w: more than %d bytes", wire.ErrFrame, wire.MaxListedBytes))
+			}
 			return jsonLines(b, func(i wire.FileInfo) error {
-				info, err := checkInfo(i)
-				if count++; count > treeMost {
-					err = broken("read a listing", fmt.Errorf("%w: more than %d entries", wire.ErrFrame, treeMost))
+				info, err := checkInfo(i, name)
+				if count++; count > wire.MaxListed {
+					err = broken("read a listing", fmt.Errorf("%w: more than %d entries", wire.ErrFrame, wire.MaxListed))
 				}
 				if err == nil && !yield(info, nil) {
 					stopped = true
@@ -171,13 +176,16 @@ func transfer(s io.Reader, each func([]byte) error) (wire.Reply, error) {
 // ReadFile copies a file of the workspace to w, from offset on, at most length
 // bytes where that is not 0. It streams: memory does not grow with the file.
 func (c *Client) ReadFile(ctx context.Context, role sandbox.Role, name string, offset, length int64, w io.Writer) (int64, error) {
-	s, done, err := c.fileCall(ctx, wire.OpRead, wire.File{Path: name, Role: string(role), Offset: offset, Length: length})
+	s, done, err := c.fileCall(ctx, wire.OpRead, wire.File{Path: wire.Name(name), Role: string(role), Offset: offset, Length: length})
 	if err != nil {
 		return 0, err
 	}
 	defer done()
 	var n int64
 	r, err := transfer(s, func(b []byte) error {
+		if length > 0 && n+int64(len(b)) > length {
+			return broken("read "+name, fmt.Errorf("%w: more than %d bytes", wire.ErrFrame, length))
+		}
 		m, err := w.Write(b)
 		n += int64(m)
 		return err
@@ -191,7 +199,7 @@ func (c *Client) ReadFile(ctx context.Context, role sandbox.Role, name string, o
 // WriteFile copies r into a file of the workspace, which appears whole or not
 // at all. mode 0 keeps that of a file that is there, and is 0644 otherwise.
 func (c *Client) WriteFile(ctx context.Context, role sandbox.Role, name string, mode uint32, r io.Reader) (int64, error) {
-	s, done, err := c.fileCall(ctx, wire.OpWrite, wire.File{Path: name, Role: string(role), Mode: mode})
+	s, done, err := c.fileCall(ctx, wire.OpWrite, wire.File{Path: wire.Name(name), Role: string(role), Mode: mode})
 	if err != nil {
 		return 0, err
 	}
@@ -232,19 +240,19 @@ func (s *sourceReader) Read(p []byte) (int, error) {
 
 // Mkdir makes a folder and those above it. One that is there is fine.
 func (c *Client) Mkdir(ctx context.Context, role sandbox.Role, name string, mode uint32) error {
-	_, err := c.shortFileCall(ctx, wire.OpMkdir, wire.File{Path: name, Role: string(role), Mode: mode})
+	_, err := c.shortFileCall(ctx, wire.OpMkdir, wire.File{Path: wire.Name(name), Role: string(role), Mode: mode})
 	return err
 }
 
 // Move renames an entry, also into another folder, which it makes.
 func (c *Client) Move(ctx context.Context, role sandbox.Role, from, to string) error {
-	_, err := c.shortFileCall(ctx, wire.OpMove, wire.File{Path: from, To: to, Role: string(role)})
+	_, err := c.shortFileCall(ctx, wire.OpMove, wire.File{Path: wire.Name(from), To: wire.Name(to), Role: string(role)})
 	return err
 }
 
 // Remove removes an entry; a folder with something in it only if recursive.
 func (c *Client) Remove(ctx context.Context, role sandbox.Role, name string, recursive bool) error {
-	_, err := c.shortFileCall(ctx, wire.OpRemove, wire.File{Path: name, Role: string(role), Recursive: recursive})
+	_, err := c.shortFileCall(ctx, wire.OpRemove, wire.File{Path: wire.Name(name), Role: string(role), Recursive: recursive})
 	return err
 }
 
@@ -253,7 +261,7 @@ func (c *Client) Remove(ctx context.Context, role sandbox.Role, name string, rec
 // where an "overflow" says so.
 func (c *Client) Watch(ctx context.Context, role sandbox.Role, name string, recursive bool) iter.Seq2[sandbox.FileEvent, error] {
 	return func(yield func(sandbox.FileEvent, error) bool) {
-		s, done, err := c.fileCall(ctx, wire.OpWatch, wire.File{Path: name, Role: string(role), Recursive: recursive})
+		s, done, err := c.fileCall(ctx, wire.OpWatch, wire.File{Path: wire.Name(name), Role: string(role), Recursive: recursive})
 		if err != nil {
 			yield(sandbox.FileEvent{}, err)
 			return
@@ -271,7 +279,7 @@ func (c *Client) Watch(ctx context.Context, role sandbox.Role, name string, recu
 			if len(b) == 0 {
 				return tell(sandbox.FileEvent{Op: "ready"})
 			}
-			return jsonLines(b, func(e wire.FileEvent) error { return tell(sandbox.FileEvent(e)) })
+			return jsonLines(b, func(e wire.FileEvent) error { return tell(sandbox.FileEvent{Path: string(e.Path), Op: e.Op}) })
 		})
 		if !stopped && ctx.Err() == nil {
 			yield(sandbox.FileEvent{}, err)

@@ -51,7 +51,7 @@ func TestForgedRecord(t *testing.T) {
 		c := forge(t, func(s *yamux.Stream, _ *wire.Reader, _ wire.Request) { _, _ = s.Write(b) })
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		err := c.Observe(t.Context(), false, func(o *sandbox.Observation) error {
+		err := c.Observe(t.Context(), sandbox.ObserveOptions{}, func(o *sandbox.Observation) error {
 			t.Errorf("%s: handed on as %+v", name, o.Entries)
 			return nil
 		})
@@ -78,7 +78,7 @@ func TestForgedContent(t *testing.T) {
 		fine   bool
 	}{
 		"as asked":       {append(wire.Append(nil, wire.TypeData, whole), end...), true},
-		"gone":           {append(wire.Append(nil, wire.TypeData, []byte{0, wire.ContentGone}), end...), true},
+		"gone":           {append(wire.Append(nil, wire.TypeData, []byte{0, wire.ContentUnread}), end...), true},
 		"twice":          {append(wire.Append(nil, wire.TypeData, append(whole, whole...)), end...), false},
 		"no hash":        {append(wire.Append(nil, wire.TypeData, whole[:20]), end...), false},
 		"no end":         {append(wire.Append(nil, wire.TypeData, whole[:4]), end...), false},
@@ -115,7 +115,7 @@ func TestForgedContent(t *testing.T) {
 					}
 				}
 			})
-			err := c.Observe(t.Context(), false, func(o *sandbox.Observation) error {
+			err := c.Observe(t.Context(), sandbox.ObserveOptions{}, func(o *sandbox.Observation) error {
 				return o.Read(t.Context(), []sandbox.Want{{Entry: 0}}, func(_ int, r io.Reader, sum func() string) error {
 					b, err := io.ReadAll(r)
 					if err == nil && sum() != "" && (string(b) != "abc" || sum() != strings.Repeat("07", 32)) {

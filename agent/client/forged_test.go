@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -159,18 +160,14 @@ func TestForgedTalker(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			// It talks until the connection is closed, which is after the answer.
 			c := forge(t, func(s *yamux.Stream, _ *wire.Reader, _ wire.Request) {
 				_, err := s.Write(started)
-				_ = s.SetWriteDeadline(time.Now().Add(3 * time.Second))
-				for i := 0; err == nil && i < 1e7 && !s.Session().IsClosed(); i++ {
+				for i := 0; err == nil && !s.Session().IsClosed(); i++ {
 					err = tt(s, i)
 				}
 			})
-			start := time.Now()
 			got, err := c.Run(t.Context(), client.Command{Argv: []string{"x"}, Timeout: 300 * time.Millisecond})
-			if took := time.Since(start); took > 2*time.Second {
-				t.Errorf("answered after %v", took)
-			}
 			if err != nil || got.Reason != sandbox.ReasonTimeout || !got.Broken {
 				t.Errorf("%v, %+v", err, got)
 			}
@@ -179,7 +176,31 @@ func TestForgedTalker(t *testing.T) {
 	}
 }
 
-// An agent that never reads what it is sent holds nobody up who gives up.
+// An agent whose reader is slow is not given up for that: what it has said while
+// the reader was at work counts as said in time.
+func TestSlowReaderIsForgiven(t *testing.T) {
+	t.Parallel()
+	c := forge(t, func(s *yamux.Stream, _ *wire.Reader, _ wire.Request) {
+		_, _ = s.Write(slices.Concat(message(wire.TypeStarted, wire.Started{PID: 5}),
+			wire.AppendOutput(nil, wire.TypeStdout, 0, []byte("x")), message(wire.TypeEnd, wire.End{Ended: "timeout", Code: 137, Stdout: 1})))
+	})
+	const timeout = 5 * time.Second
+	slow := writer(func(p []byte) (int, error) {
+		time.Sleep(timeout + client.DefaultPatience + time.Second)
+		return len(p), nil
+	})
+	got, err := c.Run(t.Context(), client.Command{Argv: []string{"x"}, Timeout: timeout, Stdout: slow})
+	if err != nil || got.Reason != sandbox.ReasonTimeout || got.Broken {
+		t.Errorf("%v, %+v", err, got)
+	}
+}
+
+type writer func(p []byte) (int, error)
+
+func (w writer) Write(p []byte) (int, error) { return w(p) }
+
+// An agent that never reads what it is sent holds nobody up who gives up: it
+// listens again when the test is over.
 func TestForgedDeafAgent(t *testing.T) {
 	t.Parallel()
 	hold := make(chan struct{})
@@ -192,11 +213,15 @@ func TestForgedDeafAgent(t *testing.T) {
 	})
 	calls := map[string]func(ctx context.Context) error{
 		"put": func(ctx context.Context) error {
-			return c.Put(ctx, "", []sandbox.File{{Path: "x", Data: make([]byte, 4<<20)}})
+			return c.Put(ctx, "", []sandbox.File{{Path: "x", Data: make([]byte, 4<<20)}}, sandbox.Local{})
 		},
-		"list":  func(ctx context.Context) error { _, err := c.List(ctx); return err },
-		"stats": func(ctx context.Context) error { _, err := c.Stats(ctx); return err },
-		"kill":  func(ctx context.Context) error { return c.Kill(ctx, sandbox.NewID()) },
+		"list":   func(ctx context.Context) error { _, err := c.List(ctx); return err },
+		"sample": func(ctx context.Context) error { _, err := c.Sample(ctx); return err },
+		"kill":   func(ctx context.Context) error { return c.Kill(ctx, sandbox.NewID()) },
+		"input": func(ctx context.Context) error {
+			_, err := c.Input(ctx, sandbox.NewID(), []byte("x"), true)
+			return err
+		},
 		"a large request": func(ctx context.Context) error {
 			_, err := c.Run(ctx, client.Command{Argv: []string{"x"}, Timeout: time.Second, Stdin: strings.NewReader(strings.Repeat("x", 4<<20))})
 			if err == nil {
@@ -209,12 +234,8 @@ func TestForgedDeafAgent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer cancel()
-			start := time.Now()
 			if err := call(ctx); err == nil {
 				t.Error("no error")
-			}
-			if took := time.Since(start); took > 8*time.Second {
-				t.Errorf("given up after 300ms, answered after %v", took)
 			}
 		})
 	}
@@ -244,13 +265,23 @@ func TestForgedAnswers(t *testing.T) {
 		if err != nil && len(err.Error()) > 5000 {
 			t.Errorf("%s: an error of %d bytes", name, len(err.Error()))
 		}
-		if used := after.TotalAlloc - before.TotalAlloc; used > 256<<20 {
+		if used := after.TotalAlloc - before.TotalAlloc; used > 32<<20 {
 			t.Errorf("%s: cost %d MiB", name, used>>20)
 		}
 	}
-	answer = message(wire.TypeReply, wire.Reply{Stats: &wire.Stats{CPUUS: -5, MemoryBytes: -1 << 62, Zombies: -1}})
-	if s, err := c.Stats(t.Context()); err != nil || s.CPU < 0 || s.Memory < 0 || s.Zombies < 0 {
+	answer = message(wire.TypeReply, wire.Reply{Sample: &wire.Sample{CPUUS: -5, MemoryBytes: -1 << 62, CachedBytes: 1 << 62, Zombies: -1, MilliCPUs: 1<<63 - 1, TmpBytes: 1<<63 - 1}})
+	if s, err := c.Sample(t.Context()); err != nil || s.CPU < 0 || s.Memory != 0 || s.MemoryCached != 0 || s.Zombies < 0 || s.CPUs > 1<<60 || s.Tmp > 1<<60 {
 		t.Errorf("%+v, %v", s, err)
+	}
+	for _, taken := range []int64{-1, 2} {
+		answer = message(wire.TypeReply, wire.Reply{Bytes: taken})
+		if n, err := c.Input(t.Context(), sandbox.NewID(), []byte("x"), false); !errors.Is(err, wire.ErrFrame) || n != 0 {
+			t.Errorf("%d bytes of one were taken: %d, %v", taken, n, err)
+		}
+	}
+	answer = message(wire.TypeReply, wire.Reply{})
+	if _, err := c.Sample(t.Context()); !errors.Is(err, wire.ErrFrame) {
+		t.Errorf("no sample in an answer: %v", err)
 	}
 	answer = append(message(wire.TypeStarted, wire.Started{}), message(wire.TypeEnd, wire.End{
 		Code: 1 << 40, Signal: 1 << 30, Ended: strings.Repeat("timeout", 1000), Events: []string{"oom", "\x1b[2J", "x"},
@@ -292,8 +323,7 @@ func TestForgedWelcome(t *testing.T) {
 	go func() { _, _ = io.Copy(io.Discard, agent) }()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	start := time.Now()
-	if _, err := client.New(ctx, host, client.Config{}); err == nil || time.Since(start) > 3*time.Second {
-		t.Errorf("silence: %v after %v", err, time.Since(start))
+	if _, err := client.New(ctx, host, client.Config{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("silence: %v", err)
 	}
 }

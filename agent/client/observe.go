@@ -18,16 +18,22 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// More entries, and more bytes of their names, than an honest agent tells of.
+// More than an honest agent tells of: entries, names in folders, bytes of all of
+// these, and combinations of execs. What a byte decodes to can be many times its
+// size, so each is counted as it comes.
 const (
-	maxObserved      = 4_000_000
+	maxObserved      = 2_500_000
+	maxNames         = 4_000_000
 	maxObservedBytes = 384 << 20
+	maxActorSets     = 4096
 )
 
 // Observe hands take what was touched in the workspace since the last call whose
 // take returned nil. Errors: Unavailable, and those of take.
-func (c *Client) Observe(ctx context.Context, exact bool, take func(*sandbox.Observation) error) error {
-	s, err := c.open(ctx, wire.Request{Op: wire.OpObserve, Observe: &wire.Observe{Exact: exact}})
+func (c *Client) Observe(ctx context.Context, opts sandbox.ObserveOptions, take func(*sandbox.Observation) error) error {
+	s, err := c.open(ctx, wire.Request{Op: wire.OpObserve, Observe: &wire.Observe{
+		Exact: opts.Exact, TimeMS: ceilMS(opts.Budget.Time), Bytes: int64(opts.Budget.Bytes),
+	}})
 	if err != nil {
 		return err
 	}
@@ -97,8 +103,9 @@ func (o *observing) entries() (*sandbox.Observation, error) {
 	o.most = maxObservedBytes
 	defer func() { o.most = 0 }()
 	in := bufio.NewReaderSize(o, 64<<10)
-	var raw []wire.Entry
-	for {
+	var entries []sandbox.Touched
+	var by []uint64 // of each entry: the execs by their bits
+	for names := 0; ; {
 		if _, err := in.Peek(1); errors.Is(err, io.EOF) {
 			break
 		}
@@ -106,7 +113,14 @@ func (o *observing) entries() (*sandbox.Observation, error) {
 		if err != nil {
 			return nil, orForged(err)
 		}
-		if raw = append(raw, e); len(raw) > maxObserved {
+		if names += len(e.Names); names > maxNames {
+			return nil, forged("more than %d names", maxNames)
+		}
+		t, err := checkEntry(&e)
+		if err != nil {
+			return nil, err
+		}
+		if entries, by = append(entries, t), append(by, e.Actors); len(entries) > maxObserved {
 			return nil, forged("more than %d entries", maxObserved)
 		}
 	}
@@ -117,8 +131,8 @@ func (o *observing) entries() (*sandbox.Observation, error) {
 	if err := o.end.Message(&told); err != nil {
 		return nil, orForged(err)
 	}
-	if told.Count != len(raw) || len(told.Actors) > 64 {
-		return nil, forged("%d entries of %d", len(raw), told.Count)
+	if told.Count != len(entries) || len(told.Actors) > 64 {
+		return nil, forged("%d entries of %d", len(entries), told.Count)
 	}
 	actors := make([]sandbox.ID, len(told.Actors))
 	for i, a := range told.Actors {
@@ -126,22 +140,19 @@ func (o *observing) entries() (*sandbox.Observation, error) {
 			return nil, forged("exec %q", a)
 		}
 	}
-	seen := &sandbox.Observation{Walked: short(told.Walked), Partial: short(told.Partial), Entries: make([]sandbox.Touched, 0, len(raw))}
 	sets := map[uint64][]sandbox.ID{}
-	for i := range raw {
-		t, err := checkEntry(&raw[i])
-		if err != nil {
-			return nil, err
-		}
-		execs, ok := sets[raw[i].Actors]
+	for i := range entries {
+		execs, ok := sets[by[i]]
 		if !ok {
-			execs = actorSet(actors, raw[i].Actors)
-			sets[raw[i].Actors] = execs
+			if len(sets) == maxActorSets {
+				return nil, forged("more than %d combinations of execs", maxActorSets)
+			}
+			execs = actorSet(actors, by[i])
+			sets[by[i]] = execs
 		}
-		t.Execs = execs
-		seen.Entries = append(seen.Entries, t)
+		entries[i].Execs = execs
 	}
-	return seen, nil
+	return &sandbox.Observation{Walked: short(told.Walked), Partial: short(told.Partial), Entries: entries}, nil
 }
 
 func orForged(err error) error {

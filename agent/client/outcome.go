@@ -13,7 +13,7 @@ import (
 )
 
 var ended = map[string]sandbox.ExitReason{
-	"timeout": sandbox.ReasonTimeout, "canceled": sandbox.ReasonCanceled, "output": sandbox.ReasonOutput,
+	"timeout": sandbox.ReasonTimeout, "canceled": sandbox.ReasonCanceled, "output": sandbox.ReasonOutput, "disk": sandbox.ReasonDisk,
 }
 
 // failedFor lists the events that explain a failure, the likeliest first.
@@ -51,6 +51,10 @@ func (f *follower) conclude(end *wire.End) Outcome {
 	case out.Broken:
 		out.Cause = fmt.Sprintf("%d processes could not be ended: the sandbox is given up", end.Survivors)
 	}
+	if end.Ended == "disk" || end.HeldEntries > 0 {
+		out.Cause = fmt.Sprintf("the workspace grew past its size, to %s in %d entries: delete some of it, or make a session with a larger --workspace-size",
+			sandbox.Bytes(max(end.HeldBytes, 0)), max(end.HeldEntries, 0))
+	}
 	out.Usage = usage(end.Usage)
 	f.over = true
 	return out
@@ -60,7 +64,7 @@ func (f *follower) conclude(end *wire.End) Outcome {
 // and nobody waits for that but [Client.Close]: where it fails, the connection
 // is broken, and the next call finds out.
 func (f *follower) leave() {
-	if !f.over {
+	if !f.over || f.cmd.Look {
 		_ = f.s.Close() // the agent is told by the connection's end, if not by this
 		return
 	}

@@ -6,18 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/caisson-dev/caisson/agent/wire"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// Put copies files into the workspace as a role's user. Contents are streamed.
+// Put copies files into the workspace as a role's user. Contents are streamed,
+// those that files refer to from local.
 // Errors: Exhausted where the workspace is full, Invalid for a path that leaves
 // it or a source that changed its size meanwhile.
-func (c *Client) Put(ctx context.Context, role sandbox.Role, files []sandbox.File) error {
-	_, err := c.put(ctx, wire.Put{Role: string(role)}, func(w io.Writer) error { return send(w, files) })
+func (c *Client) Put(ctx context.Context, role sandbox.Role, files []sandbox.File, local sandbox.Local) error {
+	_, err := c.put(ctx, wire.Put{Role: string(role)}, func(w io.Writer) error { return send(w, files, local) })
 	return err
 }
 
@@ -25,7 +25,7 @@ func (c *Client) Put(ctx context.Context, role sandbox.Role, files []sandbox.Fil
 // folder of the workspace. Times are kept. Errors: those of [Client.Put], and
 // what r returns.
 func (c *Client) PutTar(ctx context.Context, role sandbox.Role, dir string, r io.Reader) (sandbox.Moved, error) {
-	reply, err := c.put(ctx, wire.Put{Role: string(role), Dir: dir}, func(w io.Writer) error {
+	reply, err := c.put(ctx, wire.Put{Role: string(role), Dir: wire.Name(dir)}, func(w io.Writer) error {
 		_, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{r}, make([]byte, wire.MaxChunk))
 		if err != nil {
 			return &sourceError{"a stream", err}
@@ -87,7 +87,7 @@ func (s *sink) Write(p []byte) (int, error) {
 // alone below it. What it holds comes from the sandbox: whoever unpacks it has
 // to check every name. Errors: NotFound, Invalid, Denied, Unavailable, and w's.
 func (c *Client) Get(ctx context.Context, role sandbox.Role, dir string, paths []string, w io.Writer) (sandbox.Moved, error) {
-	s, err := c.open(ctx, wire.Request{Op: wire.OpGet, Get: &wire.Get{Role: string(role), Dir: dir, Paths: paths}})
+	s, err := c.open(ctx, wire.Request{Op: wire.OpGet, Get: &wire.Get{Role: string(role), Dir: wire.Name(dir), Paths: wire.Names(paths)}})
 	if err != nil {
 		return sandbox.Moved{}, err
 	}
@@ -110,17 +110,17 @@ type sourceError struct {
 func (e *sourceError) Error() string { return e.path + ": " + e.err.Error() }
 func (e *sourceError) Unwrap() error { return e.err }
 
-func send(w io.Writer, files []sandbox.File) error {
+func send(w io.Writer, files []sandbox.File, local sandbox.Local) error {
 	tw := tar.NewWriter(w)
 	for _, f := range files {
-		if err := sendFile(tw, f); err != nil {
+		if err := sendFile(tw, f, local); err != nil {
 			return err
 		}
 	}
 	return tw.Close()
 }
 
-func sendFile(tw *tar.Writer, f sandbox.File) error {
+func sendFile(tw *tar.Writer, f sandbox.File, local sandbox.Local) error {
 	h := &tar.Header{Name: f.Path, Mode: int64(f.Mode), Typeflag: tar.TypeReg, Size: f.Size, Format: tar.FormatPAX}
 	switch {
 	case f.Dir:
@@ -130,7 +130,7 @@ func sendFile(tw *tar.Writer, f sandbox.File) error {
 		}
 	case f.Link != "":
 		h.Typeflag, h.Size, h.Linkname = tar.TypeSymlink, 0, f.Link
-	case f.Source == "":
+	case f.Ref == "":
 		h.Size = int64(len(f.Data))
 	}
 	if h.Mode == 0 {
@@ -142,18 +142,18 @@ func sendFile(tw *tar.Writer, f sandbox.File) error {
 	switch {
 	case h.Typeflag != tar.TypeReg:
 		return nil
-	case f.Source == "":
+	case f.Ref == "":
 		_, err := tw.Write(f.Data)
 		return err
 	}
-	src, err := os.Open(f.Source)
+	src, err := local.Open(f.Ref)
 	if err != nil {
-		return &sourceError{f.Source, err}
+		return &sourceError{f.Path, err}
 	}
 	defer src.Close()
 	n, err := io.Copy(tw, io.LimitReader(src, f.Size))
 	if err == nil && n < f.Size {
-		return &sourceError{f.Source, fmt.Errorf("it shrank to %d bytes while it was read", n)}
+		return &sourceError{f.Path, fmt.Errorf("it shrank to %d bytes while it was read", n)}
 	}
 	return err
 }

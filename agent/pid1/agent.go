@@ -47,6 +47,7 @@ type Config struct {
 type Agent struct {
 	cfg     Config
 	cgroup  *cgroup
+	cores   int // of the machine; 0 is not known
 	sampler *sampler
 	reaper  *reaper
 	spawn   *spawner
@@ -57,6 +58,8 @@ type Agent struct {
 	life    *life
 	relays  atomic.Bool // processes of our own stand beside the execs
 	tracker *track.Tracker
+	room    *room
+	watches track.Watches // of all that watches folders
 
 	mu        sync.Mutex
 	claim     *wire.Claim // nil until somebody has claimed the agent; never changed after
@@ -86,7 +89,7 @@ func New(cfg Config) (*Agent, error) {
 		return nil, err
 	}
 	a := &Agent{
-		cfg: cfg, cgroup: openCgroup(cfg.Cgroup), null: null, quit: make(chan string, 1),
+		cfg: cfg, cgroup: openCgroup(cfg.Cgroup), cores: machineCores(), null: null, quit: make(chan string, 1),
 		acting: make(chan struct{}, 4), putting: make(chan struct{}, 2),
 		execs: map[string]*exec{}, groups: map[int]*exec{}, leases: map[string]*lease{},
 	}
@@ -94,7 +97,8 @@ func New(cfg Config) (*Agent, error) {
 	a.reaper = newReaper(a.bookOrphan)
 	a.spawn = newSpawner(a.reaper)
 	a.life = &life{end: a.endWith}
-	a.tracker = track.New(track.Config{Root: wire.WorkspaceDir, Watch: true, As: func(do func()) error { return a.as("", do) }})
+	a.room = newRoom(a)
+	a.tracker = track.New(track.Config{Root: wire.WorkspaceDir, Watch: true, Watches: &a.watches, As: func(do func()) error { return a.as("", do) }})
 	return a, nil
 }
 

@@ -25,12 +25,15 @@ func openCgroup(root string) *cgroup {
 	paths := map[string]string{
 		"oom": "memory/memory.oom_control", "memory": "memory/memory.usage_in_bytes", "memstat": "memory/memory.stat",
 		"memlimit": "memory/memory.limit_in_bytes", "pids": "pids/pids.current", "pidsmax": "pids/pids.events", "pidspeak": "pids/pids.peak", "cpu": "cpuacct/cpuacct.usage",
+		"pidslimit": "pids/pids.max", "throttled": "cpu/cpu.stat", "quota": "cpu/cpu.cfs_quota_us", "period": "cpu/cpu.cfs_period_us",
+		"io": "blkio/blkio.throttle.io_service_bytes",
 	}
 	if _, err := os.Stat(root + "/cgroup.controllers"); err == nil {
 		c.v2 = true
 		paths = map[string]string{
 			"oom": "memory.events", "memory": "memory.current", "memstat": "memory.stat",
 			"memlimit": "memory.max", "pids": "pids.current", "pidsmax": "pids.events", "pidspeak": "pids.peak", "cpu": "cpu.stat",
+			"pidslimit": "pids.max", "throttled": "cpu.stat", "quota": "cpu.max", "io": "io.stat",
 		}
 	}
 	for name, path := range paths {
@@ -91,6 +94,68 @@ func (c *cgroup) memoryLeft() int64 {
 		return math.MaxInt64
 	}
 	return limit - c.memory() + c.field("memstat", "inactive_file") + c.field("memstat", "active_file")
+}
+
+// inactiveFile is what the kernel caches of files and drops first.
+func (c *cgroup) inactiveFile() int64 {
+	if c.v2 {
+		return c.field("memstat", "inactive_file")
+	}
+	return c.field("memstat", "total_inactive_file")
+}
+
+// memoryLimit is the limit, or 0 where there is none: version 1 has a number for
+// that which no machine reaches.
+func (c *cgroup) memoryLimit() int64 {
+	n := c.number("memlimit") // "max" reads as 0
+	if n >= 1<<60 {
+		return 0
+	}
+	return n
+}
+
+// throttledUS is how long the CPU limit held processes back.
+func (c *cgroup) throttledUS() int64 {
+	if c.v2 {
+		return c.field("throttled", "throttled_usec")
+	}
+	return c.field("throttled", "throttled_time") / 1000
+}
+
+// milliCPUs is the CPU limit in thousandths of a core, or 0 where there is none.
+func (c *cgroup) milliCPUs() int64 {
+	var buf [64]byte
+	var quota, period int64
+	if c.v2 {
+		q, p, _ := bytes.Cut(c.read("quota", buf[:]), []byte{' '})
+		quota, period = parseInt(q), parseInt(p) // "max" reads as 0
+	} else {
+		quota, period = c.number("quota"), c.number("period") // -1 is none
+	}
+	if quota <= 0 || period <= 0 {
+		return 0
+	}
+	return quota * 1000 / period
+}
+
+// blockIO adds up what block devices were read and written, in bytes.
+func (c *cgroup) blockIO() (read, written int64) {
+	var buf [16 << 10]byte
+	for line := range bytes.Lines(c.read("io", buf[:])) {
+		f := bytes.Fields(line)
+		for i, word := range f {
+			if v, ok := bytes.CutPrefix(word, []byte("rbytes=")); ok {
+				read += parseInt(v)
+			} else if v, ok := bytes.CutPrefix(word, []byte("wbytes=")); ok {
+				written += parseInt(v)
+			} else if i == 1 && len(f) == 3 && string(word) == "Read" { // version 1: device, operation, bytes
+				read += parseInt(f[2])
+			} else if i == 1 && len(f) == 3 && string(word) == "Write" {
+				written += parseInt(f[2])
+			}
+		}
+	}
+	return read, written
 }
 
 func (c *cgroup) cpuUS() int64 {

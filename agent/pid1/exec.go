@@ -20,6 +20,7 @@ const (
 	endedTimeout  = "timeout"
 	endedCanceled = "canceled"
 	endedOutput   = "output"
+	endedDisk     = "disk"
 )
 
 // exec is one process that the agent was asked to run, and all that it starts.
@@ -34,8 +35,11 @@ type exec struct {
 	pumps   [2]*pump
 	stop    chan string     // buffered: the first reason to end it counts
 	exited  chan exitStatus // buffered: its own process was reaped
+	over    chan struct{}   // closed once its process, and what was to end with it, has ended
 	done    chan struct{}   // closed once its end is set
+	leave   func() held     // of the room
 
+	feeding sync.Mutex // held by one input call at a time
 	mu      sync.Mutex
 	stdin   *os.File      // nil without, and once it is closed
 	orphans time.Duration // CPU time of descendants that the agent reaped
@@ -62,7 +66,7 @@ func (ex *exec) end(why string) {
 func (a *Agent) start(req *wire.Exec, l *lease) (*exec, error) {
 	ex := &exec{
 		req: req, lease: l, out: newOutputs(req.Drop), dir: workingDir(req.Dir),
-		stop: make(chan string, 1), exited: make(chan exitStatus, 1), done: make(chan struct{}),
+		stop: make(chan string, 1), exited: make(chan exitStatus, 1), over: make(chan struct{}), done: make(chan struct{}),
 	}
 	if err := a.register(ex); err != nil {
 		return nil, err
@@ -71,15 +75,17 @@ func (a *Agent) start(req *wire.Exec, l *lease) (*exec, error) {
 		a.forget(ex)
 		return nil, err
 	}
-	before := a.countersBefore()
+	before, disks := a.countersBefore(), a.disksBefore(req)
+	ex.leave = a.room.enter(ex)
 	if err := a.launch(ex); err != nil {
+		ex.leave()
 		a.trackEnd(ex, true)
 		// The child may have existed for a moment and used nothing of note.
 		a.unstage(req)
 		a.forget(ex)
 		return nil, err
 	}
-	go a.follow(ex, before)
+	go a.follow(ex, before, disks)
 	return ex, nil
 }
 
@@ -124,10 +130,10 @@ func (a *Agent) launch(ex *exec) error {
 
 // follow waits for the exec's process, ends what is to be ended, and has the
 // last word. It is the exec's one owner.
-func (a *Agent) follow(ex *exec, before counters) {
+func (a *Agent) follow(ex *exec, before counters, disks disks) {
 	defer close(ex.done)
 	defer a.life.use()()
-	watch := a.sampler.watch(ex)
+	watch := a.sampler.watch(disks)
 	var deadline <-chan time.Time
 	if ms := ex.req.TimeoutMS; ms > 0 {
 		t := time.NewTimer(time.Duration(ms)*time.Millisecond - time.Since(ex.started))
@@ -158,12 +164,17 @@ func (a *Agent) follow(ex *exec, before counters) {
 			st.status = unix.WaitStatus(unix.SIGKILL)
 		}
 	}
+	close(ex.over)
 	end.Code, end.Signal = codeOf(st.status)
 	for _, p := range ex.pumps {
 		p.finish()
 	}
 	<-ex.pumps[0].drained
 	<-ex.pumps[1].drained
+	a.sweepIPC(ex) // before it is looked how much memory is left
+	if h := ex.leave(); h != (held{}) {
+		end.HeldBytes, end.HeldEntries, end.Events = h.bytes, h.entries, append(end.Events, endedDisk)
+	}
 	a.account(ex, end, st, before, watch.stop(), wall)
 	if end.Ended == "" && (ex.pumps[0].over || ex.pumps[1].over) {
 		end.Ended = endedOutput // it ended by itself just as the cap was passed

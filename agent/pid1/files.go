@@ -35,21 +35,9 @@ func below(p string) (string, error) {
 	return path.Clean(p), nil
 }
 
-// inWorkspace runs do with the workspace open and a role's rights.
-func (a *Agent) inWorkspace(role string, do func(*os.Root) error) error {
-	var err error
-	acting := a.as(role, func() {
-		var root *os.Root
-		if root, err = os.OpenRoot(wire.WorkspaceDir); err == nil {
-			err = errors.Join(do(root), root.Close())
-		}
-	})
-	return errors.Join(err, acting)
-}
-
 // callFile serves the calls on one path.
 func (a *Agent) callFile(s *yamux.Stream, r *wire.Reader, op wire.Op, req *wire.File) {
-	name, err := below(req.Path)
+	at, err := placeOf(string(req.Path))
 	if err != nil {
 		fail(s, "invalid", err)
 		return
@@ -58,21 +46,24 @@ func (a *Agent) callFile(s *yamux.Stream, r *wire.Reader, op wire.Op, req *wire.
 	switch op {
 	case wire.OpStat:
 		answer.Info = &wire.FileInfo{}
-		err = a.inWorkspace(req.Role, func(root *os.Root) error { return stat(root, name, answer.Info) })
+		err = a.in(at.dir, req.Role, func(root *os.Root) error { return stat(root, at.name, answer.Info) })
+		answer.Info.Path = at.shown(answer.Info.Path)
 	case wire.OpTree:
-		answer, err = a.tree(s, req, name)
+		answer, err = a.tree(s, req, at)
 	case wire.OpRead:
-		answer.Bytes, err = a.read(s, req, name)
+		answer.Bytes, err = a.read(s, req, at)
 	case wire.OpWrite:
-		answer.Bytes, err = a.write(r, req, name)
+		answer.Bytes, err = a.write(r, req, at)
 	case wire.OpMkdir:
-		err = a.inWorkspace(req.Role, func(root *os.Root) error { return root.MkdirAll(name, modeOr(req.Mode, 0o755)) })
+		err = a.in(at.dir, req.Role, func(root *os.Root) error { return root.MkdirAll(at.name, modeOr(req.Mode, 0o755)) })
 	case wire.OpMove:
-		err = a.move(req, name)
+		err = a.move(req, at)
 	case wire.OpRemove:
-		err = a.remove(req, name)
+		err = a.remove(req, at)
 	case wire.OpWatch:
-		err = a.watch(s, req, name)
+		if err = at.onlyWorkspace(); err == nil {
+			err = a.watch(s, req, at.name)
+		}
 	default:
 		fail(s, "unsupported", fmt.Errorf("this agent has no call %q", op))
 		return
@@ -93,7 +84,7 @@ func fileKind(err error) string {
 		return "conflict"
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.EROFS):
 		return "denied"
-	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT), errors.Is(err, unix.EFBIG):
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT), errors.Is(err, unix.EFBIG), errors.Is(err, errWatches):
 		return "exhausted"
 	}
 	return "invalid"
@@ -116,7 +107,7 @@ func stat(root *os.Root, name string, into *wire.FileInfo) error {
 }
 
 func describe(root *os.Root, name string, st fs.FileInfo) wire.FileInfo {
-	info := wire.FileInfo{Path: name, Type: "other", Size: st.Size(), Mode: uint32(st.Mode().Perm()), MTimeNS: st.ModTime().UnixNano()}
+	info := wire.FileInfo{Path: wire.Name(name), Type: "other", Size: st.Size(), Mode: uint32(st.Mode().Perm()), MTimeNS: st.ModTime().UnixNano()}
 	switch {
 	case st.Mode().IsRegular():
 		info.Type = "file"
@@ -124,49 +115,49 @@ func describe(root *os.Root, name string, st fs.FileInfo) wire.FileInfo {
 		info.Type = "dir"
 	case st.Mode()&fs.ModeSymlink != 0:
 		info.Type = "link"
-		info.Target, _ = root.Readlink(name) // it may have been replaced meanwhile
+		target, _ := root.Readlink(name) // it may have been replaced meanwhile
+		info.Target = wire.Name(target)
 	}
 	return info
 }
 
-// treeMost bounds the entries that one call lists.
-const treeMost = 200_000
-
 // tree sends the entries below a folder. It holds the role's rights for one
 // folder at a time, so that a slow client holds up nobody.
-func (a *Agent) tree(s io.Writer, req *wire.File, top string) (wire.Reply, error) {
+func (a *Agent) tree(s io.Writer, req *wire.File, at place) (wire.Reply, error) {
 	type folder struct {
 		name  string
 		depth int
 	}
-	queue := []folder{{top, 1}}
+	queue := []folder{{at.name, 1}}
 	answer := wire.Reply{}
 	out := entryWriter{w: s}
 	for len(queue) > 0 {
 		dir := queue[0]
 		queue = queue[1:]
 		var entries []wire.FileInfo
-		err := a.inWorkspace(req.Role, func(root *os.Root) error {
+		err := a.in(at.dir, req.Role, func(root *os.Root) error {
 			var err error
 			entries, err = listDir(root, dir.name)
 			return err
 		})
-		if err != nil && dir.name == top {
+		if err != nil && dir.name == at.name {
 			return answer, err
 		}
 		// A folder further down that is gone, closed or a link by now has no
 		// entries to show.
 		for _, e := range entries {
-			if answer.Files == treeMost {
+			if answer.Files == wire.MaxListed || out.size > wire.MaxListedBytes-wire.MaxChunk {
 				answer.More = true
 				return answer, out.flush()
 			}
 			answer.Files++
+			name := string(e.Path)
+			e.Path = at.shown(e.Path)
 			if err := out.add(e); err != nil {
 				return answer, err
 			}
 			if e.Type == "dir" && (req.Depth == 0 || dir.depth < req.Depth) {
-				queue = append(queue, folder{e.Path, dir.depth + 1})
+				queue = append(queue, folder{name, dir.depth + 1})
 			}
 		}
 	}
@@ -179,7 +170,7 @@ func listDir(root *os.Root, name string) ([]wire.FileInfo, error) {
 		return nil, err
 	}
 	defer d.Close()
-	names, err := d.Readdirnames(treeMost)
+	names, err := d.Readdirnames(wire.MaxListed)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
@@ -195,8 +186,9 @@ func listDir(root *os.Root, name string) ([]wire.FileInfo, error) {
 
 // entryWriter sends values as JSON lines, many to a frame.
 type entryWriter struct {
-	w   io.Writer
-	buf []byte
+	w    io.Writer
+	buf  []byte
+	size int // of all lines
 }
 
 func (e *entryWriter) add(v any) error {
@@ -204,6 +196,7 @@ func (e *entryWriter) add(v any) error {
 	if err != nil {
 		return err
 	}
+	e.size += len(line) + 1
 	if len(e.buf)+len(line)+1 > wire.MaxChunk {
 		if err := e.flush(); err != nil {
 			return err
@@ -224,10 +217,11 @@ func (e *entryWriter) flush() error {
 
 // read sends a file's bytes. What is not a regular file is refused: a FIFO
 // would block, a device would act.
-func (a *Agent) read(s io.Writer, req *wire.File, name string) (int64, error) {
+func (a *Agent) read(s io.Writer, req *wire.File, at place) (int64, error) {
+	name := at.name
 	var f *os.File
 	irregular := fmt.Errorf("%s is not a regular file", name)
-	err := a.inWorkspace(req.Role, func(root *os.Root) error {
+	err := a.in(at.dir, req.Role, func(root *os.Root) error {
 		// Opening is an act by itself: it wakes who waits at a FIFO.
 		st, err := root.Stat(name)
 		if err == nil && !st.Mode().IsRegular() {
@@ -274,11 +268,13 @@ func (a *Agent) read(s io.Writer, req *wire.File, name string) (int64, error) {
 
 // write puts bytes into a file beside the one that is meant, and moves it there
 // once all of them have come.
-func (a *Agent) write(r *wire.Reader, req *wire.File, name string) (n int64, err error) {
+func (a *Agent) write(r *wire.Reader, req *wire.File, at place) (n int64, err error) {
+	defer a.room.stale()
+	name := at.name
 	temp := path.Join(path.Dir(name), ".caisson-"+randomName())
 	mode := modeOr(req.Mode, 0o644)
 	var f *os.File
-	err = a.inWorkspace(req.Role, func(root *os.Root) (err error) {
+	err = a.in(at.dir, req.Role, func(root *os.Root) (err error) {
 		if req.Mode == 0 {
 			if st, err := root.Stat(name); err == nil {
 				mode = st.Mode().Perm()
@@ -302,7 +298,7 @@ func (a *Agent) write(r *wire.Reader, req *wire.File, name string) (n int64, err
 	}
 	n, err = io.Copy(f, &dataReader{frames: r})
 	err = errors.Join(err, f.Close())
-	return n, errors.Join(err, a.inWorkspace(req.Role, func(root *os.Root) error {
+	return n, errors.Join(err, a.in(at.dir, req.Role, func(root *os.Root) error {
 		if err != nil {
 			return root.Remove(temp)
 		}
@@ -310,12 +306,16 @@ func (a *Agent) write(r *wire.Reader, req *wire.File, name string) (n int64, err
 	}))
 }
 
-func (a *Agent) move(req *wire.File, name string) error {
-	to, err := below(req.To)
+func (a *Agent) move(req *wire.File, at place) error {
+	target, err := placeOf(string(req.To))
 	if err != nil {
 		return err
 	}
-	return a.inWorkspace(req.Role, func(root *os.Root) error {
+	if target.dir != at.dir {
+		return fmt.Errorf("%s and %s are different file systems: read the one and write the other", at.dir, target.dir)
+	}
+	name, to := at.name, target.name
+	return a.in(at.dir, req.Role, func(root *os.Root) error {
 		if parent := path.Dir(to); parent != "." {
 			if err := root.MkdirAll(parent, 0o755); err != nil {
 				return err
@@ -325,11 +325,12 @@ func (a *Agent) move(req *wire.File, name string) error {
 	})
 }
 
-func (a *Agent) remove(req *wire.File, name string) error {
+func (a *Agent) remove(req *wire.File, at place) error {
+	name := at.name
 	if name == "." {
-		return fmt.Errorf("the workspace itself stays; remove what is in it")
+		return fmt.Errorf("the folder itself stays; remove what is in it")
 	}
-	return a.inWorkspace(req.Role, func(root *os.Root) error {
+	return a.in(at.dir, req.Role, func(root *os.Root) error {
 		if !req.Recursive {
 			return root.Remove(name)
 		}

@@ -29,13 +29,13 @@ const (
 // callGet serves wire.Get: a tar stream of a folder, or of some paths below it.
 // What is no file, folder or link is left out and never opened.
 func (a *Agent) callGet(s *yamux.Stream, req *wire.Get) {
-	dir, err := below(req.Dir)
+	dir, err := below(string(req.Dir))
 	if err != nil {
 		fail(s, "invalid", err)
 		return
 	}
 	out := bufio.NewWriterSize(wire.DataWriter{W: s}, wire.MaxChunk)
-	p := &packer{a: a, role: req.Role, out: out, tar: tar.NewWriter(out), names: map[uint64]string{}, buf: make([]byte, 64<<10)}
+	p := &packer{a: a, role: req.Role, out: out, tar: tar.NewWriter(out), names: map[fileID]string{}, buf: make([]byte, 64<<10)}
 	if len(req.Paths) > 0 {
 		err = p.some(dir, req.Paths)
 	} else {
@@ -57,7 +57,7 @@ type packer struct {
 	role    string
 	out     *bufio.Writer
 	tar     *tar.Writer
-	names   map[uint64]string // of files with several, by inode
+	names   map[fileID]string // of files with several
 	buf     []byte
 	files   int
 	bytes   int64
@@ -73,8 +73,9 @@ func (p *packer) skip(name, why string) {
 }
 
 // some packs single paths; a folder without what is in it.
-func (p *packer) some(dir string, paths []string) error {
-	for _, rel := range paths {
+func (p *packer) some(dir string, paths []wire.Name) error {
+	for _, want := range paths {
+		rel := string(want)
 		name, err := below(path.Join(dir, rel))
 		if err != nil {
 			return err
@@ -139,10 +140,13 @@ func (p *packer) folder(fd int, rel string, depth int) error {
 	return p.entries(fd, rel, names, func(sub int, rel string) error { return p.folder(sub, rel, depth+1) })
 }
 
+// fileID names a file: a mount below the workspace has inodes of the same numbers.
+type fileID struct{ dev, ino uint64 }
+
 // packed is an entry that is about to be written.
 type packed struct {
 	header tar.Header
-	inode  uint64
+	id     fileID
 	links  uint64
 	fd     int // of a file; -1 otherwise
 }
@@ -248,7 +252,7 @@ func openEntry(dir int, name string) (e packed, why string) {
 		return e, "it is neither a file nor a folder nor a link"
 	}
 	e.header.Mode, e.header.ModTime = int64(st.Mode&0o7777), time.Unix(st.Mtim.Unix())
-	e.inode, e.links = st.Ino, uint64(st.Nlink)
+	e.id, e.links = fileID{uint64(st.Dev), st.Ino}, uint64(st.Nlink)
 	return e, ""
 }
 
@@ -260,10 +264,10 @@ func (p *packer) write(e *packed) error {
 	case h.Typeflag == tar.TypeDir:
 		h.Name += "/"
 	case h.Typeflag == tar.TypeReg && e.links > 1:
-		if first, seen := p.names[e.inode]; seen {
+		if first, seen := p.names[e.id]; seen {
 			h.Typeflag, h.Linkname, h.Size = tar.TypeLink, first, 0
 		} else {
-			p.names[e.inode] = name
+			p.names[e.id] = name
 		}
 	}
 	if err := p.tar.WriteHeader(h); err != nil {

@@ -56,13 +56,17 @@ func (a *Agent) killGroup(group int, deadline time.Time) int {
 	}
 }
 
-// members calls visit for each living process of a group and counts them.
+// members calls visit for each process of a group, and counts those that live.
+// What looks dead is visited too: a signal does it no harm.
 func (a *Agent) members(group int, visit func(pid int)) (int, error) {
 	alive := 0
 	err := scan(func(p procInfo) {
-		if !p.zombie && p.inGroup(group) {
+		if !p.inGroup(group) {
+			return
+		}
+		visit(p.pid)
+		if !p.dead() {
 			alive++
-			visit(p.pid)
 		}
 	})
 	return alive, err

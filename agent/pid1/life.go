@@ -48,14 +48,32 @@ func (l *life) rearmLocked() {
 	if l.uses > 0 || l.idle == 0 {
 		return
 	}
-	l.quiet = time.AfterFunc(l.idle, func() {
+	l.waitLocked(l.idle)
+}
+
+// An idle time is waited for in so many steps, none of them shorter than this.
+const (
+	idleSteps = 64
+	idleStep  = 100 * time.Millisecond
+)
+
+// waitLocked waits for what is left of the idle time, in steps: one in which the
+// sandbox was frozen counts no more than the others.
+func (l *life) waitLocked(left time.Duration) {
+	step := min(left, max(l.idle/idleSteps, idleStep))
+	var t *time.Timer
+	t = time.AfterFunc(step, func() {
 		l.mu.Lock()
-		over := l.uses == 0
-		l.mu.Unlock()
-		if over {
-			l.end("nobody has used it for its idle time")
+		defer l.mu.Unlock()
+		switch {
+		case l.quiet != t: // somebody has used it
+		case left > step:
+			l.waitLocked(left - step)
+		default:
+			go l.end("nobody has used it for its idle time")
 		}
 	})
+	l.quiet = t
 }
 
 // use notes that something goes on; the returned function ends that.

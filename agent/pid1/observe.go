@@ -4,7 +4,6 @@ package pid1
 
 import (
 	"bufio"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -69,7 +68,15 @@ func (a *Agent) anyLeftLocked() bool {
 
 // callObserve serves wire.Observe.
 func (a *Agent) callObserve(s *yamux.Stream, r *wire.Reader, req *wire.Observe) {
-	o, err := a.tracker.Observe(req.Exact)
+	b := newBudget(req)
+	rounds := b.listen(r)
+	defer func() {
+		go func() {
+			for range rounds { // nobody waits to hand out another
+			}
+		}()
+	}()
+	o, err := a.tracker.Observe(req.Exact, b.over)
 	if err != nil {
 		fail(s, "internal", err)
 		return
@@ -91,18 +98,14 @@ func (a *Agent) callObserve(s *yamux.Stream, r *wire.Reader, req *wire.Observe) 
 	if wire.WriteMessage(s, wire.TypeObserved, told) != nil {
 		return
 	}
-	for {
-		wants, err := readWants(r, len(o.Entries))
-		if err != nil {
-			return // the client is gone
-		}
+	for wants := range rounds {
 		if len(wants) == 0 {
 			taken = true
 			reply(s, wire.Reply{})
 			return
 		}
 		for _, w := range wants {
-			if err := sendContent(out, a.tracker, o.Entries[w>>1].Path, w&1 == 1); err != nil {
+			if w>>1 >= uint64(len(o.Entries)) || sendContent(out, a.tracker, o.Entries[w>>1].Path, w&1 == 1, b) != nil {
 				return
 			}
 		}
@@ -113,7 +116,7 @@ func (a *Agent) callObserve(s *yamux.Stream, r *wire.Reader, req *wire.Observe) 
 }
 
 // readWants reads one round of numbers.
-func readWants(r *wire.Reader, entries int) ([]uint64, error) {
+func readWants(r *wire.Reader) ([]uint64, error) {
 	in := bufio.NewReader(&dataReader{frames: r})
 	var wants []uint64
 	for {
@@ -123,47 +126,11 @@ func readWants(r *wire.Reader, entries int) ([]uint64, error) {
 			return wants, nil
 		case err != nil:
 			return nil, err
-		case w>>1 >= uint64(entries) || len(wants) == wire.MaxWants:
-			return nil, fmt.Errorf("%w: entry %d of %d", wire.ErrFrame, w>>1, entries)
+		case len(wants) == wire.MaxWants:
+			return nil, fmt.Errorf("%w: more than %d wants", wire.ErrFrame, wire.MaxWants)
 		}
 		wants = append(wants, w)
 	}
-}
-
-// sendContent writes one answer of wire.Observe: a file's content and its hash.
-// An error is one of out; what cannot be read is an answer.
-func sendContent(out *bufio.Writer, t *track.Tracker, path string, hashOnly bool) error {
-	f, err := t.Open(path)
-	if err != nil {
-		_, err := out.Write([]byte{0, wire.ContentGone})
-		return err
-	}
-	defer f.Close()
-	h := sha256.New()
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := f.Read(buf)
-		if n > 0 {
-			h.Write(buf[:n])
-			if !hashOnly {
-				if _, err := out.Write(binary.AppendUvarint(nil, uint64(n))); err != nil {
-					return err
-				}
-				if _, err := out.Write(buf[:n]); err != nil {
-					return err
-				}
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			_, err := out.Write([]byte{0, wire.ContentGone})
-			return err
-		}
-	}
-	_, err = out.Write(h.Sum([]byte{0, wire.ContentOK}))
-	return err
 }
 
 // callRestore serves wire.Restore.
@@ -171,7 +138,9 @@ func (a *Agent) callRestore(s *yamux.Stream, r *wire.Reader) {
 	in := bufio.NewReaderSize(&dataReader{frames: r}, 64<<10)
 	rest := a.tracker.Restorer()
 	made, err := restoreAll(rest, in)
-	if err = errors.Join(err, rest.Finish()); err != nil {
+	err = errors.Join(err, rest.Finish())
+	a.room.stale()
+	if err != nil {
 		fail(s, fileKind(err), err)
 		return
 	}

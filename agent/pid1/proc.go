@@ -11,10 +11,15 @@ import (
 
 // procInfo is what /proc says of one process.
 type procInfo struct {
-	pid    int
-	zombie bool
-	groups []byte // the Groups line's value, as it stands
+	pid     int
+	state   byte   // of its main thread
+	threads int    // its main thread among them, also one that has ended
+	groups  []byte // the Groups line's value, as it stands
 }
+
+// dead reports whether nothing of the process runs any more: it waits to be
+// reaped. One whose main thread has ended lives as long as its other threads.
+func (p procInfo) dead() bool { return (p.state == 'Z' || p.state == 'X') && p.threads <= 1 }
 
 // inGroup reports whether the process carries the supplementary group gid.
 func (p procInfo) inGroup(gid int) bool {
@@ -74,7 +79,7 @@ func scan(visit func(procInfo)) error {
 	}
 }
 
-// readProc reads a process's state and groups.
+// readProc reads a process's state, threads and groups.
 func readProc(pid int) (procInfo, bool) {
 	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -92,11 +97,14 @@ func readProc(pid int) (procInfo, bool) {
 		var line []byte
 		line, rest, _ = bytes.Cut(rest, []byte{'\n'})
 		if v, ok := bytes.CutPrefix(line, []byte("State:\t")); ok && len(v) > 0 {
-			info.zombie = v[0] == 'Z' || v[0] == 'X'
+			info.state = v[0]
 		}
 		if v, ok := bytes.CutPrefix(line, []byte("Groups:\t")); ok {
 			info.groups = bytes.TrimSpace(v)
-			break
+		}
+		if v, ok := bytes.CutPrefix(line, []byte("Threads:\t")); ok {
+			info.threads = int(parseInt(v))
+			break // what is of interest came before it
 		}
 	}
 	return info, true

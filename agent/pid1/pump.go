@@ -125,19 +125,32 @@ func (p *pump) finish() {
 }
 
 // trail keeps reading for those that outlived the exec's process, so that they
-// neither stall nor die of a full pipe.
+// neither stall at a full pipe nor die of a closed one. What they write goes
+// nowhere, and counts for no cap.
 func (p *pump) trail() {
 	defer p.file.Close()
-	if p.eof || p.over {
-		return
-	}
-	p.settle.Store(false)
-	if p.file.SetReadDeadline(time.Time{}) != nil {
+	if p.eof || p.file.SetReadDeadline(time.Time{}) != nil {
 		return
 	}
 	raw, err := p.file.SyscallConn()
 	if err != nil {
 		return
 	}
-	_ = raw.Read(func(fd uintptr) bool { return p.read(int(fd), -1) })
+	_ = raw.Read(func(fd uintptr) bool { return discard(int(fd)) })
+}
+
+// discard reads what is there, and reports whether the pipe has ended.
+func discard(fd int) bool {
+	buf := pumpBuffers.Get().(*[]byte)
+	defer pumpBuffers.Put(buf)
+	for {
+		n, err := syscall.Read(fd, *buf)
+		switch {
+		case err == syscall.EINTR:
+		case err == syscall.EAGAIN:
+			return false
+		case err != nil || n == 0:
+			return true
+		}
+	}
 }

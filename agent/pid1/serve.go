@@ -88,7 +88,9 @@ func (a *Agent) call(s *yamux.Stream, l *lease, conn *wire.Joiner) {
 		fail(s, "invalid", err)
 		return
 	}
-	defer a.life.use()()
+	if req.Op != wire.OpSample { // who looks on does not use it
+		defer a.life.use()()
+	}
 	if req.Op != wire.OpExec {
 		conn.Flush() // what follows may be a transfer, or take long
 	}
@@ -99,6 +101,10 @@ func (a *Agent) call(s *yamux.Stream, l *lease, conn *wire.Joiner) {
 		a.callAttach(s, r, req.Attach)
 	case req.Op == wire.OpStdin && req.Stdin != nil:
 		a.callStdin(s, r, req.Stdin)
+	case req.Op == wire.OpInput && req.Input != nil:
+		a.callInput(s, req.Input)
+	case req.Op == wire.OpResize && req.Resize != nil:
+		a.callResize(s, req.Resize)
 	case req.Op == wire.OpKill && req.Kill != nil:
 		a.callKill(s, req.Kill)
 	case req.Op == wire.OpPut && req.Put != nil:
@@ -118,8 +124,8 @@ func (a *Agent) call(s *yamux.Stream, l *lease, conn *wire.Joiner) {
 		a.callFile(s, r, req.Op, req.File)
 	case req.Op == wire.OpList:
 		reply(s, wire.Reply{Execs: a.list()})
-	case req.Op == wire.OpStats:
-		reply(s, wire.Reply{Stats: a.stats()})
+	case req.Op == wire.OpSample:
+		reply(s, wire.Reply{Sample: a.sample()})
 	default:
 		fail(s, "unsupported", fmt.Errorf("this agent has no call %q", req.Op))
 	}
@@ -294,12 +300,16 @@ func (a *Agent) callKill(s *yamux.Stream, req *wire.Kill) {
 		return
 	}
 	ex.end(endedCanceled)
-	<-ex.done
+	<-ex.over
+	if ex.req.Drop {
+		<-ex.done // which waits for nobody to read
+	}
 	// Its process may have ended long ago, and what that left behind not.
 	left := a.killGroup(ex.group, time.Now().Add(killPatience))
 	a.mu.Lock()
 	ex.settled = left == 0
 	a.mu.Unlock()
+	a.sweepIPC(ex)
 	reply(s, wire.Reply{Count: left})
 }
 
@@ -373,17 +383,4 @@ func (d *dataReader) Read(p []byte) (int, error) {
 	n := copy(p, d.rest)
 	d.rest = d.rest[n:]
 	return n, nil
-}
-
-func (a *Agent) stats() *wire.Stats {
-	st := &wire.Stats{
-		CPUUS: a.cgroup.cpuUS(), MemoryBytes: a.cgroup.memory(), Processes: a.cgroup.tasks(),
-		OOMKills: a.cgroup.oomKills(), PIDsMax: a.cgroup.pidsHits(), AgentBytes: ownResident(), AgentTasks: ownTasks(),
-	}
-	_ = scan(func(p procInfo) { // an unreadable /proc shows no zombies
-		if p.zombie {
-			st.Zombies++
-		}
-	})
-	return st
 }

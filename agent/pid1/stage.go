@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/caisson-dev/caisson/agent/wire"
@@ -22,6 +23,9 @@ func (a *Agent) stage(req *wire.Exec) error {
 		return fmt.Errorf("stage: %w", err)
 	}
 	for _, f := range req.Stage {
+		if err := os.MkdirAll(path.Join(dir, path.Dir(f.Name)), 0o755); err != nil {
+			return fmt.Errorf("stage: %w", err)
+		}
 		if err := os.WriteFile(path.Join(dir, f.Name), f.Data, 0o444); err != nil {
 			return fmt.Errorf("stage: %w", err)
 		}
@@ -58,7 +62,7 @@ func checkExec(req *wire.Exec) error {
 	}
 	size := 0
 	for _, f := range req.Stage {
-		if f.Name == "" || f.Name == "." || f.Name == ".." || strings.ContainsAny(f.Name, "/\x00") {
+		if f.Name == "." || !filepath.IsLocal(f.Name) || path.Clean(f.Name) != f.Name || strings.IndexByte(f.Name, 0) >= 0 {
 			return fmt.Errorf("staged file name %q", f.Name)
 		}
 		size += len(f.Data)

@@ -106,7 +106,7 @@ func (a *Agent) delivered(ex *exec) {
 func (a *Agent) sweepLocked() {
 	living := map[int]int{}
 	if err := scan(func(p procInfo) {
-		if !p.zombie {
+		if !p.dead() {
 			living[p.execGroup()]++
 		}
 	}); err != nil {
@@ -158,7 +158,7 @@ func (a *Agent) find(id string) *exec {
 func (a *Agent) list() []wire.ExecInfo {
 	processes := map[int]int{}
 	_ = scan(func(p procInfo) { // an unreadable /proc shows as no processes
-		if !p.zombie {
+		if !p.dead() {
 			processes[p.execGroup()]++
 		}
 	})

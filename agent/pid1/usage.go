@@ -71,7 +71,7 @@ func (a *Agent) account(ex *exec, end *wire.End, st exitStatus, before counters,
 	if after.pidsHits > before.pidsHits {
 		end.Events = append(end.Events, "pids")
 	}
-	if seen.full || diskFull() {
+	if a.metFull(ex.req, &seen.disks) {
 		end.Events = append(end.Events, "disk")
 	}
 
@@ -134,20 +134,6 @@ func ownTasks() int {
 	return int(st.Nlink) - 2
 }
 
-// diskFull reports whether a file system that users may write to has no room.
-func diskFull() bool {
-	for _, dir := range [...]string{wire.WorkspaceDir, "/tmp", "/var/tmp", wire.HomeDir, "/dev/shm"} {
-		var st unix.Statfs_t
-		if unix.Statfs(dir, &st) != nil || st.Blocks == 0 {
-			continue
-		}
-		if ro := st.Flags&unix.ST_RDONLY != 0; !ro && (st.Bavail == 0 || st.Files > 0 && st.Ffree == 0) {
-			return true
-		}
-	}
-	return false
-}
-
 // sampler looks at the sandbox while execs run, for what the kernel keeps no
 // peak of.
 type sampler struct {
@@ -162,7 +148,7 @@ type sampler struct {
 // watch is what was seen while one exec ran.
 type watch struct {
 	shared bool
-	full   bool
+	disks  disks
 	tasks  int
 	memory int64
 }
@@ -183,9 +169,9 @@ func newSampler(c *cgroup) *sampler {
 	return &sampler{cgroup: c, watchers: map[*watcher]struct{}{}}
 }
 
-// watch begins to look on behalf of an exec.
-func (s *sampler) watch(*exec) *watcher {
-	w := &watcher{s: s}
+// watch begins to look on behalf of an exec. before is what was seen before it.
+func (s *sampler) watch(before disks) *watcher {
+	w := &watcher{s: s, seen: watch{disks: before}}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.watchers[w] = struct{}{}
@@ -217,9 +203,9 @@ func (s *sampler) look() {
 	if len(s.watchers) == 0 {
 		return
 	}
-	full, tasks, memory := diskFull(), s.cgroup.tasks()-ownTasks(), s.cgroup.anonymous()
+	full, tasks, memory := lookFull(), s.cgroup.tasks()-ownTasks(), s.cgroup.anonymous()
 	for w := range s.watchers {
-		w.seen.full = w.seen.full || full
+		w.seen.disks.look(full)
 		w.seen.tasks = max(w.seen.tasks, tasks)
 		w.seen.memory = max(w.seen.memory, memory)
 	}

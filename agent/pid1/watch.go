@@ -28,6 +28,9 @@ func randomName() string {
 const watchMask = unix.IN_CREATE | unix.IN_CLOSE_WRITE | unix.IN_MODIFY | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO |
 	unix.IN_ATTRIB | unix.IN_ONLYDIR | unix.IN_DONT_FOLLOW
 
+// errWatches says that the sandbox's budget is used up.
+var errWatches = fmt.Errorf("a sandbox watches at most %d folders, and has as many", wire.MaxWatches)
+
 // treeWatch watches folders below the workspace. A folder that appears is
 // watched from then on; what appeared in it before that is told as created.
 type treeWatch struct {
@@ -55,6 +58,7 @@ func (a *Agent) watch(s interface {
 		out: entryWriter{w: s},
 	}
 	defer w.file.Close()
+	defer func() { a.watches.Give(len(w.paths)) }()
 	if err := w.add(top, false); err != nil {
 		return err
 	}
@@ -92,8 +96,14 @@ func (w *treeWatch) add(name string, fresh bool) error {
 			return err
 		}
 		defer d.Close()
+		if !w.a.watches.Take() {
+			return fmt.Errorf("watch %s: %w", name, errWatches)
+		}
 		// By the open folder and not by its path, which may lead elsewhere now.
 		wd, err := unix.InotifyAddWatch(w.fd, fmt.Sprintf("/proc/self/fd/%d", d.Fd()), watchMask&^unix.IN_DONT_FOLLOW)
+		if _, had := w.paths[int32(wd)]; err != nil || had {
+			w.a.watches.Give(1)
+		}
 		if err != nil {
 			return fmt.Errorf("watch %s: %w", name, err)
 		}
@@ -111,7 +121,7 @@ func (w *treeWatch) add(name string, fresh bool) error {
 			}
 		}
 		if e.Type == "dir" && w.recursive {
-			if err := w.add(e.Path, fresh); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+			if err := w.add(string(e.Path), fresh); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
 				return err
 			}
 		}
@@ -155,7 +165,10 @@ func (w *treeWatch) tellOne(wd int32, mask uint32, name string) error {
 	}
 	dir, known := w.paths[wd]
 	if mask&unix.IN_IGNORED != 0 {
-		delete(w.paths, wd)
+		if known {
+			delete(w.paths, wd)
+			w.a.watches.Give(1)
+		}
 		return nil
 	}
 	if !known || name == "" {
@@ -166,7 +179,7 @@ func (w *treeWatch) tellOne(wd int32, mask uint32, name string) error {
 		if mask&o.mask == 0 {
 			continue
 		}
-		if err := w.out.add(wire.FileEvent{Path: p, Op: o.op}); err != nil {
+		if err := w.out.add(wire.FileEvent{Path: wire.Name(p), Op: o.op}); err != nil {
 			return err
 		}
 		break

@@ -13,8 +13,8 @@ import (
 )
 
 // lookAt looks at single paths, and at the other names of files that have
-// several.
-func (t *Tracker) lookAt(o *Observation, paths []string) {
+// several: those were touched by the same.
+func (t *Tracker) lookAt(o *Observation, touched map[string]uint64, paths []string) {
 	slices.Sort(paths)
 	looked := make(map[string]bool, len(paths))
 	at := &cursor{t: t, fd: -1}
@@ -26,22 +26,17 @@ func (t *Tracker) lookAt(o *Observation, paths []string) {
 				continue
 			}
 			looked[p] = true
-			actors := t.pending[p]
-			if actors == 0 {
-				actors = t.since
-			}
 			siblings := t.siblings(p)
 			e, ok := at.look(p)
 			if !ok {
 				continue
 			}
-			e.Actors = actors
 			at.listing(&e)
 			o.Entries = append(o.Entries, e)
 			t.noteLinks(&e)
 			for _, s := range append(siblings, t.siblings(p)...) {
 				if !looked[s] {
-					t.pending[s] |= actors
+					touched[s] |= touched[p]
 					more = append(more, s)
 				}
 			}
@@ -151,8 +146,8 @@ func (t *Tracker) noteLinks(e *wire.Entry) {
 // linkable reports whether an entry can have several names.
 func linkable(e *wire.Entry) bool { return e.Kind != wire.KindGone && e.Kind != wire.KindDir }
 
-// looseLocked reports whether some file has names that are not known.
-func (t *Tracker) looseLocked() bool {
+// looseNames reports whether some file has names that are not known.
+func (t *Tracker) looseNames() bool {
 	for ino, links := range t.loose {
 		if len(t.groups[ino]) < int(links) {
 			return true
@@ -160,6 +155,11 @@ func (t *Tracker) looseLocked() bool {
 		delete(t.loose, ino)
 	}
 	return false
+}
+
+// forgetLinks forgets which names belong together.
+func (t *Tracker) forgetLinks() {
+	t.groups, t.member, t.loose = map[uint64][]string{}, map[string]uint64{}, map[uint64]uint32{}
 }
 
 // siblings are the other known names of a file.

@@ -46,10 +46,12 @@ func (t *Tracker) quietly(do func() error) error {
 	if t.unheard {
 		return do()
 	}
-	t.drain()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.drainLocked()
 	err := do()
 	t.muted = true
-	t.drain()
+	t.drainLocked()
 	t.muted = false
 	return err
 }
@@ -160,8 +162,8 @@ func (t *Tracker) parentOf(path string) (folder, string, error) {
 // Open opens a regular file of the tree for reading. Errors: those of the
 // system, and one for what is no regular file. The caller closes it.
 func (t *Tracker) Open(path string) (f *os.File, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.walking.Lock()
+	defer t.walking.Unlock()
 	acting := t.as(func() {
 		dir, name, no := t.parentOf(path)
 		if err = no; err != nil {

@@ -88,7 +88,7 @@ func TestSwappedFolder(t *testing.T) {
 		_ = r.Make(wire.Entry{Path: "d/f2", Kind: wire.KindFile, Target: "d/f"}, nil)
 		_ = r.Make(wire.Entry{Path: "d/f2"}, nil)
 		_ = r.Finish()
-		o, err := tr.Observe(restored%2 == 0)
+		o, err := tr.Observe(restored%2 == 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +145,7 @@ func TestNeverOpened(t *testing.T) {
 	tr := track.New(track.Config{Root: tree, Watch: true})
 	defer tr.Close()
 	for range 50 {
-		o, err := tr.Observe(true)
+		o, err := tr.Observe(true, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func TestOverflow(t *testing.T) {
 	tree := t.TempDir()
 	tr := track.New(track.Config{Root: tree, Watch: true})
 	defer tr.Close()
-	o, err := tr.Observe(false)
+	o, err := tr.Observe(false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,14 +192,14 @@ func TestOverflow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if o, err = tr.Observe(false); err != nil {
+	if o, err = tr.Observe(false, nil); err != nil {
 		t.Fatal(err)
 	}
 	if o.Walked == "" || len(o.Entries) != files+1 {
 		t.Errorf("%d entries, walked %q", len(o.Entries), o.Walked)
 	}
 	o.Done(false) // lost: the next one tells it again
-	if o, err = tr.Observe(false); err != nil {
+	if o, err = tr.Observe(false, nil); err != nil {
 		t.Fatal(err)
 	}
 	if len(o.Entries) < files {

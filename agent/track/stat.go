@@ -75,7 +75,7 @@ func (t *Tracker) describe(dir int, name, path string, st *unix.Statx_t) wire.En
 		CTime: nanos(st.Ctime), BTime: nanos(st.Btime), Inode: st.Ino,
 	}
 	if t.now-e.CTime < int64(coarse) {
-		e.CTime = 0
+		e.CTime = -e.CTime
 	}
 	switch e.Kind {
 	case wire.KindFile:

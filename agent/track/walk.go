@@ -69,10 +69,7 @@ func (t *Tracker) forgetDir(d *dir) {
 	for _, sub := range d.subs {
 		t.forgetDir(sub)
 	}
-	if d.wd != 0 && t.wds[d.wd] == d {
-		_, _ = unix.InotifyRmWatch(t.inotify, uint32(d.wd)) // it may be gone with its folder
-		delete(t.wds, d.wd)
-	}
+	t.unwatch(d)
 	if d.parent != nil {
 		delete(d.parent.subs, d.name)
 	}
@@ -82,10 +79,18 @@ func (t *Tracker) forgetDir(d *dir) {
 type walker struct {
 	t *Tracker
 	// all reports every entry, and not only those that differ.
-	all   bool
-	found func(wire.Entry)
-	st    unix.Statx_t
-	ajar  *folder // that is walked, where its mode is not its own
+	all     bool
+	found   func(wire.Entry)
+	stop    func() bool // reports that it is to end; nil is never
+	stopped bool
+	st      unix.Statx_t
+	ajar    *folder // that is walked, where its mode is not its own
+}
+
+// ending reports whether the walk ends here.
+func (w *walker) ending() bool {
+	w.stopped = w.stopped || w.stop != nil && w.stop()
+	return w.stopped
 }
 
 // walk looks at a folder and what is below it. fd is open and stays so.
@@ -99,7 +104,7 @@ func (w *walker) walk(d *dir, fd, depth int) {
 	matched := 0
 	var subs []*dir
 	buf := make([]byte, 32<<10)
-	for {
+	for !w.ending() {
 		n, err := unix.Getdents(fd, buf)
 		if err != nil || n <= 0 {
 			break
@@ -189,6 +194,9 @@ func (w *walker) sub(d *dir, name string) *dir {
 }
 
 func (w *walker) descend(s *dir, parent, depth int) {
+	if w.stopped {
+		return // the next walk knows nothing of it yet
+	}
 	if depth >= maxDepth {
 		w.t.partial = "folders are nested too deeply"
 		return

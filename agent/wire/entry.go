@@ -23,9 +23,9 @@ type Entry struct {
 	Mode  uint32 // permission bits, and setuid, setgid and sticky
 	Links uint32
 	Size  int64
-	// MTime, CTime and BTime are in nanoseconds. CTime is 0 where the clock of
-	// the file system is too coarse to tell this moment from the next, BTime
-	// where the file system does not know.
+	// MTime, CTime and BTime are in nanoseconds. CTime is negated where the clock
+	// of the file system is too coarse to tell this moment from the next, BTime
+	// is 0 where the file system does not know.
 	MTime, CTime, BTime int64
 	Inode               uint64
 	Target              string // of a link; "fifo", "socket" or "device" for what is neither file, folder nor link

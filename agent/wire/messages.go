@@ -1,5 +1,11 @@
 package wire
 
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
 // Places inside a sandbox.
 const (
 	// RunDir belongs to the agent: a tmpfs that users may pass through and not
@@ -21,6 +27,18 @@ const (
 	// HomeDir is the users' home: empty at the start, and not the workspace.
 	HomeDir = "/home/sandbox"
 )
+
+// Beside are the folders whose files can be asked for beside the workspace's, by
+// absolute paths. They end with their sandbox.
+var Beside = []string{"/tmp", "/var/tmp", HomeDir}
+
+// NotFirst is the exit code of an agent that is not the first process of its
+// sandbox: what programs leave behind would become another's.
+const NotFirst = 3
+
+// MaxWatches is how many folders a sandbox's agent watches at most. The kernel
+// bounds those of all sandboxes together.
+const MaxWatches = 4096
 
 // StagePath is where the staged file name of exec id lies.
 func StagePath(id, name string) string { return StageDir + "/" + id + "/" + name }
@@ -49,6 +67,10 @@ type Claim struct {
 	Renew Renew `json:"renew"`
 	// Env is the base of each exec's environment, KEY=VALUE.
 	Env []string `json:"env,omitempty"`
+	// WorkspaceBytes and WorkspaceEntries bound what the workspace holds, where its
+	// file system does not. 0 bytes is no bound.
+	WorkspaceBytes   int64 `json:"workspace_bytes,omitempty"`
+	WorkspaceEntries int64 `json:"workspace_entries,omitempty"`
 }
 
 // Renew says when a sandbox ends itself, counted from when it is received. 0
@@ -94,12 +116,14 @@ type Op string
 const (
 	OpExec   Op = "exec"   // start a process and follow it
 	OpAttach Op = "attach" // follow one that runs, or read what it left
-	OpStdin  Op = "stdin"  // standard input of one that runs
+	OpStdin  Op = "stdin"  // standard input of one that runs, by who started it
+	OpInput  Op = "input"  // some of it, by anybody: see [Input]
+	OpResize Op = "resize" // an exec's terminal
 	OpKill   Op = "kill"   // end everything that an exec started
 	OpList   Op = "list"   // execs that run or whose end nobody has read
 	OpPut    Op = "put"    // a tar stream into the workspace
 	OpGet    Op = "get"    // one out of it
-	OpStats  Op = "stats"  // the sandbox's resources, now
+	OpSample Op = "sample" // the sandbox's resources, now
 	OpSignal Op = "signal" // a signal to an exec's process, or to all that it started
 	OpRenew  Op = "renew"  // other times for the sandbox's own end
 
@@ -123,6 +147,8 @@ type Request struct {
 	Exec   *Exec   `json:"exec,omitempty"`
 	Attach *Attach `json:"attach,omitempty"`
 	Stdin  *Stdin  `json:"stdin,omitempty"`
+	Input  *Input  `json:"input,omitempty"`
+	Resize *Resize `json:"resize,omitempty"`
 	Kill   *Kill   `json:"kill,omitempty"`
 	Put    *Put    `json:"put,omitempty"`
 	Get    *Get    `json:"get,omitempty"`
@@ -145,7 +171,8 @@ type Exec struct {
 	// MaxOutput ends the exec once either stream has passed it, in bytes. 0 is
 	// no cap.
 	MaxOutput int64 `json:"max_output,omitempty"`
-	// Stdin says that an [OpStdin] call follows; otherwise it reads /dev/null.
+	// Stdin says that it has a standard input; otherwise it reads /dev/null. An
+	// [OpStdin] call follows, or where Drop is set, [OpInput] calls may.
 	Stdin bool `json:"stdin,omitempty"`
 	// Reap ends, with the process, everything that it started.
 	Reap bool `json:"reap,omitempty"`
@@ -164,7 +191,7 @@ type Exec struct {
 // Stage is a file that the agent holds ready for an exec, at [StagePath],
 // readable and not writable by its user, gone with the exec.
 type Stage struct {
-	Name string `json:"name"` // one path element
+	Name string `json:"name"` // a relative path, clean and without ".."
 	Data []byte `json:"data"`
 }
 
@@ -185,6 +212,22 @@ type Stdin struct {
 	ID string `json:"id"`
 }
 
+// Input is for the standard input of an exec with Stdin and Drop, which stays open
+// until a call closes it. The Reply's Bytes says how many were taken: fewer where
+// the process does not read, and then nothing is closed.
+type Input struct {
+	ID    string `json:"id"`
+	Data  []byte `json:"data,omitempty"` // at most [MaxChunk]
+	Close bool   `json:"close,omitempty"`
+}
+
+// Resize sets the size of an exec's terminal, in characters.
+type Resize struct {
+	ID   string `json:"id"`
+	Rows uint16 `json:"rows"`
+	Cols uint16 `json:"cols"`
+}
+
 // Kill names an exec.
 type Kill struct {
 	ID string `json:"id"`
@@ -193,15 +236,15 @@ type Kill struct {
 // Put asks for a tar stream, sent as Data frames, to be unpacked below the
 // workspace as a role's user.
 type Put struct {
-	Dir  string `json:"dir,omitempty"` // below the workspace
+	Dir  Name   `json:"dir,omitempty"` // below the workspace
 	Role string `json:"role,omitempty"`
 }
 
 // Get asks for a tar stream of a folder of the workspace, sent as Data frames.
 type Get struct {
-	Dir   string   `json:"dir,omitempty"`   // below the workspace
-	Paths []string `json:"paths,omitempty"` // below Dir: these alone, a folder without what is in it; none is all
-	Role  string   `json:"role,omitempty"`
+	Dir   Name   `json:"dir,omitempty"`   // below the workspace
+	Paths []Name `json:"paths,omitempty"` // below Dir: these alone, a folder without what is in it; none is all
+	Role  string `json:"role,omitempty"`
 }
 
 // Signal asks for a signal to an exec's process. As a frame of the exec's own
@@ -215,8 +258,8 @@ type Signal struct {
 // File asks for something to be done with a path below the workspace. No path
 // and no link leads out of it.
 type File struct {
-	Path string `json:"path"`
-	To   string `json:"to,omitempty"` // of move
+	Path Name   `json:"path"`
+	To   Name   `json:"to,omitempty"` // of move
 	Role string `json:"role,omitempty"`
 	Mode uint32 `json:"mode,omitempty"`
 	// Depth bounds tree: 1 is the folder's own entries, 0 is everything.
@@ -227,19 +270,25 @@ type File struct {
 	Recursive bool  `json:"recursive,omitempty"` // of remove and watch
 }
 
+// More than one call lists of a tree: entries, and bytes of them.
+const (
+	MaxListed      = 200_000
+	MaxListedBytes = 64 << 20
+)
+
 // FileInfo describes one entry of the workspace.
 type FileInfo struct {
-	Path    string `json:"path"` // below the workspace, with slashes; "." is the workspace
+	Path    Name   `json:"path"` // below the workspace, with slashes; "." is the workspace
 	Type    string `json:"type"` // "file", "dir", "link", "other"
 	Size    int64  `json:"size"`
 	Mode    uint32 `json:"mode"` // permission bits
 	MTimeNS int64  `json:"mtime_ns"`
-	Target  string `json:"target,omitempty"` // of a link
+	Target  Name   `json:"target,omitempty"` // of a link
 }
 
 // FileEvent is one change that watch saw.
 type FileEvent struct {
-	Path string `json:"path,omitempty"`
+	Path Name   `json:"path,omitempty"`
 	Op   string `json:"op"` // "create", "write", "remove", "rename", "chmod", "overflow"
 }
 
@@ -252,7 +301,7 @@ type Started struct {
 type End struct {
 	Code   int      `json:"code"`             // of the process, or 128 + signal
 	Signal int      `json:"signal,omitempty"` // that ended it
-	Ended  string   `json:"ended,omitempty"`  // "timeout", "canceled", "output": who ended it, if caisson did
+	Ended  string   `json:"ended,omitempty"`  // "timeout", "canceled", "output", "disk": who ended it, if caisson did
 	Events []string `json:"events,omitempty"` // "oom", "pids", "disk"
 	Shared bool     `json:"shared,omitempty"`
 	// Error says why the process never began; Code is then 126 or 127.
@@ -265,6 +314,10 @@ type End struct {
 	Stdout    int64 `json:"stdout"` // bytes in all
 	Stderr    int64 `json:"stderr"`
 	Usage     Usage `json:"usage"`
+	// HeldBytes and HeldEntries are what the workspace holds, where the exec took
+	// more than its size.
+	HeldBytes   int64 `json:"held_bytes,omitempty"`
+	HeldEntries int64 `json:"held_entries,omitempty"`
 	// Touched counts paths of the workspace that wait to be observed; at least
 	// 1 where only a walk can tell.
 	Touched int `json:"touched,omitempty"`
@@ -283,15 +336,42 @@ type Usage struct {
 
 // Reply answers a short call.
 type Reply struct {
-	Execs []ExecInfo `json:"execs,omitempty"`
-	Stats *Stats     `json:"stats,omitempty"`
-	Files int        `json:"files,omitempty"`
-	Bytes int64      `json:"bytes,omitempty"`
-	Count int        `json:"count,omitempty"`
-	Info  *FileInfo  `json:"info,omitempty"`
-	More  bool       `json:"more,omitempty"` // the answer was cut at a limit
+	Execs  ExecList  `json:"execs,omitempty"`
+	Sample *Sample   `json:"sample,omitempty"`
+	Files  int       `json:"files,omitempty"`
+	Bytes  int64     `json:"bytes,omitempty"`
+	Count  int       `json:"count,omitempty"`
+	Info   *FileInfo `json:"info,omitempty"`
+	More   bool      `json:"more,omitempty"` // the answer was cut at a limit
 	// Skipped names what was left out, with the reason; Count counts it.
 	Skipped []string `json:"skipped,omitempty"`
+}
+
+// ExecList is a list of execs, which a decoder counts as it makes them: three
+// bytes of JSON are one of them.
+type ExecList []ExecInfo
+
+// maxExecs is more than an agent knows of.
+const maxExecs = 8192
+
+// UnmarshalJSON refuses a list that no honest agent sends.
+func (l *ExecList) UnmarshalJSON(b []byte) error {
+	*l = nil
+	dec := json.NewDecoder(bytes.NewReader(b))
+	if t, err := dec.Token(); err != nil || t != json.Delim('[') {
+		return err // of null, there are none
+	}
+	for dec.More() {
+		var e ExecInfo
+		if len(*l) == maxExecs {
+			return fmt.Errorf("more than %d execs", maxExecs)
+		}
+		if err := dec.Decode(&e); err != nil {
+			return err
+		}
+		*l = append(*l, e)
+	}
+	return nil
 }
 
 // ExecInfo describes an exec in a list.
@@ -307,16 +387,36 @@ type ExecInfo struct {
 	Lease     string   `json:"lease"`
 }
 
-// Stats is one reading of a sandbox's resources.
-type Stats struct {
+// Sample is one reading of a sandbox's resources. What could not be read, and a
+// limit that there is not, is 0.
+type Sample struct {
 	CPUUS       int64 `json:"cpu_us"`
-	MemoryBytes int64 `json:"memory_bytes"`
-	Processes   int   `json:"processes"` // tasks, the agent's included
-	Zombies     int   `json:"zombies"`
+	ThrottledUS int64 `json:"throttled_us"`
+	MilliCPUs   int64 `json:"milli_cpus,omitempty"` // limit, in thousandths of a core
+	Cores       int   `json:"cores"`                // of the machine
+
+	MemoryBytes int64 `json:"memory_bytes"` // with what is cached
+	CachedBytes int64 `json:"cached_bytes"` // of these, what the kernel drops first
+	MemoryLimit int64 `json:"memory_limit,omitempty"`
 	OOMKills    int64 `json:"oom_kills"`
-	PIDsMax     int64 `json:"pids_max"` // times that the limit was hit
-	AgentBytes  int64 `json:"agent_bytes"`
-	AgentTasks  int   `json:"agent_tasks"`
+
+	Processes    int   `json:"processes"` // tasks, the agent's included
+	ProcessLimit int   `json:"process_limit,omitempty"`
+	Zombies      int   `json:"zombies"`
+	PIDsMax      int64 `json:"pids_max"` // times that the limit was hit
+
+	ReceivedBytes int64 `json:"received_bytes"` // but for the loopback device
+	SentBytes     int64 `json:"sent_bytes"`
+	ReadBytes     int64 `json:"read_bytes"` // of block devices
+	WrittenBytes  int64 `json:"written_bytes"`
+
+	WorkspaceBytes int64 `json:"workspace_bytes"`
+	WorkspaceSize  int64 `json:"workspace_size,omitempty"`
+	TmpBytes       int64 `json:"tmp_bytes"`
+	TmpSize        int64 `json:"tmp_size,omitempty"`
+
+	AgentBytes int64 `json:"agent_bytes"`
+	AgentTasks int   `json:"agent_tasks"`
 }
 
 // Relayed is the first byte of a relay's output: it has reached its agent.

@@ -55,6 +55,7 @@ const (
 	muxHeader     = 12
 	muxTypeData   = 0
 	muxTypeWindow = 1
+	muxTypePing   = 2
 	muxFlagSYN    = 1
 	muxFlagACK    = 2
 )

@@ -13,6 +13,10 @@ package wire
 type Observe struct {
 	// Exact walks the tree, whatever the watches say.
 	Exact bool `json:"exact,omitempty"`
+	// TimeMS and Bytes bound the looking and the reading. What is beyond them is
+	// told as [Observed].Partial or [ContentUnread]. 0 is no bound.
+	TimeMS int64 `json:"time_ms,omitempty"`
+	Bytes  int64 `json:"bytes,omitempty"`
 }
 
 // Observed ends the entries of an [Observe].
@@ -27,9 +31,9 @@ type Observed struct {
 
 // A content is sent as chunks, each behind its length as an unsigned varint. A
 // length of 0 ends it, and one byte follows: [ContentOK], behind which come the
-// 32 bytes of its SHA-256, or [ContentGone].
+// 32 bytes of its SHA-256, or [ContentUnread].
 const (
-	ContentGone byte = iota // it could not be read
+	ContentUnread byte = iota // it could not be read, or not within the bounds
 	ContentOK
 )
 

@@ -27,7 +27,7 @@ const (
 
 // script runs one in a session, unrecorded and unjudged: it only sets up.
 func (f *fixture) script(ctx context.Context, session, text string) error {
-	run := sandbox.Run{Command: []string{"sh", "-c", text}, Timeout: 5 * time.Minute, Track: sandbox.ModeOff}
+	run := sandbox.Run{Command: []string{"sh", "-c", text}, ExecLimits: sandbox.ExecLimits{Timeout: sandbox.Duration(5 * time.Minute)}, Track: sandbox.ModeOff}
 	res, err := f.manager.ExecIn(ctx, session, run, sandbox.Streams{})
 	res.Replaced = false // of a fork it is the first sandbox
 	return rig.Succeeded(res, err)

@@ -92,7 +92,7 @@ func (f *fixture) session(ctx context.Context, name string, folders int) error {
 		return err
 	}
 	script := fmt.Sprintf("i=0; while [ $i -lt %d ]; do mkdir d$i; j=0; while [ $j -lt 100 ]; do echo $i $j > d$i/f$j; j=$((j+1)); done; i=$((i+1)); done", folders)
-	return rig.Succeeded(f.manager.ExecIn(ctx, name, sandbox.Run{Command: []string{"sh", "-c", script}, Timeout: 5 * time.Minute}, sandbox.Streams{}))
+	return rig.Succeeded(f.manager.ExecIn(ctx, name, sandbox.Run{Command: []string{"sh", "-c", script}, ExecLimits: sandbox.ExecLimits{Timeout: sandbox.Duration(5 * time.Minute)}}, sandbox.Streams{}))
 }
 
 // The subjects' names.

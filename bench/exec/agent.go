@@ -64,7 +64,7 @@ func agentSize(ctx context.Context, s *measure.Suite, f *fixture) (err error) {
 func mib(b sandbox.Bytes) float64 { return float64(b) / float64(sandbox.MiB) }
 
 func residentOf(ctx context.Context, s *manager.Sandbox) (float64, error) {
-	st, err := s.Stats(ctx)
+	st, err := s.Sample(ctx)
 	return mib(st.AgentMemory), err
 }
 

@@ -43,7 +43,7 @@ func newFixture(ctx context.Context, s *measure.Suite) (*fixture, error) {
 
 // sandbox opens a sandbox with a CPU limit; 0 is caisson's default.
 func (f *fixture) sandbox(ctx context.Context, language string, cpus float64) (*manager.Sandbox, error) {
-	return f.manager.Open(ctx, manager.OpenOptions{Language: language, Limits: sandbox.Limits{CPUs: cpus, MaxOutput: 2 * flood}})
+	return f.manager.Open(ctx, manager.OpenOptions{Language: language, Limits: sandbox.Limits{CPUs: cpus}})
 }
 
 // execIn is one warm exec of a command, which must succeed.

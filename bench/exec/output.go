@@ -67,7 +67,7 @@ func output(ctx context.Context, s *measure.Suite, f *fixture) (err error) {
 func printIn(ctx context.Context, s *manager.Sandbox) error {
 	got := &counter{}
 	res, err := s.Exec(ctx, sandbox.Run{
-		Command: []string{"head", "-c", strconv.Itoa(int(flood)), "/dev/zero"},
+		Command: []string{"head", "-c", strconv.Itoa(int(flood)), "/dev/zero"}, ExecLimits: sandbox.ExecLimits{MaxOutput: 2 * flood},
 	}, sandbox.Streams{Stdout: got})
 	if err := rig.Succeeded(res, err); err != nil {
 		return err

@@ -89,7 +89,7 @@ func open(ctx context.Context, dir string, rt runtimes.Runtime, imgs *images.Sto
 	later(st.Close)
 	g, err := judge.Lazy(dir, filepath.Join(dir, "caisson-scan"), st, later)
 	return manager.Config{
-		Runtime: rt, Images: imgs, Store: st, StateID: st.ID(), LockDir: filepath.Join(dir, "locks"), Actor: "bench",
+		Runtimes: runtimes.Only(docker.Name, rt), Images: imgs, Store: st, StateID: st.ID(), LockDir: filepath.Join(dir, "locks"), Actor: "bench",
 	}, g, err
 }
 

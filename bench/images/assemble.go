@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,9 @@ type language struct {
 	name     string
 	packages []string
 }
+
+// base is what every language's image has, in the catalogue.
+var base = []string{"git", "procps"}
 
 var languages = []language{
 	{"python", []string{"python3", "python-is-python3", "python3-pytest", "tzdata"}},
@@ -85,7 +89,7 @@ func (f *fixture) ref(way int, name string) string {
 
 // assembled makes images with a state folder that holds nothing.
 func (f *fixture) assembled(ctx context.Context, chosen []language) (took []float64, err error) {
-	text := "version: 1\nbase: {suite: bookworm}\nlanguages:\n"
+	text := "version: 1\nbase: {suite: bookworm, packages: [" + strings.Join(base, ", ") + "]}\nlanguages:\n"
 	for _, l := range chosen {
 		text += fmt.Sprintf("  %s: {image: %q, suffixes: [.%s], packages: [%s], run_code: [\"{file}\"], run_file: [\"{file}\"]}\n",
 			l.name, f.ref(0, l.name), l.name, strings.Join(l.packages, ", "))
@@ -112,10 +116,7 @@ func (f *fixture) assembled(ctx context.Context, chosen []language) (took []floa
 // bare makes the same trees with mmdebstrap alone.
 func (f *fixture) bare(ctx context.Context, chosen []language) ([]float64, error) {
 	return f.each(ctx, 1, chosen, func(ctx context.Context, l language) error {
-		include := ""
-		if len(l.packages) > 0 {
-			include = "--include=" + strings.Join(l.packages, ",")
-		}
+		include := "--include=" + strings.Join(slices.Concat(base, l.packages), ",")
 		const script = `TMPDIR=$1 mmdebstrap --mode=root --format=tar --quiet --variant=essential --hook-dir=/usr/share/mmdebstrap/hooks/merged-usr $2 bookworm - | docker import - "$3"`
 		return f.command(ctx, "bash", "-o", "pipefail", "-c", script, "bash", f.Dir, include, f.ref(1, l.name))
 	})

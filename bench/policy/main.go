@@ -113,7 +113,7 @@ func run(ctx context.Context, s *measure.Suite) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	for _, set := range []func(context.Context, *measure.Suite, *policy.Policy) error{decision, batch} {
+	for _, set := range []func(context.Context, *measure.Suite, *policy.Policy) error{decision, batch, costly} {
 		if err := set(ctx, s, p); err != nil {
 			return err
 		}

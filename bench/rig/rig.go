@@ -116,7 +116,7 @@ func (r *Rig) Close() error {
 
 // Config is that of a manager that judges nothing and remembers nothing.
 func (r *Rig) Config() manager.Config {
-	return manager.Config{Runtime: r.Runtime, Images: r.Images, Gate: manager.Unjudged}
+	return manager.Config{Runtimes: runtimes.Only(docker.Name, r.Runtime), Images: r.Images, Gate: manager.Unjudged}
 }
 
 // Durable gives a configuration the rig's own state folder: what is done is

@@ -30,7 +30,7 @@ func openState(ctx context.Context, s *measure.Suite, f *fixture) error {
 	if err != nil {
 		return err
 	}
-	err = st.Apply(ctx, sandbox.Change{Events: []sandbox.Event{{Time: time.Now(), Kind: "k", Session: "s", Data: []byte(`{"exit_code":0}`)}}})
+	err = st.Apply(ctx, sandbox.Transaction{Events: []sandbox.Event{{Time: time.Now(), Kind: "k", Session: "s", Data: []byte(`{"exit_code":0}`)}}})
 	if err := errors.Join(err, st.Close()); err != nil {
 		return err
 	}

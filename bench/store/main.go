@@ -46,9 +46,9 @@ func run(ctx context.Context, s *measure.Suite) (err error) {
 }
 
 // change is what the start of an exec records.
-func change() sandbox.Change {
+func change() sandbox.Transaction {
 	id := sandbox.NewID()
-	return sandbox.Change{
+	return sandbox.Transaction{
 		PutExecs: []sandbox.ExecRecord{{ID: id, Session: "bench", Argv: []string{"python3", "-c", "pass"}, Owner: "bench", Started: time.Now()}},
 		Events: []sandbox.Event{{Time: time.Now(), Kind: sandbox.EventExecStarted, Actor: "bench", Session: "bench", Exec: id,
 			Data: json.RawMessage(`{"argv_digest":"sha256:0000000000000000000000000000000000000000000000000000000000000000"}`)}},
@@ -66,7 +66,7 @@ func recording(ctx context.Context, s *measure.Suite, dir string) error {
 		return err
 	}
 	defer st.Close()
-	if err := st.Apply(ctx, sandbox.Change{CreateSession: &sandbox.Session{ID: sandbox.NewID(), Name: "bench"}}); err != nil {
+	if err := st.Apply(ctx, sandbox.Transaction{CreateSession: &sandbox.Session{ID: sandbox.NewID(), Name: "bench"}}); err != nil {
 		return err
 	}
 	bare, err := os.Create(filepath.Join(dir, "bare"))
@@ -119,7 +119,7 @@ func reading(ctx context.Context, s *measure.Suite, dir string) error {
 	}
 	defer func() { _ = st.Close() }() // the folder goes next
 	for range large / 1000 {
-		var c sandbox.Change
+		var c sandbox.Transaction
 		for range 1000 {
 			c.Events = append(c.Events, change().Events...)
 		}

@@ -1,26 +1,20 @@
-// Package sink hands changes of workspaces on as JSON lines: to a file, to a
-// program's standard input, or to a server. Each line is one
+// Package sink hands changes of workspaces on as JSON lines: to a file or to a
+// program's standard input. Each line is one
 // [sandbox.ChangeNews]: what keeps an agent's context graph reads them as they
 // come. The records that caisson keeps are authoritative: a line may be
 // provisional, and "lost" counts changes that nobody had room for.
 package sink
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"io"
 	"iter"
-	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
-	"strconv"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/caisson-dev/caisson/sandbox"
@@ -82,108 +76,95 @@ func batches(news iter.Seq[sandbox.ChangeNews]) iter.Seq[[]sandbox.ChangeNews] {
 	}
 }
 
-// writer is a sink that is a stream.
-type writer struct {
-	w     *bufio.Writer
-	close func() error
+// stream is a sink that is written to.
+type stream struct {
+	*os.File
+	cut bool // the last line that was written has no end
 }
 
-func (w *writer) Send(_ context.Context, lines []byte) error {
-	_, err := w.w.Write(lines)
-	return errors.Join(err, w.w.Flush())
-}
-
-func (w *writer) Close() error { return w.close() }
-
-// File appends to a file, which it makes for its owner alone. Lines of several
-// processes do not mix. Errors: Invalid.
-func File(name string) (Sink, error) {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, sandbox.Errorf(sandbox.Invalid, "a file for changes: %w", err).WithHint("set CAISSON_CHANGES_FILE to a file that can be written")
+// Send writes lines in one go, so that those of several processes do not mix. It
+// waits for a reader until ctx is done. A line that was cut off is ended by the
+// next, so that its reader can go on.
+func (s *stream) Send(ctx context.Context, lines []byte) error {
+	defer context.AfterFunc(ctx, func() { _ = s.SetWriteDeadline(time.Unix(1, 0)) })() // a plain file has none, and keeps nobody waiting
+	if s.cut {
+		lines = append([]byte{'\n'}, lines...)
 	}
-	return &file{f}, nil
-}
-
-// file writes what is sent at once, so that it stays together.
-type file struct{ *os.File }
-
-func (f *file) Send(_ context.Context, lines []byte) error {
-	_, err := f.Write(lines)
+	n, err := s.Write(lines)
+	if n > 0 {
+		s.cut = lines[n-1] != '\n'
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = sandbox.Errorf(sandbox.TimedOut, "nobody reads changes from %s", s.Name())
+	}
 	return err
 }
 
+// File appends to a file, which it makes for its owner alone. It may be a FIFO
+// that somebody reads. Errors: Invalid.
+func File(name string) (Sink, error) {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, sandbox.Errorf(sandbox.Invalid, "a file for changes: %w", err).WithHint("set CAISSON_CHANGES_FILE to a file that can be written")
+	}
+	return &stream{File: f}, nil
+}
+
+// command is a program that reads lines.
+type command struct {
+	stream
+	cmd  *exec.Cmd
+	deaf bool // it did not read what it was sent
+}
+
 // Command starts a shell's command line, whose standard input gets the lines. It
-// ends when that ends; Close waits for it, not longer than five seconds. Errors:
-// Invalid.
+// ends when that ends; Close waits for it, not longer than five seconds, and not
+// at all for one that did not read. Errors: Invalid.
 func Command(line string) (Sink, error) {
 	cmd := exec.Command("/bin/sh", "-c", line) //nolint:noctx // it ends with its input, and Close sees to it
-	in, err := cmd.StdinPipe()
+	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that it can be ended with all that it started
+	in, out, err := os.Pipe()
 	if err == nil {
-		cmd.Stderr = os.Stderr
-		err = cmd.Start()
+		cmd.Stdin = in
+		err = errors.Join(cmd.Start(), in.Close())
+		if err != nil {
+			_ = out.Close() // nothing was written
+		}
 	}
 	if err != nil {
 		return nil, sandbox.Errorf(sandbox.Invalid, "a program for changes: %w", err).WithHint("set CAISSON_CHANGES_COMMAND to a command line")
 	}
-	return &writer{w: bufio.NewWriter(in), close: func() error {
-		_ = in.Close() // it may have gone
-		slow := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
-		defer slow.Stop()
-		return cmd.Wait()
-	}}, nil
+	return &command{stream: stream{File: out}, cmd: cmd}, nil
 }
 
-// patience bounds one request, and the end of a program.
+func (c *command) Send(ctx context.Context, lines []byte) error {
+	err := c.stream.Send(ctx, lines)
+	if c.deaf = errors.Is(err, sandbox.TimedOut); c.deaf {
+		err = sandbox.Errorf(sandbox.TimedOut, "the program for changes does not read them").WithHint("have the command of CAISSON_CHANGES_COMMAND read its standard input")
+	}
+	return err
+}
+
+func (c *command) Close() error {
+	_ = c.File.Close() // it may have gone
+	wait := patience
+	if c.deaf {
+		wait = 0
+	}
+	var killed atomic.Bool
+	slow := time.AfterFunc(wait, func() {
+		killed.Store(true)
+		_ = syscall.Kill(-c.cmd.Process.Pid, syscall.SIGKILL) // it may just have ended
+	})
+	defer slow.Stop()
+	err := c.cmd.Wait()
+	if err != nil && killed.Load() {
+		return sandbox.Errorf(sandbox.TimedOut, "the program for changes did not end with its input, and was killed").
+			WithHint("have the command of CAISSON_CHANGES_COMMAND end when its standard input does")
+	}
+	return err
+}
+
+// patience bounds the end of a program.
 const patience = 5 * time.Second
-
-// Webhook posts lines to a server, as application/x-ndjson. With a secret,
-// X-Caisson-Signature is "sha256=" and the HMAC in hex of X-Caisson-Timestamp, a
-// dot, and the body. Anything but 2xx is a failure. Redirects are not followed
-// and no proxy is used; http is refused unless plain. Errors: Invalid.
-func Webhook(address string, secret []byte, plain bool) (Sink, error) {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && (u.Scheme != "http" || !plain) {
-		return nil, sandbox.Errorf(sandbox.Invalid, "%q is not the address of a webhook", address).
-			WithHint("set CAISSON_CHANGES_WEBHOOK to an https address; CAISSON_CHANGES_WEBHOOK_PLAIN=1 allows http")
-	}
-	return &hook{address: u.String(), secret: secret, client: &http.Client{
-		Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{MaxResponseHeaderBytes: 64 << 10},
-	}}, nil
-}
-
-type hook struct {
-	address string
-	secret  []byte
-	client  *http.Client
-}
-
-func (h *hook) Send(ctx context.Context, lines []byte) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.address, bytes.NewReader(lines))
-	if err != nil {
-		return err
-	}
-	at := strconv.FormatInt(time.Now().Unix(), 10)
-	req.Header.Set("Content-Type", "application/x-ndjson")
-	req.Header.Set("X-Caisson-Timestamp", at)
-	if len(h.secret) > 0 {
-		mac := hmac.New(sha256.New, h.secret)
-		mac.Write(append([]byte(at+"."), lines...))
-		req.Header.Set("X-Caisson-Signature", "sha256="+hex.EncodeToString(mac.Sum(nil)))
-	}
-	res, err := h.client.Do(req)
-	if err != nil {
-		return err
-	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // so that the connection is used again
-	if err := res.Body.Close(); err != nil {
-		return err
-	}
-	if res.StatusCode/100 != 2 {
-		return sandbox.Errorf(sandbox.Unavailable, "the webhook for changes answered %s", res.Status)
-	}
-	return nil
-}
-
-func (h *hook) Close() error { h.client.CloseIdleConnections(); return nil }

@@ -3,20 +3,16 @@ package sink_test
 import (
 	"bufio"
 	"bytes"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
+	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"iter"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/caisson-dev/caisson/bridge/sink"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -98,40 +94,65 @@ func TestFileAndCommand(t *testing.T) {
 	}
 }
 
-// TestWebhook posts signed lines, and counts those that a server refuses.
-func TestWebhook(t *testing.T) {
+// TestDeaf sends to those who do not read. They are waited for until the caller
+// has had enough, what they did not take is counted, and at the end nothing of a
+// program is left.
+func TestDeaf(t *testing.T) {
 	t.Parallel()
-	secret := []byte("0123456789abcdef")
-	var got bytes.Buffer
-	var refuse atomic.Bool
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		b, err := io.ReadAll(r.Body)
-		mac := hmac.New(sha256.New, secret)
-		mac.Write([]byte(r.Header.Get("X-Caisson-Timestamp") + "."))
-		mac.Write(b)
-		if err != nil || r.Header.Get("X-Caisson-Signature") != "sha256="+hex.EncodeToString(mac.Sum(nil)) || refuse.Load() {
-			w.WriteHeader(http.StatusForbidden)
-			return
-		}
-		got.Write(b)
-	}))
-	defer server.Close()
-	s, err := sink.Webhook(server.URL, secret, true)
+	dir := t.TempDir()
+	fifo, pidFile := filepath.Join(dir, "fifo"), filepath.Join(dir, "pid")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sink.File(fifo); !errors.Is(err, sandbox.Invalid) {
+		t.Errorf("a FIFO that nobody has opened: %v", err)
+	}
+	reader, err := os.OpenFile(fifo, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
-	sink.Pump(t.Context(), news(), s, none(t))
-	whole(t, got.Bytes())
-	refuse.Store(true)
-	lost := 0
-	sink.Pump(t.Context(), news(), s, func(n int, _ error) { lost += n })
-	if lost != 1000 {
-		t.Errorf("%d lost", lost)
-	}
-	for _, bad := range []string{server.URL, "https://", "ftp://x", "https://u:p@x/", strings.Repeat("%", 3)} {
-		if _, err := sink.Webhook(bad, secret, false); !errors.Is(err, sandbox.Invalid) {
-			t.Errorf("%s: %v", bad, err)
+	defer reader.Close()
+	for name, open := range map[string]func() (sink.Sink, error){
+		"a program": func() (sink.Sink, error) {
+			return sink.Command("sleep 600 & echo $! > '" + pidFile + ".new'; mv '" + pidFile + ".new' '" + pidFile + "'; wait")
+		},
+		"a FIFO": func() (sink.Sink, error) { return sink.File(fifo) },
+	} {
+		s, err := open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name == "a program" {
+			if _, err := os.Stat(pidFile); err == nil {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		lost := 0
+		sink.Pump(ctx, news(), s, func(n int, err error) {
+			if lost += n; !errors.Is(err, sandbox.TimedOut) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+		cancel()
+		if lost == 0 {
+			t.Errorf("%s: nothing was lost", name)
+		}
+		if err := s.Close(); (err == nil) != (name == "a FIFO") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
+	pid, err := os.ReadFile(pidFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 500 { // until it is gone, or waits for its parent to hear of it
+		stat, err := os.ReadFile("/proc/" + strings.TrimSpace(string(pid)) + "/stat")
+		if err != nil || strings.Contains(string(stat), ") Z ") {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("process %s outlived its program", pid)
 }

@@ -42,6 +42,7 @@ type Options struct {
 	DryRun bool
 	Ignore bool // leaves out what .gitignore files say
 	All    bool // moves what is there already too
+	Force  bool // puts others in the place of files that are read-only
 	// Each is told of every entry before it is moved. nil tells nobody.
 	Each func(Step)
 	// Progress is told how many bytes of how many were moved; a total of 0 is
@@ -54,6 +55,9 @@ func (o *Options) each(s Step) {
 		o.Each(s)
 	}
 }
+
+// leftReadOnly says why a file that nobody may write is not replaced.
+const leftReadOnly = "it is read-only there; --force puts another in its place"
 
 // sameTime compares times as file systems and archives keep them.
 func sameTime(a, b time.Time) bool { return a.UnixNano() == b.UnixNano() }

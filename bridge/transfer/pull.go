@@ -156,6 +156,10 @@ func (p *pull) choose(ctx context.Context, space Space) error {
 			p.skip(name, "it is neither a file nor a folder nor a link")
 			continue
 		}
+		if p.keeps(name) {
+			p.skip(name, leftReadOnly)
+			continue
+		}
 		s := Step{Path: name, Type: e.Type}
 		if e.Type == "file" {
 			s.Size = e.Size
@@ -217,14 +221,23 @@ func (p *pull) same(name string, e sandbox.FileInfo) bool {
 	}
 	switch e.Type {
 	case "dir":
-		return st.IsDir()
+		return st.IsDir() && st.Mode().Perm() == dirMode(int64(e.Mode))
 	case "file":
-		return st.Mode().IsRegular() && st.Size() == e.Size && sameTime(st.ModTime(), e.MTime)
+		return st.Mode().IsRegular() && st.Size() == e.Size && sameTime(st.ModTime(), e.MTime) && st.Mode().Perm() == fs.FileMode(e.Mode)&0o777
 	case "link":
 		target, err := p.root.Readlink(name)
 		return err == nil && target == e.Target
 	}
 	return false
+}
+
+// keeps reports whether a file stands there that nobody may write.
+func (p *pull) keeps(name string) bool {
+	if p.root == nil || p.opts.Force {
+		return false
+	}
+	st, err := p.root.Lstat(name)
+	return err == nil && st.Mode().IsRegular() && st.Mode()&0o222 == 0
 }
 
 // resumable is the size from which on a file that was cut off is kept.

@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/caisson-dev/caisson/sandbox"
@@ -23,7 +24,7 @@ func Push(ctx context.Context, space Space, src, dst string, opts Options) (sand
 		return p.moved, err
 	}
 	defer p.root.Close()
-	if !opts.All {
+	if !opts.All || !opts.Force {
 		if err := p.look(ctx, space); err != nil {
 			return p.moved, err
 		}
@@ -71,34 +72,58 @@ func (p *push) plan(src string) error {
 		p.add(filepath.Base(src), p.dst, st)
 		return nil
 	}
-	ignore := &Ignore{}
-	err = fs.WalkDir(p.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return unreadable(filepath.Join(src, name), err)
-		}
-		if p.opts.Ignore && name != "." && (d.IsDir() && d.Name() == ".git" || ignore.Match(name, d.IsDir())) {
-			p.skip(name, "it is ignored")
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if p.opts.Ignore && d.IsDir() {
-			if b, err := p.root.ReadFile(path.Join(name, ".gitignore")); err == nil {
-				ignore.Add(name, string(b))
-			}
-		}
-		info, err := d.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it went meanwhile
-		}
-		if err != nil {
-			return unreadable(filepath.Join(src, name), err)
-		}
-		p.add(name, path.Join(p.dst, filepath.ToSlash(name)), info)
+	w := &walk{p: p, src: src, ignore: &Ignore{}}
+	return w.entry(".", st)
+}
+
+// walk lists a folder with all that is below it. A name may be any bytes.
+type walk struct {
+	p      *push
+	src    string
+	ignore *Ignore
+}
+
+func (w *walk) entry(name string, info fs.FileInfo) error {
+	if w.p.opts.Ignore && name != "." && (info.IsDir() && path.Base(name) == ".git" || w.ignore.Match(name, info.IsDir())) {
+		w.p.skip(name, "it is ignored")
 		return nil
-	})
-	return err
+	}
+	w.p.add(name, path.Join(w.p.dst, name), info)
+	if !info.IsDir() {
+		return nil
+	}
+	if w.p.opts.Ignore {
+		if b, err := w.p.root.ReadFile(path.Join(name, ".gitignore")); err == nil {
+			w.ignore.Add(name, string(b))
+		}
+	}
+	return w.folder(name)
+}
+
+func (w *walk) folder(dir string) error {
+	f, err := w.p.root.Open(dir)
+	if err != nil {
+		return unreadable(filepath.Join(w.src, dir), err)
+	}
+	entries, err := f.ReadDir(-1)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return unreadable(filepath.Join(w.src, dir), err)
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		info, err := w.p.root.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it went meanwhile
+		}
+		if err != nil {
+			return unreadable(filepath.Join(w.src, name), err)
+		}
+		if err := w.entry(name, info); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (p *push) skip(name, why string) {
@@ -151,10 +176,14 @@ func (p *push) look(ctx context.Context, space Space) error {
 func (p *push) choose() {
 	p.entries = slices.DeleteFunc(p.entries, func(e pushed) bool {
 		is, known := p.there[e.name]
-		if known && p.same(e, is) {
+		if known && !p.opts.All && p.same(e, is) {
 			if e.host != "." {
 				p.moved.Same++
 			}
+			return true
+		}
+		if known && is.Type == "file" && is.Mode&0o222 == 0 && !p.opts.Force {
+			p.skip(e.name, leftReadOnly)
 			return true
 		}
 		s := Step{Path: e.name, Type: typeOf(e.info)}
@@ -213,9 +242,12 @@ func (p *push) send(ctx context.Context, space Space) (sandbox.Moved, error) {
 
 var errStopped = errors.New("the other side has stopped")
 
+// inode names a file of this host: another mount has the same numbers.
+type inode struct{ dev, ino uint64 }
+
 func (p *push) pack(w io.Writer) error {
 	tw := tar.NewWriter(w)
-	names := map[uint64]string{}
+	names := map[inode]string{}
 	buf := make([]byte, 128<<10)
 	for _, e := range p.entries {
 		if err := p.packOne(tw, e, names, buf); err != nil {
@@ -225,7 +257,7 @@ func (p *push) pack(w io.Writer) error {
 	return tw.Close()
 }
 
-func (p *push) packOne(tw *tar.Writer, e pushed, names map[uint64]string, buf []byte) error {
+func (p *push) packOne(tw *tar.Writer, e pushed, names map[inode]string, buf []byte) error {
 	h := &tar.Header{Name: e.name, Mode: int64(e.info.Mode().Perm()), ModTime: e.info.ModTime(), Format: tar.FormatPAX}
 	switch typeOf(e.info) {
 	case "dir":
@@ -241,11 +273,12 @@ func (p *push) packOne(tw *tar.Writer, e pushed, names map[uint64]string, buf []
 	}
 	h.Typeflag, h.Size = tar.TypeReg, e.info.Size()
 	if sys, ok := e.info.Sys().(*syscall.Stat_t); ok && sys.Nlink > 1 {
-		if first, seen := names[sys.Ino]; seen {
+		id := inode{uint64(sys.Dev), sys.Ino}
+		if first, seen := names[id]; seen {
 			h.Typeflag, h.Linkname, h.Size = tar.TypeLink, first, 0
 			return tw.WriteHeader(h)
 		}
-		names[sys.Ino] = e.name
+		names[id] = e.name
 	}
 	// Not blocking, and looked at before it is read: a FIFO may stand there now.
 	f, err := p.root.OpenFile(e.host, os.O_RDONLY|syscall.O_NONBLOCK, 0)

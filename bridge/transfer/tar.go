@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"path/filepath"
 
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -44,6 +43,7 @@ func rewrite(r io.Reader, w io.Writer, moved *sandbox.Moved) error {
 	tr, buf := tar.NewReader(bufio.NewReaderSize(r, 256<<10)), make([]byte, 256<<10)
 	buffered := bufio.NewWriterSize(w, 256<<10)
 	tw := tar.NewWriter(buffered)
+	links := map[string]bool{}
 	for {
 		h, err := tr.Next()
 		if errors.Is(err, io.EOF) {
@@ -56,6 +56,12 @@ func rewrite(r io.Reader, w io.Writer, moved *sandbox.Moved) error {
 		clean, why, err := cleanHeader(h)
 		if err != nil {
 			return err
+		}
+		if under := linkAbove(links, clean); under != "" {
+			return forged("%q by way of the link %q", h.Name, under)
+		}
+		if h.Typeflag == tar.TypeSymlink {
+			links[path.Clean(h.Name)] = true // also one that is left out
 		}
 		if why != "" {
 			moved.Left++
@@ -71,6 +77,23 @@ func rewrite(r io.Reader, w io.Writer, moved *sandbox.Moved) error {
 		moved.Files++
 		moved.Bytes += clean.Size
 	}
+}
+
+// linkAbove returns a link that an entry stands below, or is another name of: who
+// unpacks it would follow that, or have it elsewhere.
+func linkAbove(links map[string]bool, h *tar.Header) string {
+	if h == nil {
+		return ""
+	}
+	if h.Typeflag == tar.TypeLink && links[h.Linkname] {
+		return h.Linkname
+	}
+	for up := path.Dir(path.Clean(h.Name)); up != "."; up = path.Dir(up) {
+		if links[up] {
+			return up
+		}
+	}
+	return ""
 }
 
 // cleanHeader is a header with what is known to be harmless; why says that the
@@ -90,7 +113,7 @@ func cleanHeader(h *tar.Header) (clean *tar.Header, why string, err error) {
 	case tar.TypeDir:
 		clean.Name += "/"
 	case tar.TypeSymlink:
-		if path.IsAbs(h.Linkname) || !filepath.IsLocal(path.Join(path.Dir(name), h.Linkname)) {
+		if leadsOut(path.Dir(name), h.Linkname) {
 			return nil, fmt.Sprintf("%s: it is a link that leads out, to %q", name, h.Linkname), nil
 		}
 		clean.Linkname = h.Linkname

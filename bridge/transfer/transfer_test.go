@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/caisson-dev/caisson/bridge/transfer"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -81,19 +83,22 @@ func TestForgedStream(t *testing.T) {
 	t.Parallel()
 	const r, l, h, d = tar.TypeReg, tar.TypeSymlink, tar.TypeLink, tar.TypeDir
 	for name, entries := range map[string][]entry{
-		"up":               {{r, "../secret", "x"}},
-		"absolute":         {{r, "/secret", "x"}},
-		"through a link":   {{l, "a", ".."}, {r, "a/secret", "x"}},
-		"a link and on":    {{l, "a", "b"}, {l, "b", ".."}, {r, "a/secret", "x"}, {r, "b/secret", "x"}},
-		"absolute link":    {{l, "a", "/etc"}, {r, "a/secret", "x"}},
-		"over a link":      {{l, "secret2", "../secret"}, {r, "secret2", "x"}},
-		"hard link up":     {{h, "a", "../secret"}, {r, "a", "x"}},
-		"hard link of own": {{h, "a", "mine"}, {r, "a", "x"}},
-		"a device":         {{tar.TypeChar, "null", ""}},
-		"a fifo":           {{tar.TypeFifo, "f", ""}},
-		"dir over link":    {{l, "a", "../out"}, {d, "a", ""}, {r, "a/f", "x"}},
-		"dot dot inside":   {{d, "a", ""}, {r, "a/../../secret", "x"}},
-		"nothing":          {},
+		"up":                 {{r, "../secret", "x"}},
+		"absolute":           {{r, "/secret", "x"}},
+		"through a link":     {{l, "a", ".."}, {r, "a/secret", "x"}},
+		"a link and on":      {{l, "a", "b"}, {l, "b", ".."}, {r, "a/secret", "x"}, {r, "b/secret", "x"}},
+		"absolute link":      {{l, "a", "/etc"}, {r, "a/secret", "x"}},
+		"over a link":        {{l, "secret2", "../secret"}, {r, "secret2", "x"}},
+		"hard link up":       {{h, "a", "../secret"}, {r, "a", "x"}},
+		"hard link of own":   {{h, "a", "mine"}, {r, "a", "x"}},
+		"a device":           {{tar.TypeChar, "null", ""}},
+		"a fifo":             {{tar.TypeFifo, "f", ""}},
+		"dir over link":      {{l, "a", "../out"}, {d, "a", ""}, {r, "a/f", "x"}},
+		"up behind a link":   {{d, "d", ""}, {l, "d/up", ".."}, {l, "a", "d/up/../secret"}},
+		"up below a link":    {{l, "d/e/s", "../.."}, {l, "d/e/s/a", "../secret"}},
+		"another name of up": {{l, "d/up", "../secret"}, {h, "a", "d/up"}, {r, "b", "x"}},
+		"dot dot inside":     {{d, "a", ""}, {r, "a/../../secret", "x"}},
+		"nothing":            {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -131,10 +136,80 @@ func TestForgedStream(t *testing.T) {
 					t.Errorf("%s holds %v", dir, list)
 				}
 			}
-			if a, err := filepath.EvalSymlinks(filepath.Join(dst, "a")); err == nil && !strings.HasPrefix(a, dst) {
-				t.Errorf("a leads to %s", a)
-			}
+			_ = filepath.WalkDir(dst, func(name string, _ os.DirEntry, _ error) error {
+				if to, err := filepath.EvalSymlinks(name); err == nil && !strings.HasPrefix(to, dst) {
+					t.Errorf("%s leads to %s", name, to)
+				}
+				return nil
+			})
 		})
+	}
+}
+
+// TestPullModes pulls entries of which the mode alone is another, and then nothing.
+func TestPullModes(t *testing.T) {
+	t.Parallel()
+	dst := t.TempDir()
+	at := time.Unix(1e9, 123456789)
+	names := []string{"d", "f"}
+	if err := errors.Join(os.Mkdir(filepath.Join(dst, "d"), 0o755), os.WriteFile(filepath.Join(dst, "f"), []byte("text"), 0o644),
+		os.Chtimes(filepath.Join(dst, "f"), at, at)); err != nil {
+		t.Fatal(err)
+	}
+	l := &liar{
+		stream: archive(t, entry{tar.TypeDir, "d", ""}, entry{tar.TypeReg, "f", "text"}),
+		tree:   []sandbox.FileInfo{{Path: "d", Type: "dir", Mode: 0o777}, {Path: "f", Type: "file", Size: 4, MTime: at, Mode: 0o777}},
+	}
+	for _, want := range []sandbox.Moved{{Files: 2, Bytes: 4}, {Same: 2}} {
+		got, err := transfer.Pull(t.Context(), l, ".", dst, transfer.PullOptions{})
+		if d := cmp.Diff(want, got); err != nil || d != "" {
+			t.Errorf("%v %s", err, d)
+		}
+		for _, name := range names {
+			if st, err := os.Stat(filepath.Join(dst, name)); err != nil || st.Mode().Perm() != 0o777 {
+				t.Errorf("%s: %v, %v", name, st.Mode(), err)
+			}
+		}
+	}
+}
+
+// TestPushNames pushes names that are no text.
+func TestPushNames(t *testing.T) {
+	t.Parallel()
+	dir, want := t.TempDir(), []string{"a\xff", "d\xff/x", "d\xff/y\xfe/z"}
+	for _, name := range want {
+		if err := errors.Join(os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755), os.WriteFile(filepath.Join(dir, name), nil, 0o644)); err != nil {
+			t.Skipf("this file system wants text: %v", err)
+		}
+	}
+	sink := &kept{}
+	if _, err := transfer.Push(t.Context(), sink, dir, ".", transfer.Options{All: true, Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, sink.files); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestForgedTar makes archives for others of what no honest sandbox sends.
+func TestForgedTar(t *testing.T) {
+	t.Parallel()
+	const r, l, h, d = tar.TypeReg, tar.TypeSymlink, tar.TypeLink, tar.TypeDir
+	for name, c := range map[string]struct {
+		entries []entry
+		left    int // out; -1 for a refusal
+	}{
+		"honest":            {[]entry{{d, "d", ""}, {r, "d/f", "x"}, {l, "d/l", "../d/f"}, {h, "g", "d/f"}}, 0},
+		"up":                {[]entry{{l, "a", ".."}}, 1},
+		"up behind a link":  {[]entry{{l, "d/up", ".."}, {l, "a", "d/up/../x"}}, 1},
+		"below a link":      {[]entry{{l, "d/up", ".."}, {r, "d/up/f", "x"}}, -1},
+		"below a left link": {[]entry{{l, "d/up", "../.."}, {d, "d/up/f", ""}}, -1},
+		"a link's name":     {[]entry{{l, "d/up", "../x"}, {h, "a", "d/up"}}, -1},
+	} {
+		moved, err := transfer.Tar(t.Context(), &liar{stream: archive(t, c.entries...)}, ".", nil, io.Discard)
+		if refused := errors.Is(err, sandbox.Unavailable); refused != (c.left < 0) || err != nil && !refused || !refused && moved.Left != c.left {
+			t.Errorf("%s: %+v, %v", name, moved, err)
+		}
 	}
 }
 
@@ -213,7 +288,7 @@ func TestIgnore(t *testing.T) {
 		want := strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")
 		var got []string
 		sink := &kept{}
-		if _, err := transfer.Push(t.Context(), sink, dir, ".", transfer.Options{Ignore: true, All: true}); err != nil {
+		if _, err := transfer.Push(t.Context(), sink, dir, ".", transfer.Options{Ignore: true, All: true, Force: true}); err != nil {
 			t.Fatal(err)
 		}
 		got = sink.files

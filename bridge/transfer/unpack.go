@@ -97,6 +97,10 @@ func (p *pull) entry(h *tar.Header, r io.Reader, buf []byte) error {
 		if err != nil {
 			return err
 		}
+		// A link under another name would lead elsewhere.
+		if st, err := p.root.Lstat(to); err != nil || !st.Mode().IsRegular() {
+			return forged("%q as another name of %q, which is no file", name, to)
+		}
 		if err := remove(dir, base); err != nil {
 			return refused(name, err)
 		}
@@ -205,9 +209,15 @@ func (p *pull) settle(dir *os.Root, temp, name string, mode fs.FileMode, mtime t
 // link makes a link that stays below the destination, and leaves out others:
 // who follows one later would not know whose word he takes.
 func (p *pull) link(dir *os.Root, base, name string, h *tar.Header) error {
-	if path.IsAbs(h.Linkname) || !filepath.IsLocal(path.Join(path.Dir(name), h.Linkname)) {
+	if leadsOut(path.Dir(name), h.Linkname) {
 		p.skip(name, "it is a link that leads out, to "+fmt.Sprintf("%q", h.Linkname))
 		return nil
+	}
+	for up := path.Dir(name); up != "."; up = path.Dir(up) {
+		if st, err := p.root.Lstat(up); err != nil || !st.IsDir() {
+			p.skip(name, fmt.Sprintf("it is a link below %q, which is one: it may lead out", up))
+			return nil
+		}
 	}
 	if err := remove(dir, base); err != nil {
 		return refused(name, err)
@@ -219,6 +229,23 @@ func (p *pull) link(dir *os.Root, base, name string, h *tar.Header) error {
 	return nil
 }
 
+// leadsOut reports whether a link of a folder may lead out of all that is above.
+// Up it goes from where it stands alone: behind another name, which may be a link
+// itself, nobody knows where that is.
+func leadsOut(dir, target string) bool {
+	if path.IsAbs(target) || !filepath.IsLocal(path.Join(dir, target)) {
+		return true
+	}
+	down := false
+	for part := range strings.SplitSeq(target, "/") {
+		if part == ".." && down {
+			return true
+		}
+		down = down || part != ".." && part != "." && part != ""
+	}
+	return false
+}
+
 // finish gives folders their modes and times, the deepest first.
 func (p *pull) finish() error {
 	p.leave()
@@ -228,8 +255,10 @@ func (p *pull) finish() error {
 		if st, err := p.root.Lstat(d.Name); err != nil || !st.IsDir() {
 			continue // it was replaced by a later entry
 		}
-		mode := fs.FileMode(d.Mode)&0o777 | 0o700
-		errs = append(errs, p.root.Chmod(d.Name, mode), p.root.Chtimes(d.Name, d.ModTime, d.ModTime))
+		errs = append(errs, p.root.Chmod(d.Name, dirMode(d.Mode)), p.root.Chtimes(d.Name, d.ModTime, d.ModTime))
 	}
 	return errors.Join(errs...)
 }
+
+// dirMode is the mode of a folder here: its own, and who pulled can go in.
+func dirMode(mode int64) fs.FileMode { return fs.FileMode(mode)&0o777 | 0o700 }

@@ -44,7 +44,7 @@ func (o *checkOptions) runBatch(ctx context.Context, p Policy) error {
 	if len(o.files) == 1 && o.files[0] != "-" {
 		f, err := os.Open(o.files[0])
 		if err != nil {
-			return usage(o.io.Err, "%v", err)
+			return usage("%w", err).WithHint("check the path; it is looked for on this host")
 		}
 		defer f.Close()
 		in = f
@@ -53,7 +53,7 @@ func (o *checkOptions) runBatch(ctx context.Context, p Policy) error {
 	var readErr error
 	go func() { // owned: ends with the input or ctx, and closes queue, for which the loop below waits
 		defer close(queue)
-		readErr = readBatch(ctx, in, p, queue)
+		readErr = o.readBatch(ctx, in, p, queue)
 	}()
 	w := bufio.NewWriter(o.io.Out)
 	allowed := true
@@ -69,7 +69,7 @@ func (o *checkOptions) runBatch(ctx context.Context, p Policy) error {
 		return fmt.Errorf("write answers: %w", firstError(writeErr, err))
 	}
 	if readErr != nil {
-		return usage(o.io.Err, "%v", readErr)
+		return usage("%w", readErr).WithHint("write JSON lines {id, language, code}, and - or nothing for standard input")
 	}
 	if !allowed {
 		return Exit(1)
@@ -79,7 +79,7 @@ func (o *checkOptions) runBatch(ctx context.Context, p Policy) error {
 
 // readBatch starts a judgement for each line. The error is the first line's
 // that holds no program, or the input's.
-func readBatch(ctx context.Context, in io.Reader, p Policy, queue chan<- batchJob) error {
+func (o *checkOptions) readBatch(ctx context.Context, in io.Reader, p Policy, queue chan<- batchJob) error {
 	slots := make(chan struct{}, runtime.NumCPU())
 	r := bufio.NewReaderSize(in, 64<<10)
 	var first error
@@ -102,7 +102,7 @@ func readBatch(ctx context.Context, in io.Reader, p Policy, queue chan<- batchJo
 					return ctx.Err()
 				}
 				go func() {
-					j.done <- p.Check(ctx, row.Language, []byte(*row.Code), "")
+					j.done <- p.Check(ctx, row.Language, []byte(*row.Code), "", o.surroundings())
 					<-slots
 				}()
 			}

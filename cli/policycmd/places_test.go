@@ -13,7 +13,7 @@ import (
 func TestCaretBelowWideText(t *testing.T) {
 	var b strings.Builder
 	caret(&b, []string{"\t\"日本\"; bad"}, sandbox.Finding{Line: 1, Column: 12, EndLine: 1, EndColumn: 15})
-	if want := "    1 |     \"日本\"; bad\n      |             ^~~\n"; b.String() != want {
+	if want := "    1 | →   \"日本\"; bad\n      |             ^~~\n"; b.String() != want {
 		t.Errorf("%q, want %q", b.String(), want)
 	}
 	b.Reset()

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,8 +20,8 @@ import (
 
 // Policy is what these commands ask.
 type Policy interface {
-	// Check judges one text; file names it in findings.
-	Check(ctx context.Context, language string, code []byte, file string) sandbox.Decision
+	// Check judges one text for a sandbox; file names it in findings.
+	Check(ctx context.Context, language string, code []byte, file string, in sandbox.Surroundings) sandbox.Decision
 	// Rules lists all rules by id.
 	Rules() []sandbox.Rule
 	// Test runs the Rego tests and the examples of a folder of rules, and
@@ -53,9 +54,9 @@ func NewCmd(io Streams, open func(ctx context.Context) (Policy, error)) *cobra.C
 	return cmd
 }
 
-func usage(w io.Writer, format string, args ...any) error {
-	fmt.Fprintf(w, "caisson policy: "+format+"\n", args...)
-	return Exit(2)
+// usage is for a command line that cannot be meant.
+func usage(format string, args ...any) *sandbox.Error {
+	return sandbox.Errorf(sandbox.Invalid, format, args...)
 }
 
 // checkOptions are the flags of check.
@@ -66,6 +67,19 @@ type checkOptions struct {
 	hasCode            bool
 	json, sarif, batch bool
 	files              []string
+	network            string
+	env                []string
+}
+
+// surroundings are those of the sandbox that is judged for: the default one, or
+// what the flags make of it.
+func (o *checkOptions) surroundings() sandbox.Surroundings {
+	return sandbox.Surroundings{
+		Network: sandbox.Network{Mode: sandbox.NetworkMode(o.network)}, Writable: sandbox.Writable(nil), Workspace: sandbox.WorkspaceTmpfs, Limits: sandbox.DefaultLimits,
+		Walls: slices.DeleteFunc(slices.Clone(sandbox.Walls), func(w sandbox.Wall) bool {
+			return w == sandbox.WallNetwork && o.network != "none" || w == sandbox.WallEnvironment && len(o.env) > 0
+		}),
+	}
 }
 
 func newCheck(io Streams, open func(ctx context.Context) (Policy, error)) *cobra.Command {
@@ -80,6 +94,8 @@ func newCheck(io Streams, open func(ctx context.Context) (Policy, error)) *cobra
 	f.StringVarP(&o.code, "code", "c", "", "the program itself")
 	f.BoolVar(&o.json, "json", false, "print the decision as JSON, one object a program")
 	f.BoolVar(&o.sarif, "sarif", false, "print the findings as SARIF 2.1")
+	f.StringVar(&o.network, "network", "none", "judge for a sandbox with this network")
+	f.StringArrayVar(&o.env, "env", nil, "judge for a sandbox that is given `K=V`")
 	f.BoolVar(&o.batch, "batch", false, "read JSON lines {id, language, code}, write JSON lines in order")
 	return cmd
 }
@@ -94,11 +110,11 @@ type program struct {
 func (o *checkOptions) run(ctx context.Context) error {
 	switch {
 	case o.json && o.sarif:
-		return usage(o.io.Err, "--json and --sarif exclude each other")
+		return usage("both --json and --sarif").WithHint("give one of them")
 	case o.hasCode && len(o.files) > 0:
-		return usage(o.io.Err, "-c and FILE exclude each other")
+		return usage("both -c and %s", o.files[0]).WithHint("give one of -c CODE and FILE")
 	case o.batch && (o.hasCode || len(o.files) > 1 || o.sarif):
-		return usage(o.io.Err, "--batch reads standard input or one file, and nothing else")
+		return usage("--batch beside other programs, or --sarif").WithHint("it reads standard input or one file, and nothing else")
 	}
 	if o.batch {
 		p, err := o.open(ctx)
@@ -118,7 +134,7 @@ func (o *checkOptions) run(ctx context.Context) error {
 	allowed := true
 	for i := range programs {
 		one := &programs[i]
-		one.decision = p.Check(ctx, one.language, one.code, one.file)
+		one.decision = p.Check(ctx, one.language, one.code, one.file, o.surroundings())
 		allowed = allowed && one.decision.Verdict.Permits()
 	}
 	if err := o.print(p, programs); err != nil {
@@ -153,10 +169,10 @@ func (o *checkOptions) read() ([]program, error) {
 	if o.hasCode {
 		lang := o.language
 		if lang == "" {
-			return nil, usage(o.io.Err, "-c needs -l LANG")
+			return nil, usage("code without a language").WithHint("name it with -l, such as -l python")
 		}
 		if !known(lang) {
-			return nil, usage(o.io.Err, "unknown language %q", lang)
+			return nil, usage("unknown language %q", lang).WithHint("see: caisson policy check --help")
 		}
 		return []program{{language: lang, code: []byte(o.code)}}, nil
 	}
@@ -168,14 +184,14 @@ func (o *checkOptions) read() ([]program, error) {
 	for _, name := range files {
 		code, err := o.readFile(name)
 		if err != nil {
-			return nil, usage(o.io.Err, "%v", err)
+			return nil, usage("%w", err).WithHint("check the path; it is looked for on this host")
 		}
 		lang := o.language
 		if lang == "" {
 			lang = LanguageOf(name, code)
 		}
 		if !known(lang) {
-			return nil, usage(o.io.Err, "%s: the language is not known; use -l LANG", name)
+			return nil, usage("%s: the language is not known", name).WithHint("name it with -l, such as -l python")
 		}
 		if name == "-" {
 			name = ""

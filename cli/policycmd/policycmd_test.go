@@ -20,7 +20,7 @@ import (
 // fake is a policy that asks about what contains "bad".
 type fake struct{}
 
-func (fake) Check(_ context.Context, _ string, code []byte, file string) sandbox.Decision {
+func (fake) Check(_ context.Context, _ string, code []byte, file string, _ sandbox.Surroundings) sandbox.Decision {
 	d := sandbox.Decision{Verdict: sandbox.Allow, Level: sandbox.Safe, Findings: []sandbox.Finding{}, PolicyRevision: "r1"}
 	if i := strings.Index(string(code), "bad"); i >= 0 {
 		line := 1 + strings.Count(string(code[:i]), "\n")
@@ -60,6 +60,9 @@ func runWith(t *testing.T, p policycmd.Policy, stdin string, args ...string) (ou
 	switch {
 	case errors.As(err, &exit):
 		code = exit.ExitCode()
+	case errors.Is(err, sandbox.Invalid), errors.Is(err, sandbox.NotFound):
+		code = map[sandbox.Kind]int{sandbox.Invalid: 2, sandbox.NotFound: 123}[sandbox.KindOf(err)] // as package cli does
+		e.WriteString(err.Error())
 	case err != nil:
 		t.Fatal(err)
 	}
@@ -80,7 +83,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"check", good}, 0}, {[]string{"check", good, bad}, 1}, {[]string{"check", "-c", "x"}, 2},
 		{[]string{"check", filepath.Join(dir, "none.py")}, 2}, {[]string{"check", "-l", "cobol", "-c", "x"}, 2},
 		{[]string{"check", "--json", "--sarif", good}, 2}, {[]string{"check", "-c", "x", "-l", "sh", good}, 2},
-		{[]string{"explain", "X-1"}, 0}, {[]string{"explain", "X-2"}, 2}, {[]string{"rules"}, 0},
+		{[]string{"explain", "X-1"}, 0}, {[]string{"explain", "X-2"}, 123}, {[]string{"rules"}, 0},
 		{[]string{"test", "x"}, 1}, {[]string{"test", "none"}, 2}, {[]string{"test"}, 2},
 	} {
 		if _, errs, got := run(t, "", tc.args...); got != tc.want {
@@ -91,7 +94,7 @@ func TestExitCodes(t *testing.T) {
 
 func TestTextHasCaretAndEscapes(t *testing.T) {
 	out, _, _ := run(t, "", "check", "-l", "sh", "-c", "echo 1\n\techo \u202e bad")
-	if !strings.Contains(out, "2 |     echo \\u202e bad\n") || !strings.Contains(out, "\n      |                 ^~~\n") {
+	if !strings.Contains(out, "2 | →   echo \\u202e bad\n") || !strings.Contains(out, "\n      |                 ^~~\n") {
 		t.Errorf("no caret below the line:\n%s", out)
 	}
 	if strings.ContainsAny(out, "\x1b\u202e") {
@@ -189,14 +192,14 @@ type together struct {
 	all   chan struct{}
 }
 
-func (p *together) Check(ctx context.Context, lang string, code []byte, file string) sandbox.Decision {
+func (p *together) Check(ctx context.Context, lang string, code []byte, file string, in sandbox.Surroundings) sandbox.Decision {
 	p.asked <- struct{}{}
 	select {
 	case <-p.all:
 	case <-time.After(20 * time.Second):
 		return sandbox.Decision{Verdict: sandbox.Deny, PolicyRevision: "alone"}
 	}
-	return p.fake.Check(ctx, lang, code, file)
+	return p.fake.Check(ctx, lang, code, file, in)
 }
 
 // TestBatchUsesAllCores: as many programs are judged at once as there are

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/caisson-dev/caisson/internal/shown"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -40,7 +41,7 @@ func newExplain(io Streams, open func(ctx context.Context) (Policy, error)) *cob
 	var asJSON bool
 	cmd := &cobra.Command{Use: "explain ID", Short: "Explain one rule", RunE: func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return usage(io.Err, "explain takes one rule id")
+			return usage("explain takes one rule, not %d", len(args)).WithHint("see: caisson policy rules")
 		}
 		p, err := open(cmd.Context())
 		if err != nil {
@@ -56,7 +57,7 @@ func newExplain(io Streams, open func(ctx context.Context) (Policy, error)) *cob
 			_, err := fmt.Fprint(io.Out, explain(r))
 			return err
 		}
-		return usage(io.Err, "no rule %q; `caisson policy rules` lists them", args[0])
+		return sandbox.Errorf(sandbox.NotFound, "no rule %q", args[0]).WithHint("see: caisson policy rules")
 	}}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -86,14 +87,14 @@ func examples(b *strings.Builder, title string, list []sandbox.RuleExample) {
 	}
 	fmt.Fprintf(b, "\n%s\n", title)
 	for _, e := range list {
-		fmt.Fprintf(b, "  %-11s %s\n", e.Language, strings.ReplaceAll(escape(strings.ReplaceAll(e.Code, "\n", "␤")), "␤", "\n              "))
+		fmt.Fprintf(b, "  %-11s %s\n", e.Language, strings.ReplaceAll(shown.Code(strings.ReplaceAll(e.Code, "\n", "␤")), "␤", "\n              "))
 	}
 }
 
 func newTest(io Streams, open func(ctx context.Context) (Policy, error)) *cobra.Command {
-	return &cobra.Command{Use: "test DIR", Short: "Run the tests of a folder of rules", RunE: func(cmd *cobra.Command, args []string) error {
+	return &cobra.Command{Use: "test DIR", Short: "Run the tests and examples of a folder of rules", RunE: func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return usage(io.Err, "test takes one folder")
+			return usage("test takes one folder, not %d", len(args)).WithHint("see: caisson policy test --help")
 		}
 		p, err := open(cmd.Context())
 		if err != nil {
@@ -101,13 +102,13 @@ func newTest(io Streams, open func(ctx context.Context) (Policy, error)) *cobra.
 		}
 		passed, failures, err := p.Test(cmd.Context(), args[0])
 		if err != nil {
-			return usage(io.Err, "%s: %v", args[0], err)
+			return usage("%s: %w", args[0], err).WithHint("check the folder of rules")
 		}
 		if passed+len(failures) == 0 {
-			return usage(io.Err, "%s: no tests; they stand in rules named test_… in files named …_test.rego", args[0])
+			return usage("%s: no tests", args[0]).WithHint("they stand in rules named test_… in files named …_test.rego, and as match and not_match in annotations")
 		}
 		for _, f := range failures {
-			fmt.Fprintln(io.Out, "FAIL", escape(f))
+			fmt.Fprintln(io.Out, "FAIL", shown.Text(f))
 		}
 		fmt.Fprintf(io.Out, "%d passed, %d failed\n", passed, len(failures))
 		if len(failures) > 0 {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/text/width"
 
+	"github.com/caisson-dev/caisson/internal/shown"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -22,18 +23,21 @@ func writeText(w io.Writer, p program) error {
 	}
 	lines := strings.Split(string(p.code), "\n")
 	for _, f := range p.decision.Findings {
-		fmt.Fprintf(&b, "%s:%d:%d: %s %s: %s\n", escape(name), f.Line, f.Column, f.Severity, f.ID, f.Title)
+		fmt.Fprintf(&b, "%s:%d:%d: %s %s: %s\n", shown.Text(name), f.Line, f.Column, f.Severity, f.ID, shown.Text(f.Title))
 		caret(&b, lines, f)
-		fmt.Fprintf(&b, "      | %s\n", escape(f.Message))
+		fmt.Fprintf(&b, "      | %s\n", shown.Text(f.Message))
 		if len(f.Via) > 0 {
-			fmt.Fprintf(&b, "      = via %s\n", escape(strings.Join(f.Via, " → ")))
+			fmt.Fprintf(&b, "      = via %s\n", shown.Text(strings.Join(f.Via, " → ")))
 		}
-		if f.Remediation != "" {
-			fmt.Fprintf(&b, "      = %s\n", f.Remediation)
+		switch {
+		case f.Contained != "":
+			fmt.Fprintf(&b, "      = contained by %s\n", f.Contained)
+		case f.Remediation != "":
+			fmt.Fprintf(&b, "      = %s\n", shown.Text(f.Remediation))
 		}
 	}
 	d := p.decision
-	fmt.Fprintf(&b, "%s: %s (%s), %d findings, policy %s\n", escape(name), d.Verdict, d.Level, len(d.Findings), d.PolicyRevision)
+	fmt.Fprintf(&b, "%s: %s (%s), %d findings, policy %s\n", shown.Text(name), d.Verdict, d.Level, len(d.Findings), d.PolicyRevision)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -58,7 +62,7 @@ func caret(b *strings.Builder, lines []string, f sandbox.Finding) {
 			from++
 		}
 	}
-	before, marked, after := escape(line[from:start]), escape(line[start:end]), escape(line[end:])
+	before, marked, after := shown.Code(line[from:start]), shown.Code(line[start:end]), shown.Code(line[end:])
 	if short := clip(marked); short != marked {
 		marked, after = short, ""
 	}
@@ -93,21 +97,4 @@ func cells(s string) int {
 		}
 	}
 	return n
-}
-
-// escape makes control characters, invisible ones and those that turn the
-// direction of text visible.
-func escape(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\t':
-			b.WriteString("    ")
-		case r == unicode.ReplacementChar, unicode.IsControl(r), unicode.Is(unicode.Cf, r), r == 0x2028, r == 0x2029:
-			fmt.Fprintf(&b, "\\u%04x", r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }

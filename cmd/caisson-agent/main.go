@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/caisson-dev/caisson/agent/pid1"
+	"github.com/caisson-dev/caisson/agent/wire"
 )
 
 func main() {
@@ -31,6 +32,10 @@ func main() {
 			os.Exit(1)
 		}
 		return
+	}
+	if pid := os.Getpid(); pid != 1 {
+		fmt.Fprintf(os.Stderr, "caisson-agent: this is process %d of its namespace and has to be the first: nothing may be started before it\n", pid)
+		os.Exit(wire.NotFirst)
 	}
 	a, err := pid1.New(pid1.Config{Build: build(), Procs: func(n int) { runtime.GOMAXPROCS(n) }})
 	if err == nil {

@@ -7,7 +7,7 @@ var allowed = append([]uint32{
 	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_CLOSE, unix.SYS_FSTAT, unix.SYS_LSEEK,
 	unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MREMAP, unix.SYS_MPROTECT, unix.SYS_MADVISE, unix.SYS_MINCORE, unix.SYS_BRK,
 	unix.SYS_FUTEX, unix.SYS_SCHED_YIELD, unix.SYS_SCHED_GETAFFINITY, unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP,
-	unix.SYS_CLOCK_GETTIME, unix.SYS_GETTIMEOFDAY, unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_TGKILL,
+	unix.SYS_CLOCK_GETTIME, unix.SYS_GETTIMEOFDAY, unix.SYS_GETPID, unix.SYS_GETTID,
 	unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_SIGALTSTACK, unix.SYS_RESTART_SYSCALL,
 	unix.SYS_SET_ROBUST_LIST, unix.SYS_SET_TID_ADDRESS, unix.SYS_RSEQ, unix.SYS_MEMBARRIER, unix.SYS_GETRANDOM,
 	unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EVENTFD2, unix.SYS_PIPE2, unix.SYS_PPOLL,
@@ -23,6 +23,7 @@ const (
 	offNr   = 0
 	offArch = 4
 	offArg0 = 16
+	offArg1 = 24
 )
 
 func stmt(code uint16, k uint32) unix.SockFilter { return unix.SockFilter{Code: code, K: k} }
@@ -34,8 +35,9 @@ func jump(code uint16, k uint32, jt, jf uint8) unix.SockFilter {
 // program is the filter in BPF. clone is allowed for threads only; clone3
 // hides its flags from filters, so that it "does not exist", and the C library
 // falls back to clone. A descriptor's flags may be read (fcntl), which is how
-// Go looks at its standard streams.
-func program() []unix.SockFilter {
+// Go looks at its standard streams; not set, since an owner of a descriptor gets
+// signals. The process, which is pid, may send signals to itself alone.
+func program(pid uint32) []unix.SockFilter {
 	const (
 		load  = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
 		equal = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
@@ -52,7 +54,8 @@ func program() []unix.SockFilter {
 		stmt(load, offNr), jump(above, 0x40000000, 0, 1), stmt(ret, kill), // x32
 		jump(equal, unix.SYS_CLONE3, 0, 1), stmt(ret, none),
 		jump(equal, unix.SYS_CLONE, 0, 4), stmt(load, offArg0), jump(set, unix.CLONE_THREAD, 0, 1), stmt(ret, allow), stmt(ret, eperm),
-		jump(equal, unix.SYS_FCNTL, 0, 1), stmt(ret, allow),
+		jump(equal, unix.SYS_TGKILL, 0, 4), stmt(load, offArg0), jump(equal, pid, 0, 1), stmt(ret, allow), stmt(ret, kill),
+		jump(equal, unix.SYS_FCNTL, 0, 5), stmt(load, offArg1), jump(equal, unix.F_GETFD, 1, 0), jump(equal, unix.F_GETFL, 0, 1), stmt(ret, allow), stmt(ret, eperm),
 	}
 	for _, nr := range allowed {
 		p = append(p, jump(equal, nr, 0, 1), stmt(ret, allow))

@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -32,9 +33,9 @@ func lockdown(h scanner.Hello) scanner.Ready {
 	}
 	debug.SetMemoryLimit(memory / 2)
 	debug.SetGCPercent(200) // a little memory for a twentieth of the time
-	step("closed inherited descriptors", unix.CloseRange(3, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC))
+	limited := step("closed inherited descriptors", closeInherited())
 	step("empty root", emptyRoot())
-	limited := step("limits", limits())
+	limited = step("limits", limits()) && limited
 	limited = step("not dumpable", unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)) && limited
 	limited = step("unprivileged user", unprivileged()) && limited
 	limited = step("no new privileges", unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) && limited
@@ -52,6 +53,30 @@ func lockdown(h scanner.Hello) scanner.Ready {
 		r.Lockdown = scanner.Isolated
 	}
 	return r
+}
+
+// closeInherited closes what was open before this program began, but for its
+// standard streams. That is all that would stay open over another exec: what the
+// runtime opens for itself would not.
+func closeInherited() error {
+	names, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		fd, err := strconv.Atoi(name.Name())
+		if err != nil {
+			return err
+		}
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		if fd < 3 || err != nil || flags&unix.FD_CLOEXEC != 0 { // err: it was that of the list
+			continue
+		}
+		if err := unix.Close(fd); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // emptyRoot moves to a root without files, where that is permitted: the
@@ -103,7 +128,7 @@ func unprivileged() error {
 func filter() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	prog := program()
+	prog := program(uint32(os.Getpid()))
 	fprog := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&fprog)))
 	runtime.KeepAlive(prog)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -52,9 +54,24 @@ var probes = map[string]func() error{
 	"more time": func() error {
 		return unix.Setrlimit(unix.RLIMIT_CPU, &unix.Rlimit{Cur: cpu + 1, Max: cpu + 1})
 	},
+	"inherited file":       func() error { _, err := unix.Read(inherited, make([]byte, 1)); return err },
+	"another's signal":     func() error { pid := victim(); return unix.Tgkill(pid, pid, 0) },
+	"a descriptor's owner": func() error { _, err := unix.FcntlInt(0, unix.F_SETOWN, victim()); return err },
 	"time for ever": func() error {
 		return unix.Setrlimit(unix.RLIMIT_CPU, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY})
 	},
+}
+
+// inherited is the number of a file that a probe's caller has opened.
+const inherited = 12
+
+// victim is a process of the probe's user.
+func victim() int {
+	pid, err := strconv.Atoi(os.Args[3])
+	if err != nil {
+		panic(err)
+	}
+	return pid
 }
 
 func errno(e syscall.Errno) error {
@@ -73,6 +90,10 @@ func probe(name string) {
 	}
 	if r.Lockdown < scanner.Filtered {
 		fmt.Println("weak", r.Steps)
+		syscall.Exit(0)
+	}
+	if err := unix.Tgkill(os.Getpid(), unix.Gettid(), 0); err != nil {
+		fmt.Println("it may send itself no signal:", err)
 		syscall.Exit(0)
 	}
 	if err := probes[name](); err != nil {
@@ -108,8 +129,22 @@ func public(t *testing.T) string {
 
 func runProbe(t *testing.T, exe string, attr *syscall.SysProcAttr, name string) string {
 	t.Helper()
-	cmd := exec.Command(exe, "probe", name)
+	other := exec.Command("sleep", "1000")
+	if os.Geteuid() == 0 {
+		other.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = other.Process.Kill(), other.Wait() }()
+	file, err := os.Open(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	cmd := exec.Command(exe, "probe", name, strconv.Itoa(other.Process.Pid))
 	cmd.SysProcAttr = attr
+	cmd.ExtraFiles = slices.Repeat([]*os.File{file}, inherited-2)
 	out, err := cmd.CombinedOutput()
 	if err != nil && len(out) == 0 {
 		return "killed " + err.Error()

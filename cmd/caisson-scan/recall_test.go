@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/caisson-dev/caisson/policy"
@@ -13,8 +14,11 @@ import (
 // sample is a line of testdata: a capability, however it is spelt, or an
 // everyday program.
 type sample struct {
+	ID       string `json:"id"`
 	Language string `json:"language"`
 	Code     string `json:"code"`
+	// Rule must find it, where it is harmful.
+	Rule string `json:"rule"`
 }
 
 func programs(t *testing.T, name string) []sample {
@@ -38,13 +42,14 @@ func programs(t *testing.T, name string) []sample {
 	return out
 }
 
-// TestHarmful asks about every way to do harm that testdata lists.
+// TestHarmful asks about every way to do harm that testdata lists, by the rule
+// that each names.
 func TestHarmful(t *testing.T) {
 	p := newPolicy(t)
 	for _, c := range programs(t, "testdata/harmful.jsonl") {
 		d := p.Judge(t.Context(), policy.Request{Language: c.Language, Code: []byte(c.Code)})
-		if d.Level < sandbox.High {
-			t.Errorf("%s %q is %s: %v", c.Language, c.Code, d.Level, d.Findings)
+		if !slices.ContainsFunc(d.Findings, func(f sandbox.Finding) bool { return f.ID == c.Rule && f.Severity >= sandbox.High }) {
+			t.Errorf("%s %q is %s, and not by %s: %v", c.Language, c.Code, d.Level, c.Rule, d.Findings)
 		}
 	}
 }
@@ -92,5 +97,29 @@ func TestConfusables(t *testing.T) {
 			word += string(all[n%len(all)])
 		}
 		check(word)
+	}
+}
+
+// TestEveryday asks about few programs as models write them for their users, and
+// denies none, in the sandbox that caisson makes where nobody asks for another.
+func TestEveryday(t *testing.T) {
+	const most = 2.0 // percent
+	p := newPolicy(t)
+	n, asked := 0, []string{}
+	for _, file := range []string{"python", "javascript", "shell"} {
+		for _, c := range programs(t, "../../policies/testdata/everyday/"+file+".jsonl") {
+			n++
+			d := p.Contain(t.Context(), p.Judge(t.Context(), policy.Request{Language: c.Language, Code: []byte(c.Code)}), sandbox.Walls)
+			switch d.Verdict {
+			case sandbox.Allow:
+			case sandbox.Ask:
+				asked = append(asked, c.ID)
+			default:
+				t.Errorf("%s: %s: %+v", c.ID, d.Verdict, d.Findings)
+			}
+		}
+	}
+	if n < 300 || float64(len(asked)) > most/100*float64(n) {
+		t.Errorf("%d of %d are asked about: %v", len(asked), n, asked)
 	}
 }

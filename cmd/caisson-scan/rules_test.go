@@ -2,7 +2,8 @@ package main
 
 import (
 	"context"
-	"slices"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,7 +11,6 @@ import (
 	"github.com/caisson-dev/caisson/policy"
 	"github.com/caisson-dev/caisson/policy/facts"
 	"github.com/caisson-dev/caisson/policy/tables"
-	"github.com/caisson-dev/caisson/sandbox"
 )
 
 // inProcess scans without a process of its own.
@@ -49,19 +49,30 @@ func newPolicyWithin(t testing.TB, scan time.Duration) *policy.Policy {
 func TestRuleExamples(t *testing.T) {
 	p := newPolicy(t)
 	for _, r := range p.Rules() {
-		speaks := func(e policy.Example) (bool, sandbox.Decision) {
-			d := p.Judge(t.Context(), policy.Request{Language: e.Language, Code: []byte(e.Code)})
-			return slices.ContainsFunc(d.Findings, func(f sandbox.Finding) bool { return f.ID == r.ID }), d
+		if _, wrong := p.Examples(t.Context(), r); len(wrong) > 0 {
+			t.Error(strings.Join(wrong, "\n"))
 		}
-		for _, e := range r.Match {
-			if ok, d := speaks(e); !ok {
-				t.Errorf("%s does not speak of %s %q: %+v", r.ID, e.Language, e.Code, d.Findings)
-			}
-		}
-		for _, e := range r.NotMatch {
-			if ok, _ := speaks(e); ok {
-				t.Errorf("%s speaks of %s %q", r.ID, e.Language, e.Code)
-			}
-		}
+	}
+}
+
+// TestWorkedRules holds the users' rules that the documentation shows to their
+// tests and examples, and the text that it shows to the rules.
+func TestWorkedRules(t *testing.T) {
+	passed, failures, err := newPolicy(t).Test(t.Context(), "../../docs/rules/team")
+	if err != nil || len(failures) > 0 || passed < 10 {
+		t.Fatalf("%d passed, failed: %s (%v)", passed, failures, err)
+	}
+	doc, err := os.ReadFile("../../docs/policy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := os.ReadFile("../../docs/rules/team/team.rego")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shown, _ := strings.Cut(string(doc), "```rego\n")
+	shown, _, _ = strings.Cut(shown, "```")
+	if shown == "" || !strings.Contains(string(rules), shown) {
+		t.Errorf("the documentation shows another rule than docs/rules/team has:\n%s", shown)
 	}
 }

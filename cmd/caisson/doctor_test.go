@@ -67,7 +67,7 @@ func TestDoctorOfARealEngine(t *testing.T) {
 	if (errs > 0) != (code == 1) || code > 1 {
 		t.Errorf("code %d with %d errors", code, errs)
 	}
-	for _, name := range []string{"engine", "agent", "service", "clock", "oci_runtimes"} {
+	for _, name := range []string{"runtimes", "engine", "agent", "service", "clock", "oci_runtimes"} {
 		if c := found[name]; c.Status != api.CheckOK {
 			t.Errorf("%+v", c)
 		}

@@ -20,7 +20,7 @@ func main() {
 	// Who reads our output may stop to. A write then fails, which ends the run in
 	// order, instead of the signal ending this process and leaving its sandbox.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	app := newApp(os.Getenv, os.Stdin, os.Stdout, os.Stderr)
+	app := newApp(os.LookupEnv, os.Stdin, os.Stdout, os.Stderr)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		// The first ends what runs and cleans up; the second does not wait for

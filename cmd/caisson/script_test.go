@@ -190,7 +190,7 @@ func readID(ts *testscript.TestScript, _ bool, args []string) {
 
 // waitLog waits until an exec has put out a word: waitlog SESSION EXEC WORD.
 func waitLog(ts *testscript.TestScript, _ bool, args []string) {
-	for range 100 {
+	for range 1200 {
 		ts.Check(ts.Exec("caisson", "logs", args[0], args[1]))
 		if strings.Contains(ts.ReadFile("stdout"), args[2]) {
 			return
@@ -202,7 +202,7 @@ func waitLog(ts *testscript.TestScript, _ bool, args []string) {
 
 // waitQuestion waits until something is asked, and puts its id into a variable.
 func waitQuestion(ts *testscript.TestScript, _ bool, args []string) {
-	for range 200 {
+	for range 1200 {
 		ts.Check(ts.Exec("caisson", "approvals", "list", "--json"))
 		var list []struct{ ID string }
 		ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &list))
@@ -217,7 +217,7 @@ func waitQuestion(ts *testscript.TestScript, _ bool, args []string) {
 
 // waitFile waits until a file holds a word: waitfile FILE WORD.
 func waitFile(ts *testscript.TestScript, _ bool, args []string) {
-	for range 200 {
+	for range 1200 {
 		if b, err := os.ReadFile(ts.MkAbs(args[0])); err == nil && strings.Contains(string(b), args[1]) {
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -39,6 +40,12 @@ func pty(t *testing.T) (master, slave *os.File) {
 // asked, and returns all that is shown, and the exit code.
 func onTerminal(t *testing.T, base string, kit *enginetest.Kit, answer string, args ...string) (string, int) {
 	t.Helper()
+	return typing(t, base, kit, []string{"[n]o: ", answer + "\n"}, args...)
+}
+
+// typing does so with several things to type, each behind what it waits for.
+func typing(t *testing.T, base string, kit *enginetest.Kit, cues []string, args ...string) (string, int) {
+	t.Helper()
 	master, slave := pty(t)
 	cmd := exec.Command(enginetest.Command(t), args...)
 	cmd.Env = append(os.Environ(), "CAISSON_AGENT="+kit.Agent, "CAISSON_SCAN="+enginetest.Scanner(t), "CAISSON_RUNTIME_DIR="+base+"/s", "CAISSON_STATE_DIR="+base+"/state")
@@ -52,17 +59,17 @@ func onTerminal(t *testing.T, base string, kit *enginetest.Kit, answer string, a
 	defer timer.Stop()
 	var shown strings.Builder
 	buf := make([]byte, 4096)
-	for answered := false; ; {
+	for {
 		n, err := master.Read(buf)
 		shown.Write(buf[:n])
 		if err != nil {
 			break // its last holder has closed the terminal
 		}
-		if !answered && strings.Contains(shown.String(), "[n]o: ") {
-			answered = true
-			if _, err := master.WriteString(answer + "\n"); err != nil {
+		if len(cues) > 0 && strings.Contains(shown.String(), cues[0]) {
+			if _, err := master.WriteString(cues[1]); err != nil {
 				t.Fatal(err)
 			}
+			cues = cues[2:]
 		}
 	}
 	_ = cmd.Wait() // its exit code says it
@@ -100,5 +107,34 @@ func TestAskedOnATerminal(t *testing.T) {
 	other := []string{"run", "--env", "SEEN=2", "--", "env"}
 	if text, code := onTerminal(t, base, kit, "n", other...); code != 126 || !strings.Contains(text, "[n]o: ") {
 		t.Errorf("another byte: %d, %s", code, text)
+	}
+}
+
+// A program reads what is typed, and nothing of what answers a question. Ctrl-C
+// at a question is a no that is written down.
+func TestTypedOnATerminal(t *testing.T) {
+	t.Parallel()
+	kit, base := place(t)
+	text, code := typing(t, base, kit, []string{"name?", "ann\n"}, "run", "--", "sh", "-c", `echo "name?"; read x; echo "got $x"`)
+	if code != 0 || !strings.Contains(text, "\ngot ann\n") {
+		t.Errorf("typed: %d, %s", code, text)
+	}
+	text, code = typing(t, base, kit, []string{"[n]o: ", "o\n", "name?", "bob\n"}, "run", "--env", "SEEN=1", "--", "sh", "-c", `env >/dev/null; echo "name""?"; read x; echo "got $x"`)
+	if code != 0 || !strings.Contains(text, "\ngot bob\n") {
+		t.Errorf("typed after an answer: %d, %s", code, text)
+	}
+	for _, stdin := range [][]string{nil, {"--stdin", "-"}} { // all at once, as it is pasted
+		run := slices.Concat([]string{"run", "--env", "SEEN=1"}, stdin, []string{"--", "sh", "-c", `env >/dev/null; read x; echo "got $x"`})
+		text, code = typing(t, base, kit, []string{"[n]o: ", "what?\no\nbob\n"}, run...)
+		if code != 0 || !strings.HasSuffix(text, "got bob\n") {
+			t.Errorf("typed with an answer, %q: %d, %s", stdin, code, text)
+		}
+	}
+	text, code = typing(t, base, kit, []string{"[n]o: ", "\x03"}, "run", "--env", "SEEN=1", "--", "env")
+	if code != 130 || !strings.Contains(text, "\ncaisson: no: it does not run\n") || strings.Contains(text, "elsewhere") {
+		t.Errorf("Ctrl-C: %d, %s", code, text)
+	}
+	if text, code = typing(t, base, kit, nil, "approvals", "list", "--all"); code != 0 || strings.Count(text, " denied ") != 1 {
+		t.Errorf("and is not written down: %d, %s", code, text)
 	}
 }

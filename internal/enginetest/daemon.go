@@ -36,41 +36,12 @@ const daemonPatience = time.Minute
 func NewRemote(t testing.TB, languages ...string) *Kit {
 	t.Helper()
 	local := New(t)
-	if _, err := exec.LookPath("dockerd"); err != nil || os.Geteuid() != 0 {
-		t.Skip("needs root and dockerd, to have an engine of its own")
-	}
-	dir, err := os.MkdirTemp("/tmp", "caisr")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := daemonDir(t)
 	writeCertificates(t, dir)
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
 	const port = "2376"
-	cmd := exec.Command("dockerd", "--host", "tcp://127.0.0.1:"+port, "--tlsverify", //nolint:noctx // it is stopped below, in order
-		"--tlscacert", dir+"/ca.pem", "--tlscert", dir+"/cert.pem", "--tlskey", dir+"/key.pem",
-		"--data-root", dir+"/data", "--exec-root", dir+"/exec", "--pidfile", dir+"/pid", "--iptables=false", "--ip6tables=false", "--bridge=none")
-	cmd.Stdout, cmd.Stderr = log, log
-	// An unshare of the namespace in a shell, so that its loopback is up before
-	// the engine listens on it.
-	cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", `ip link set lo up && exec "$@"`, "sh"}, cmd.Args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // it has ended where this fails
-		_ = cmd.Wait()                          // its code says nothing of use
-		if t.Failed() {
-			b, _ := os.ReadFile(filepath.Join(dir, "log"))
-			t.Logf("the second engine said: %s", b[max(0, len(b)-2000):])
-		}
-	})
-	address := forward(t, cmd.Process.Pid, "127.0.0.1:"+port)
+	pid := startDaemon(t, dir, "ip link set lo up", "--host", "tcp://127.0.0.1:"+port, "--tlsverify",
+		"--tlscacert", dir+"/ca.pem", "--tlscert", dir+"/cert.pem", "--tlskey", dir+"/key.pem")
+	address := forward(t, pid, "127.0.0.1:"+port)
 	engine, err := dockerclient.New(dockerclient.Config{ConfigDir: dir, Getenv: func(name string) string {
 		return map[string]string{"DOCKER_HOST": "tcp://" + address, "DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": dir}[name]
 	}})
@@ -85,6 +56,81 @@ func NewRemote(t testing.TB, languages ...string) *Kit {
 	k := newKit(t, engine)
 	k.TLS = dir
 	return k
+}
+
+// NewMapped is [NewRemote] with an engine that maps users to others, as
+// "userns-remap" does, on a Unix socket of this host's.
+func NewMapped(t testing.TB, languages ...string) *Kit {
+	t.Helper()
+	local := New(t)
+	dir := daemonDir(t)
+	if err := os.Chmod(dir, 0o711); err != nil { // root of its containers goes through it
+		t.Fatal(err)
+	}
+	prepare := "true"
+	for name, text := range map[string]string{
+		"subuid": "mapped:300000:65536\n", "subgid": "mapped:300000:65536\n",
+		"passwd": "root:x:0:0:root:/root:/bin/sh\nmapped:x:999:999::/:/bin/false\n", "group": "root:x:0:\nmapped:x:999:\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		prepare += " && mount --bind " + filepath.Join(dir, name) + " /etc/" + name // for the engine alone
+	}
+	socket := "unix://" + dir + "/sock"
+	startDaemon(t, dir, prepare, "--host", socket, "--userns-remap", "mapped")
+	engine, err := dockerclient.New(dockerclient.Config{Host: socket})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = engine.Close() })
+	api := awaitEngine(t, engine)
+	for _, language := range languages {
+		giveImage(t, local, api, language)
+	}
+	return newKit(t, engine)
+}
+
+// daemonDir is a place for an engine of the test's own. It needs root and
+// dockerd, else the test is skipped.
+func daemonDir(t testing.TB) string {
+	t.Helper()
+	if _, err := exec.LookPath("dockerd"); err != nil || os.Geteuid() != 0 {
+		t.Skip("needs root and dockerd, to have an engine of its own")
+	}
+	dir, err := os.MkdirTemp("/tmp", "caisr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// startDaemon starts an engine with data, a network namespace and mounts of its
+// own, in which prepare is run first, and returns its pid.
+func startDaemon(t testing.TB, dir, prepare string, args ...string) int {
+	t.Helper()
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd := exec.Command("sh", append([]string{"-c", "mount --make-rprivate / && " + prepare + ` && exec dockerd "$@"`, "sh", //nolint:noctx // it is stopped below, in order
+		"--data-root", dir + "/data", "--exec-root", dir + "/exec", "--pidfile", dir + "/pid", "--iptables=false", "--ip6tables=false", "--bridge=none"}, args...)...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it has ended where this fails
+		_ = cmd.Wait()                          // its code says nothing of use
+		if t.Failed() {
+			b, _ := os.ReadFile(filepath.Join(dir, "log"))
+			t.Logf("the second engine said: %s", b[max(0, len(b)-2000):])
+		}
+	})
+	return cmd.Process.Pid
 }
 
 // SSH gives the same engine behind an address of ssh: a command of that name,

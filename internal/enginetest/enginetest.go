@@ -26,6 +26,7 @@ import (
 	"github.com/caisson-dev/caisson/internal/dockerclient"
 	"github.com/caisson-dev/caisson/internal/dockerclient/dockertest"
 	"github.com/caisson-dev/caisson/manager"
+	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/runtimes/docker"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -113,18 +114,28 @@ func (k *Kit) Image(t testing.TB, language string) sandbox.Image {
 // Runtime returns a docker runtime in the kit's own place.
 func (k *Kit) Runtime(t testing.TB) *docker.Runtime {
 	t.Helper()
-	rt, err := docker.New(docker.Config{Engine: k.Engine, Agent: k.Agent, Base: k.Base})
+	rt, err := docker.New(docker.Config{Engine: k.Engine, Agent: k.Agent, Base: k.Base, Owner: k.Owner})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return rt
 }
 
+// Runtimes are what [Kit.Runtime] returns alone.
+func (k *Kit) Runtimes(t testing.TB) *runtimes.Registry {
+	t.Helper()
+	return runtimes.Only(docker.Name, k.Runtime(t))
+}
+
+// Patience is how long an agent may take in tests that are not about time: on a
+// busy machine one that is well may get no turn for seconds.
+const Patience = time.Minute
+
 // Manager returns a manager on the kit's runtime that judges nothing. It is
 // closed at the test's end.
 func (k *Kit) Manager(t testing.TB) *manager.Manager {
 	t.Helper()
-	m, err := manager.New(manager.Config{Runtime: k.Runtime(t), Images: k.Images, Gate: manager.Unjudged, Owner: k.Owner})
+	m, err := manager.New(manager.Config{Runtimes: k.Runtimes(t), Images: k.Images, Gate: manager.Unjudged, Owner: k.Owner, Patience: Patience})
 	if err != nil {
 		t.Fatal(err)
 	}

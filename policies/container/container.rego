@@ -4,12 +4,22 @@
 # description: >-
 #   What is asked of the engine, before it is made: input.ctx.container has the
 #   engine's own create request. The numbers are those of the CIS Docker
-#   benchmark's run-time items.
+#   benchmark's run-time items. input.ctx.sandbox tells of a sandbox of any
+#   runtime which that is, and what holds it.
 package caisson.rules.container
 
 host := input.ctx.container.HostConfig
 
 config := input.ctx.container.Config
+
+# A sandbox of whatever runtime.
+box := input.ctx.sandbox
+
+# The same where no engine's request says more.
+other := input.ctx.sandbox if {
+	input.ctx.container
+	not host
+}
 
 # Folders of the host whose content decides about the host.
 sensitive := {"/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/sys", "/usr", "/bin", "/sbin", "/root", "/home", "/var", "/var/lib", "/var/lib/docker", "/var/lib/containerd", "/run", "/var/run", "/var/log", "/var/spool", "/opt", "/srv"}
@@ -29,6 +39,11 @@ mounts contains {"source": clean(parts[0]), "target": parts[1], "ro": "ro" in op
 	parts := split(b, ":")
 	startswith(parts[0], "/")
 	options := {o | some o in split(parts[count(parts) - 1], ",")}
+}
+
+mounts contains {"source": clean(folder.source), "target": "/workspace", "ro": false, "propagation": ""} if {
+	folder := other.workspace
+	folder.kind == "host"
 }
 
 own(m) if {
@@ -328,6 +343,11 @@ findings contains {"id": "SBX-BOX-0015", "msg": sprintf("the network is %s", [ho
 	host.NetworkMode != "none"
 }
 
+findings contains {"id": "SBX-BOX-0015", "msg": sprintf("the network is %s", [other.network])} if {
+	other
+	other.network != "none"
+}
+
 # METADATA
 # title: Maps names to addresses that tell or grant something
 # custom:
@@ -434,4 +454,63 @@ agent_first if {
 	m.Type == "volume"
 	m.ReadOnly
 	startswith(m.Source, "caisson-agent-")
+}
+
+# METADATA
+# title: Opens system calls that reach the host
+# custom:
+#   id: SBX-BOX-0022
+#   severity: high
+#   category: container
+#   cwe: ["CWE-693"]
+#   attack: ["T1611"]
+#   cis: ["5.22"]
+#   remediation: "Leave the seccomp profile as caisson plans it: engines' own open some of these calls, and sockets of the machine that the host runs on."
+findings contains {"id": "SBX-BOX-0022", "msg": "the seccomp profile is the engine's own"} if {
+	host
+	options := object.get(host, "SecurityOpt", null)
+	not any_profile(options)
+}
+
+findings contains {"id": "SBX-BOX-0022", "msg": sprintf("its seccomp profile names %s", [call])} if {
+	some o in host.SecurityOpt
+	startswith(o, "seccomp=")
+	some call in ["bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "keyctl", "add_key", "request_key"]
+	contains(o, sprintf("%q", [call]))
+}
+
+any_profile(options) if {
+	some o in options
+	startswith(o, "seccomp=")
+}
+
+# METADATA
+# title: Has no wall of its runtime's
+# custom:
+#   id: SBX-BOX-0023
+#   severity: high
+#   category: container
+#   cwe: ["CWE-653"]
+#   attack: ["T1611"]
+#   remediation: "Use a runtime that isolates: --runtime docker, or bubblewrap."
+findings contains {"id": "SBX-BOX-0023", "msg": sprintf("a sandbox of the runtime %s has not: %s", [other.runtime, wall])} if {
+	other
+	some wall in ["root read-only", "no privileges", "limits"]
+	not wall in {w | some w in other.walls}
+}
+
+# METADATA
+# title: Does not enforce what is required
+# custom:
+#   id: SBX-BOX-0024
+#   severity: critical
+#   deny: true
+#   category: container
+#   cwe: ["CWE-770"]
+#   attack: ["T1499"]
+#   remediation: "Use a runtime that enforces it: caisson version --json says what each does not; data/settings.yaml has what is required."
+findings contains {"id": "SBX-BOX-0024", "msg": sprintf("the runtime %s does not enforce %s, which is required", [box.runtime, what])} if {
+	box
+	some what in box.not_enforced
+	what in data.settings.require
 }

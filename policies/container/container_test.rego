@@ -5,9 +5,11 @@ import data.caisson.rules.container
 # What caisson plans by default.
 config := {"Image": "sha256:1", "User": "0:0", "Entrypoint": ["/run/caisson/agent"]}
 
+filter := `seccomp={"defaultAction":"SCMP_ACT_ERRNO","syscalls":[{"names":["read"]}]}`
+
 host := {
 	"NetworkMode": "none", "IpcMode": "private", "PidMode": "", "UTSMode": "", "UsernsMode": "", "CapDrop": ["ALL"],
-	"CapAdd": ["SETUID", "SETGID", "KILL"], "SecurityOpt": ["no-new-privileges"], "ReadonlyRootfs": true,
+	"CapAdd": ["SETUID", "SETGID", "KILL"], "SecurityOpt": ["no-new-privileges", filter], "ReadonlyRootfs": true,
 	"Memory": 1, "MemorySwap": 1, "CpuQuota": 1, "NanoCpus": 0, "PidsLimit": 9, "Binds": null, "Devices": null, "PortBindings": null,
 	"RestartPolicy": {"Name": "", "MaximumRetryCount": 0}, "MaskedPaths": null, "ReadonlyPaths": null, "OomKillDisable": null,
 	"OomScoreAdj": 0, "CgroupParent": "", "ExtraHosts": null, "Links": null, "VolumesFrom": null, "Privileged": false,
@@ -51,11 +53,19 @@ test_capabilities if {
 
 test_protections if {
 	every o in ["seccomp=unconfined", "apparmor:unconfined", "label:disable", "systempaths=unconfined"] {
-		ids({"SecurityOpt": ["no-new-privileges", o]}) == {"SBX-BOX-0007"}
+		ids({"SecurityOpt": ["no-new-privileges", filter, o]}) == {"SBX-BOX-0007"}
 	}
 	ids({"MaskedPaths": []}) == {"SBX-BOX-0007"}
-	ids({"SecurityOpt": null}) == {"SBX-BOX-0008"}
+	ids({"SecurityOpt": [filter]}) == {"SBX-BOX-0008"}
+	ids({"SecurityOpt": null}) == {"SBX-BOX-0008", "SBX-BOX-0022"}
 	ids({"ReadonlyRootfs": false}) == {"SBX-BOX-0009"}
+}
+
+test_system_calls if {
+	ids({"SecurityOpt": ["no-new-privileges"]}) == {"SBX-BOX-0022"}
+	every call in ["bpf", "keyctl", "io_uring_setup", "userfaultfd"] {
+		ids({"SecurityOpt": ["no-new-privileges", sprintf(`seccomp={"syscalls":[{"names":["read",%q]}]}`, [call])]}) == {"SBX-BOX-0022"}
+	}
 }
 
 test_limits if {
@@ -96,6 +106,27 @@ test_agent_in_a_volume if {
 		some f in container.findings with input as {"ctx": {"container": {"Config": remote, "HostConfig": object.union(host, {"Mounts": [object.union(volume, change)]})}}}
 		f.id == "SBX-BOX-0021"
 	}
+}
+
+# A sandbox of a runtime that is not an engine's.
+jail := {"runtime": "jail", "network": "none", "walls": ["root read-only", "no privileges", "limits"], "not_enforced": null, "workspace": {"kind": "tmpfs", "source": ""}}
+
+of_box(change) := {f.id | some f in container.findings with input as {"ctx": {"container": {"namespaces": []}, "sandbox": object.union(jail, change)}}}
+
+test_any_runtime if {
+	of_box({}) == set()
+	of_box({"network": "open"}) == {"SBX-BOX-0015"}
+	of_box({"workspace": {"kind": "host", "source": "/srv/work"}}) == set()
+	"SBX-BOX-0003" in of_box({"workspace": {"kind": "host", "source": "/etc/x"}})
+	of_box({"walls": ["root read-only", "no privileges"]}) == {"SBX-BOX-0023"}
+	of_box({"walls": null}) == {"SBX-BOX-0023"}
+}
+
+test_required if {
+	of_box({"not_enforced": ["memory"]}) == set()
+	weak := {"ctx": {"container": {}, "sandbox": object.union(jail, {"not_enforced": ["memory", "cpu"]})}}
+	{f.id | some f in container.findings with input as weak with data.settings.require as ["pids", "memory"]} == {"SBX-BOX-0024"}
+	count(container.findings) == 0 with input as weak with data.settings.require as ["network"]
 }
 
 test_nothing if count(container.findings) == 0 with input as {}

@@ -299,20 +299,6 @@ kept(f) if {
 }
 
 # METADATA
-# title: Looks into the interpreter
-# custom:
-#   id: SBX-EV-0010
-#   severity: low
-#   category: evasion
-#   cwe: ["CWE-470"]
-#   attack: ["T1622"]
-#   remediation: "Use the public API."
-findings contains {"id": "SBX-EV-0010", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
-	some op in ["inspect", "trace", "compile"]
-	some a in input.actions[op]
-}
-
-# METADATA
 # title: Evaluates text in a shell
 # custom:
 #   id: SBX-EV-0011
@@ -363,21 +349,4 @@ findings contains {"id": "SBX-EV-0012", "at": d.at, "msg": sprintf("the name %s 
 #     - {"language": "bash", "code": "curl --version"}
 findings contains {"id": "SBX-EV-0013", "at": d.at, "msg": sprintf("the name %s does not stand in the text", [d.detail])} if {
 	some d in input.dynamic.hidden_command
-}
-
-# METADATA
-# title: Encrypts data
-# custom:
-#   id: SBX-EV-0014
-#   severity: low
-#   category: destructive
-#   cwe: ["CWE-506"]
-#   attack: ["T1486"]
-#   remediation: "Keep the key with the caller, and the plain file beside."
-#   match:
-#     - {"language": "bash", "code": "openssl enc -aes-256-cbc -in a -out b"}
-#   not_match:
-#     - {"language": "bash", "code": "openssl version"}
-findings contains {"id": "SBX-EV-0014", "at": a.at, "msg": a.detail} if {
-	some a in input.actions.crypto
 }

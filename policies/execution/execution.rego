@@ -27,6 +27,8 @@ package caisson.rules.execution
 #     - {"language": "python", "code": "def f(n):\n    return n\nexec('f(\"rm -rf /\")')"}
 #     - {"language": "python", "code": "import os\nexec('def go(o, x):\\n    o.system(x)')"}
 #     - {"language": "python", "code": "exec(open('/tmp/a.py').read())"}
+#     - {"language": "javascript", "code": "const vm = require('vm')\nvm.runInNewContext('console.log(1)', {console: {log: require('fs').rmSync}})"}
+#     - {"language": "javascript", "code": "require('vm').runInThisContext('const a = process', {filename: 'x'})"}
 #     - {"language": "python", "code": "import cmd\nclass C(cmd.Cmd):\n    def do_x(self, line):\n        eval(line)\nC().cmdloop()"}
 #     - {"language": "python", "code": "import lib\napp = lib.app()\n@app.get('/')\ndef f(x):\n    eval(x)"}
 #   not_match:
@@ -129,25 +131,6 @@ findings contains {"id": "SBX-EXEC-0004", "at": d.at, "msg": sprintf("a command 
 }
 
 # METADATA
-# title: Starts a shell from another language
-# custom:
-#   id: SBX-EXEC-0005
-#   severity: medium
-#   category: execution
-#   cwe: ["CWE-78"]
-#   attack: ["T1059.004"]
-#   remediation: "Call the library, or pass the program and its arguments as a list."
-#   match:
-#     - {"language": "python", "code": "import os\nos.system('ls')"}
-#     - {"language": "javascript", "code": "require('child_process').exec('ls')"}
-#   not_match:
-#     - {"language": "python", "code": "import subprocess\nsubprocess.run(['ls'])"}
-findings contains {"id": "SBX-EXEC-0005", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
-	some op in ["shell_call"]
-	some a in input.actions[op]
-}
-
-# METADATA
 # title: Loads native code
 # custom:
 #   id: SBX-EXEC-0006
@@ -225,24 +208,6 @@ of_workspace(a) if {
 }
 
 # METADATA
-# title: Rebuilds objects, or loads bytecode, that can run code
-# custom:
-#   id: SBX-EXEC-0007
-#   severity: medium
-#   category: execution
-#   cwe: ["CWE-502"]
-#   attack: ["T1059"]
-#   remediation: "Use json."
-#   match:
-#     - {"language": "python", "code": "import pickle\npickle.loads(b'x')"}
-#   not_match:
-#     - {"language": "python", "code": "import json\njson.loads('1')"}
-findings contains {"id": "SBX-EXEC-0007", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
-	some op in ["deserialise", "bytecode"]
-	some a in input.actions[op]
-}
-
-# METADATA
 # title: Rebuilds objects out of text that came from elsewhere
 # custom:
 #   id: SBX-EXEC-0008
@@ -264,42 +229,6 @@ findings contains {"id": "SBX-EXEC-0008", "at": a.at, "msg": sprintf("a function
 	some a in input.actions.deserialise_text
 	some text in a.args
 	regex.match(`_\$\$ND_FUNC\$\$_|!!js/function`, text)
-}
-
-# METADATA
-# title: Opens an interactive shell
-# custom:
-#   id: SBX-EXEC-0009
-#   severity: high
-#   category: execution
-#   cwe: ["CWE-78"]
-#   attack: ["T1059.004"]
-#   remediation: "Run commands one by one."
-#   match:
-#     - {"language": "python", "code": "import pty\npty.spawn('/bin/sh')"}
-#   not_match:
-#     - {"language": "python", "code": "import subprocess\nsubprocess.run(['ls'])"}
-findings contains {"id": "SBX-EXEC-0009", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
-	some op in ["interactive_shell"]
-	some a in input.actions[op]
-}
-
-# METADATA
-# title: Installs software of others
-# custom:
-#   id: SBX-EXEC-0010
-#   severity: medium
-#   category: execution
-#   cwe: ["CWE-494"]
-#   attack: ["T1072"]
-#   remediation: "Use an image that has it."
-#   match:
-#     - {"language": "bash", "code": "pip install requests"}
-#   not_match:
-#     - {"language": "bash", "code": "ls"}
-findings contains {"id": "SBX-EXEC-0010", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
-	some op in ["install"]
-	some a in input.actions[op]
 }
 
 # METADATA

@@ -18,11 +18,14 @@ import data.caisson.rules.persistence
 #     - {"language": "bash", "code": "rm /etc/hosts"}
 #     - {"language": "bash", "code": "rm -rf \"$EMPTY\"/"}
 #     - {"language": "bash", "code": "find build /etc -name x -delete"}
+#     - {"language": "bash", "code": "find / -type f -print0 | xargs -0 rm"}
+#     - {"language": "python", "code": "import os\nfor root, _, names in os.walk('/usr'):\n    for n in names:\n        os.remove(os.path.join(root, n))"}
 #     - {"language": "python", "code": "import os\nos.remove('/etc/passwd')"}
 #     - {"language": "bash", "code": "rm -rf /usr/lib/python3/__pycache__"}
 #     - {"language": "javascript", "code": "require('fs').unlinkSync('/etc/hosts')"}
 #   not_match:
 #     - {"language": "bash", "code": "rm build/x.o"}
+#     - {"language": "bash", "code": "find . -name '*.pyc' | xargs rm"}
 #     - {"language": "bash", "code": "rm -rf \"$1\"/*"}
 #     - {"language": "bash", "code": "rm -rf \"$OUT/obj\""}
 #     - {"language": "python", "code": "import importlib.util, os\nos.remove(importlib.util.cache_from_source('/etc/tool/settings.py'))"}
@@ -56,6 +59,35 @@ findings contains {"id": "SBX-FS-0001", "at": f.at, "msg": sprintf("what is dele
 	f.recursive
 	f.path == "/"
 	not given(f)
+}
+
+findings contains {"id": "SBX-FS-0001", "at": f.at, "msg": sprintf("what is listed of the system is deleted by %s", [f.by])} if {
+	some f in input.files.delete.unknown
+	listed_there(f)
+}
+
+# listed_there: a path begins as a folder that is listed does, or is what a
+# program on that line prints.
+listed_there(f) if f.path in listed_paths
+
+listed_there(f) if {
+	some path in listed_paths
+	path != "/"
+	startswith(f.path, sprintf("%s/", [path]))
+}
+
+listed_there(f) if {
+	f.where == "command"
+	f.line in listed_lines
+}
+
+listed_paths contains l.path if some l in listed_all
+
+listed_lines contains l.line if some l in listed_all
+
+listed_all contains l if {
+	some class in data.settings.system_classes
+	some l in input.files.list[class]
 }
 
 given(f) if f.where == "argv"
@@ -541,7 +573,7 @@ open_mode("438")
 # title: Deletes everything in the workspace
 # custom:
 #   id: SBX-FS-0012
-#   severity: medium
+#   severity: high
 #   category: destructive
 #   cwe: ["CWE-732"]
 #   attack: ["T1485"]
@@ -549,15 +581,21 @@ open_mode("438")
 #   match:
 #     - {"language": "bash", "code": "rm -rf *"}
 #     - {"language": "bash", "code": "rm -rf ."}
+#     - {"language": "bash", "code": "find . -name '*' -delete"}
+#     - {"language": "python", "code": "import shutil\nshutil.rmtree('/workspace')"}
 #   not_match:
 #     - {"language": "bash", "code": "rm -rf dist"}
+#     - {"language": "bash", "code": "find . -name __pycache__ -exec rm -rf {} +"}
+#     - {"language": "bash", "code": "git clean -fdx"}
 findings contains {"id": "SBX-FS-0012", "at": f.at, "msg": sprintf("%s is deleted as a whole by %s", [f.path, f.by])} if {
 	some op in {"delete"}
 	used := input.files[op]
 	some class in {"workspace"}
 	some f in used[class]
 	f.recursive
+	f.folded
 	f.path in {"/workspace", "/workspace/*"}
+	f.by != "git" # its clean leaves what it knows
 }
 
 # METADATA

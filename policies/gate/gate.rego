@@ -17,6 +17,43 @@ findings contains {"id": "SBX-GATE-0001", "msg": sprintf("%s: %s", [u.name, u.wh
 	some u in input.ctx.gate.unjudged
 }
 
+findings contains {"id": "SBX-GATE-0001", "msg": unknown(u)} if {
+	some u in input.ctx.gate.unknown
+	not input.ctx.gate.unknown_language == "allow"
+	not input.ctx.gate.unknown_language == "deny"
+}
+
+unknown(u) := sprintf("%s: code in %s is not judged", [u.name, u.language])
+
+# METADATA
+# title: Runs code of a language that is not judged, as the configuration allows
+# custom:
+#   id: SBX-GATE-0005
+#   severity: medium
+#   category: evasion
+#   cwe: ["CWE-829"]
+#   attack: ["T1027"]
+#   remediation: "Leave unknown_language out of caisson.yaml to be asked."
+findings contains {"id": "SBX-GATE-0005", "msg": unknown(u)} if {
+	some u in input.ctx.gate.unknown
+	input.ctx.gate.unknown_language == "allow"
+}
+
+# METADATA
+# title: Runs code of a language that is not judged, which the configuration forbids
+# custom:
+#   id: SBX-GATE-0006
+#   severity: high
+#   deny: true
+#   category: evasion
+#   cwe: ["CWE-829"]
+#   attack: ["T1027"]
+#   remediation: "Use python, node or shell, or set unknown_language in caisson.yaml to ask or allow."
+findings contains {"id": "SBX-GATE-0006", "msg": unknown(u)} if {
+	some u in input.ctx.gate.unknown
+	input.ctx.gate.unknown_language == "deny"
+}
+
 # METADATA
 # title: Sets a variable that makes programs load or run something
 # custom:

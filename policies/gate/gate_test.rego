@@ -6,6 +6,16 @@ ids(ctx) := {f.id | some f in gate.findings with input as {"ctx": {"gate": ctx}}
 
 test_unjudged if ids({"unjudged": [{"name": "x.rb", "why": "no extractor"}]}) == {"SBX-GATE-0001"}
 
+unknown := [{"name": "x.rb", "language": "ruby"}]
+
+test_unknown if ids({"unknown": unknown, "unknown_language": "ask"}) == {"SBX-GATE-0001"}
+
+test_unknown_where_nobody_said if ids({"unknown": unknown}) == {"SBX-GATE-0001"}
+
+test_unknown_allowed if ids({"unknown": unknown, "unknown_language": "allow"}) == {"SBX-GATE-0005"}
+
+test_unknown_denied if ids({"unknown": unknown, "unknown_language": "deny"}) == {"SBX-GATE-0006"}
+
 test_startup if ids({"env": [{"name": "LD_PRELOAD", "value": "x.so", "class": "startup"}]}) == {"SBX-GATE-0002"}
 
 test_search if ids({"env": [{"name": "PATH", "value": "/workspace", "class": "search"}]}) == {"SBX-GATE-0003"}

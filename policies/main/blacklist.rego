@@ -1,11 +1,17 @@
 # METADATA
 # scope: package
-# title: The blacklist
-# description: Matches the entries of blacklist.yaml on facts. Their ids are the findings'.
+# title: The blacklist and plain look-ups
+# description: Matches the rows of blacklist.yaml and lookups.yaml on facts. Their ids are the findings'.
 package caisson.blacklist
 
+default lookups := []
+
+lookups := data.lookups
+
+entries := array.concat(data.blacklist, lookups)
+
 findings contains {"id": e.id, "at": f.at, "msg": sprintf("%s of %s by %s", [f.op, f.path, f.by])} if {
-	some e in data.blacklist
+	some e in entries
 	some op in e.files.op
 	used := input.files[op]
 	some class in e.files.class
@@ -21,26 +27,26 @@ recursive_enough(want, f) if {
 }
 
 findings contains {"id": e.id, "at": n.at, "msg": sprintf("%s %s by %s", [n.op, n.host, n.by])} if {
-	some e in data.blacklist
+	some e in entries
 	some class in e.net.class
 	some list in input.net[class]
 	some n in list
 }
 
-findings contains {"id": e.id, "at": a.at, "msg": sprintf("%s %s", [a.op, a.detail])} if {
-	some e in data.blacklist
+findings contains {"id": e.id, "at": a.at, "msg": concat(" ", [a.op, a.detail, a.by])} if {
+	some e in entries
 	some op in e.actions.op
 	some a in input.actions[op]
 }
 
 findings contains {"id": e.id, "at": s.at, "msg": sprintf("%s %s", [s.kind, s.detail])} if {
-	some e in data.blacklist
+	some e in entries
 	some kind in e.structs.kind
 	some s in input.structs[kind]
 }
 
 findings contains {"id": e.id, "at": c.at, "msg": sprintf("the program %s", [c.name])} if {
-	some e in data.blacklist
+	some e in entries
 	some name in e.commands.name
 	some c in input.commands[name]
 	every flag in object.get(e.commands, "flags", []) {

@@ -42,3 +42,9 @@ test_entries_hold_as_a_whole if {
 	some f in main.findings with input as doc with data.blacklist as [object.union(entry, {"commands": {"name": ["shred"], "flags": ["u"]}})]
 	f.id == "X-1"
 }
+
+# A row of lookups.yaml finds what it names, and nothing else.
+test_lookups if {
+	ids := {f.id | some f in main.findings} with input as {"actions": {"ptrace": [{"at": 0, "op": "ptrace", "detail": "1", "by": "gdb"}]}}
+	ids == {"SBX-PRIV-0003"}
+}

@@ -17,6 +17,8 @@ package caisson.rules.network
 #     - {"language": "python", "code": "import requests\nrequests.get('https://x.test/a')"}
 #     - {"language": "javascript", "code": "fetch('https://x.test')"}
 #     - {"language": "python", "code": "import socket\ns=socket.socket()\ns.connect(('10.0.0.1',80))"}
+#     - {"language": "python", "code": "import sys, requests\nrequests.get('http://127.0.0.1:' + sys.stdin.readline())"}
+#     - {"language": "bash", "code": "git clone --depth 1 https://x.test/a"}
 #   not_match:
 #     - {"language": "bash", "code": "echo https://x.test"}
 #     - {"language": "bash", "code": "curl http://localhost:8080/health"}
@@ -80,8 +82,9 @@ host(n) := sprintf("a host that could not be told %s", [n.url]) if n.host == ""
 #     - {"language": "python", "code": "x.listen"}
 #     - {"language": "python", "code": "import socket\ns=socket.socket()\ns.bind(('127.0.0.1',0))\ns.listen()"}
 findings contains {"id": "SBX-NET-0002", "at": n.at, "msg": sprintf("listens on %s port %d by %s", [n.host, n.port, n.by])} if {
-	some class
-	some n in input.net[class].listen
+	some class, ops in input.net
+	class != "unix"
+	some n in ops.listen
 	not any_port(n)
 }
 
@@ -99,7 +102,8 @@ findings contains {"id": "SBX-NET-0002", "at": a.at, "msg": sprintf("listens by 
 
 # only_itself: all that the program listens on is the loopback, and it says so.
 only_itself if {
-	input.net.loopback.listen
+	some class in {"loopback", "unix"}
+	input.net[class].listen
 	every class, ops in input.net {
 		quiet(class, ops)
 	}
@@ -111,8 +115,10 @@ quiet("loopback", ops) if {
 	}
 }
 
+quiet("unix", _)
+
 quiet(class, ops) if {
-	class != "loopback"
+	not class in {"loopback", "unix"}
 	not ops.listen
 }
 
@@ -244,6 +250,7 @@ own_program(name, c) if {
 #   match:
 #     - {"language": "bash", "code": "nmap 10.0.0.0/8"}
 #     - {"language": "bash", "code": "tcpdump -i eth0"}
+#     - {"language": "python", "code": "import socket\nsocket.socket(17, 2)"}
 #     - {"language": "bash", "code": "for p in {20..90}; do nc -z localhost $p; done"}
 #     - {"language": "python", "code": "import socket\nfor p in range(1, 1025):\n    s = socket.socket()\n    if s.connect_ex(('localhost', p)) == 0:\n        print(p)"}
 #   not_match:
@@ -269,57 +276,5 @@ tries_many contains place if {
 
 findings contains {"id": "SBX-NET-0004", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
 	some op in ["sniff", "raw_packets"]
-	some a in input.actions[op]
-}
-
-# METADATA
-# title: Digs a tunnel
-# custom:
-#   id: SBX-NET-0005
-#   severity: high
-#   category: network
-#   cwe: ["CWE-923"]
-#   attack: ["T1572"]
-#   remediation: "Use the sandbox's own ways in and out."
-#   match:
-#     - {"language": "bash", "code": "socat TCP-LISTEN:80 EXEC:sh"}
-#     - {"language": "bash", "code": "ngrok http 80"}
-#   not_match:
-#     - {"language": "bash", "code": "ls"}
-findings contains {"id": "SBX-NET-0005", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
-	some op in ["tunnel", "socket_pipe"]
-	some a in input.actions[op]
-}
-
-# METADATA
-# title: Talks to a cloud
-# custom:
-#   id: SBX-NET-0006
-#   severity: high
-#   category: network
-#   cwe: ["CWE-200"]
-#   attack: ["T1526"]
-#   remediation: "A sandbox has no cloud identity."
-#   match:
-#     - {"language": "bash", "code": "aws s3 ls"}
-#     - {"language": "python", "code": "import boto3\nboto3.client('s3')"}
-#   not_match:
-#     - {"language": "bash", "code": "ls"}
-findings contains {"id": "SBX-NET-0006", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
-	some op in ["cloud"]
-	some a in input.actions[op]
-}
-
-# METADATA
-# title: Does not check who it talks to
-# custom:
-#   id: SBX-NET-0007
-#   severity: medium
-#   category: network
-#   cwe: ["CWE-295"]
-#   attack: ["T1557"]
-#   remediation: "Leave certificate checks on."
-findings contains {"id": "SBX-NET-0007", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
-	some op in ["no_tls_check"]
 	some a in input.actions[op]
 }

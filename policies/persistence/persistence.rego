@@ -25,25 +25,6 @@ findings contains {"id": "SBX-PER-0001", "at": f.at, "msg": sprintf("%s is writt
 }
 
 # METADATA
-# title: Schedules or registers a program
-# custom:
-#   id: SBX-PER-0002
-#   severity: high
-#   category: persistence
-#   cwe: ["CWE-506"]
-#   attack: ["T1053", "T1543"]
-#   remediation: "Run it now."
-#   match:
-#     - {"language": "bash", "code": "crontab x"}
-#     - {"language": "bash", "code": "echo ls | at now"}
-#   not_match:
-#     - {"language": "bash", "code": "crontab -l"}
-findings contains {"id": "SBX-PER-0002", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
-	some op in ["persist"]
-	some a in input.actions[op]
-}
-
-# METADATA
 # title: Controls services
 # custom:
 #   id: SBX-PER-0003
@@ -254,21 +235,4 @@ fresh_repository(f) if {
 makes_repository if {
 	some c in input.commands.git
 	c.operands[0] in {"init", "clone", "init-db"}
-}
-
-# METADATA
-# title: Starts a program that stays in the background
-# custom:
-#   id: SBX-PER-0020
-#   severity: medium
-#   category: persistence
-#   cwe: ["CWE-506"]
-#   attack: ["T1543"]
-#   remediation: "Start it in the foreground; what is left behind ends with the sandbox."
-#   match:
-#     - {"language": "bash", "code": "start-stop-daemon --start --pidfile /run/a.pid --exec ./a"}
-#   not_match:
-#     - {"language": "bash", "code": "start-stop-daemon --stop --pidfile /run/a.pid"}
-findings contains {"id": "SBX-PER-0020", "at": a.at, "msg": sprintf("%s", [a.by])} if {
-	some a in input.actions.daemon
 }

@@ -179,22 +179,3 @@ findings contains {"id": "SBX-PRIV-0002", "at": a.at, "msg": sprintf("%s", [conc
 	some a in input.actions[op]
 	not told(a)
 }
-
-# METADATA
-# title: Traces another process
-# custom:
-#   id: SBX-PRIV-0003
-#   severity: high
-#   category: privilege
-#   cwe: ["CWE-250"]
-#   attack: ["T1055.008"]
-#   remediation: "Debug your own program."
-#   match:
-#     - {"language": "bash", "code": "strace -p 1"}
-#     - {"language": "bash", "code": "gdb -p 1"}
-#   not_match:
-#     - {"language": "bash", "code": "ls"}
-findings contains {"id": "SBX-PRIV-0003", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
-	some op in ["ptrace", "trace"]
-	some a in input.actions[op]
-}

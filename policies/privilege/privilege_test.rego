@@ -35,6 +35,5 @@ does(op) := {"actions": {op: [{"at": 0, "line": 1, "op": op, "detail": "x", "by"
 test_kinds if {
 	{f.id | some f in privilege.findings} == {"SBX-PRIV-0001"} with input as does("accounts")
 	{f.id | some f in privilege.findings} == {"SBX-PRIV-0002"} with input as does("reboot")
-	{f.id | some f in privilege.findings} == {"SBX-PRIV-0003"} with input as does("ptrace")
 	count(privilege.findings) == 0 with input as does("host_info")
 }

@@ -63,14 +63,44 @@ package caisson.rules.processes
 #     - {"language": "bash", "code": "serve & PID=$!\ntrap 'kill $PID' EXIT\nwait"}
 #     - {"language": "python", "code": "import os\nos.kill(os.getpid(), 2)"}
 #     - {"language": "python", "code": "import os\ndef stop(pid):\n    os.kill(pid, 15)"}
-findings contains {"id": "SBX-PROC-0001", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
-	some op in ["kill"]
-	some a in input.actions[op]
+findings contains {"id": "SBX-PROC-0001", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if some a in kills
+
+kills contains a if {
+	some a in input.actions.kill
 	not jobs_only(a)
 	not passed_on(a)
 	not own(a)
 	not asks_only(a)
 	not one_signal(a)
+}
+
+# METADATA
+# title: Ends all processes, or the sandbox's own
+# custom:
+#   id: SBX-PROC-0003
+#   severity: high
+#   category: processes
+#   cwe: ["CWE-250"]
+#   attack: ["T1489", "T1562"]
+#   remediation: "End only what the program started; `caisson kill` ends a session's runs."
+#   match:
+#     - {"language": "bash", "code": "kill -9 1"}
+#     - {"language": "bash", "code": "kill -9 -1"}
+#     - {"language": "python", "code": "import os\nos.kill(1, 9)"}
+#     - {"language": "bash", "code": "pkill -f caisson-agent"}
+#   not_match:
+#     - {"language": "bash", "code": "kill -9 1234"}
+#     - {"language": "bash", "code": "pkill -f app.py"}
+findings contains {"id": "SBX-PROC-0003", "at": a.at, "msg": sprintf("%s %s", [a.by, concat(" ", a.args)])} if {
+	some a in kills
+	everything(a)
+}
+
+everything(a) if a.detail in {"all processes", "killall5"}
+
+everything(a) if {
+	some w in a.args
+	regex.match(`^-?0*1$|caisson`, w)
 }
 
 # one_signal: -1 is the first word, and a signal; who gets it stands behind it,

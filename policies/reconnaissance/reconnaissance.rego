@@ -4,27 +4,6 @@
 package caisson.rules.reconnaissance
 
 # METADATA
-# title: Asks about the host or its users
-# custom:
-#   id: SBX-REC-0001
-#   severity: medium
-#   category: reconnaissance
-#   cwe: ["CWE-200"]
-#   attack: ["T1082", "T1033", "T1016", "T1057"]
-#   remediation: "Do not depend on the machine."
-#   match:
-#     - {"language": "bash", "code": "uname -a"}
-#     - {"language": "bash", "code": "whoami"}
-#     - {"language": "bash", "code": "ps aux"}
-#     - {"language": "python", "code": "import os\nos.uname()"}
-#   not_match:
-#     - {"language": "bash", "code": "date"}
-findings contains {"id": "SBX-REC-0001", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
-	some op in ["host_info", "users", "users_all", "network_info", "processes", "disk_info"]
-	some a in input.actions[op]
-}
-
-# METADATA
 # title: Lists all users
 # custom:
 #   id: SBX-REC-0002
@@ -41,24 +20,6 @@ findings contains {"id": "SBX-REC-0002", "at": a.at, "msg": sprintf("%s", [conca
 	some op in ["users_all"]
 	some a in input.actions[op]
 	not a.idle
-}
-
-# METADATA
-# title: Probes the platform
-# custom:
-#   id: SBX-REC-0003
-#   severity: low
-#   category: reconnaissance
-#   cwe: ["CWE-200"]
-#   attack: ["T1082"]
-#   remediation: "Do not depend on the machine."
-#   match:
-#     - {"language": "python", "code": "import platform\nplatform.platform()"}
-#   not_match:
-#     - {"language": "python", "code": "import sys\nsys.platform"}
-findings contains {"id": "SBX-REC-0003", "at": a.at, "msg": sprintf("%s", [concat(" ", [a.op, a.detail, a.by])])} if {
-	some op in ["platform"]
-	some a in input.actions[op]
 }
 
 # METADATA

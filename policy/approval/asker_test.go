@@ -170,3 +170,21 @@ func TestWebhookStaysOutside(t *testing.T) {
 		}
 	}
 }
+
+// An address is a secret: what is told of a failure goes into the audit.
+func TestWebhookKeepsItsAddress(t *testing.T) {
+	t.Parallel()
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	for _, address := range []string{"https://u:s3cret@h.test/x", "ftp://h.test/s3cret", "h.test/s3cret", "https://h.test/s3cret\x7f", gone.URL + "/s3cret?token=s3cret"} {
+		ask, err := approval.Webhook(approval.WebhookConfig{URL: address, Secret: []byte(secret), AllowPrivate: true, Backoff: time.Hour})
+		if err == nil {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			_, err = ask(ctx, question("d"))
+			cancel()
+		}
+		if err == nil || strings.Contains(err.Error()+sandbox.HintOf(err), "s3cret") {
+			t.Errorf("%s: %v; %s", address, err, sandbox.HintOf(err))
+		}
+	}
+}

@@ -52,6 +52,7 @@ func (d *Desk) await(ctx context.Context, a sandbox.Approval, ask sandbox.Asker)
 		case <-tick.C:
 		case <-asking.Done():
 			if ctx.Err() != nil {
+				askers.Wait() // for the no of who was asked
 				_, _, err := d.close(ctx, a, sandbox.ApprovalWithdrawn, "")
 				return nil, "", errors.Join(context.Cause(ctx), err)
 			}
@@ -109,7 +110,7 @@ func (d *Desk) close(ctx context.Context, a sandbox.Approval, to sandbox.Approva
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), latePatience)
 	defer cancel()
 	a.State, a.Answered, a.Note = to, d.c.Now().UTC(), why
-	err := d.c.Store.Apply(late, sandbox.Change{
+	err := d.c.Store.Apply(late, sandbox.Transaction{
 		MoveApproval: &sandbox.ApprovalMove{From: sandbox.ApprovalPending, To: a}, Events: []sandbox.Event{d.answered(a)},
 	})
 	if errors.Is(err, sandbox.Conflict) && ctx.Err() == nil {

@@ -19,7 +19,7 @@ import (
 
 // Store is what a desk needs in order to remember.
 type Store interface {
-	Apply(ctx context.Context, c sandbox.Change) error
+	Apply(ctx context.Context, c sandbox.Transaction) error
 	// Approval returns one approval. Errors: NotFound.
 	Approval(ctx context.Context, id sandbox.ID) (sandbox.Approval, error)
 	// Approvals returns those that a filter selects, the newest first.
@@ -76,8 +76,9 @@ func New(c Config) (*Desk, error) {
 
 // Why a question was not answered with yes.
 const (
-	refusedNever   = "nobody is asked: approvals are off"
-	refusedNobody  = "there is nobody to ask here; on a terminal caisson asks, --approve ask waits for an answer by caisson approvals"
+	refusedNever  = "nobody is asked: approvals are off"
+	refusedNobody = "there is nobody to ask here; on a terminal caisson asks, --approve ask waits for an answer by caisson approvals, " +
+		"--approve always runs it unasked, and a waiver allows it for good (docs/policy.md)"
 	refusedExpired = "nobody approved it in time"
 )
 
@@ -104,7 +105,7 @@ func (d *Desk) Settle(ctx context.Context, a sandbox.Approval, mode sandbox.Appr
 	if mode == sandbox.ApproveDefault && ask == nil && d.c.Approver == nil {
 		return nil, refusedNobody, nil
 	}
-	if err := d.c.Store.Apply(ctx, sandbox.Change{AskApproval: &a, Events: []sandbox.Event{d.asked(a)}}); err != nil {
+	if err := d.c.Store.Apply(ctx, sandbox.Transaction{AskApproval: &a, Events: []sandbox.Event{d.asked(a)}}); err != nil {
 		return nil, "", err
 	}
 	return d.await(ctx, a, ask)
@@ -136,14 +137,14 @@ func (d *Desk) use(ctx context.Context, a sandbox.Approval) (*sandbox.ApprovedBy
 	if !a.Always {
 		a.State = sandbox.ApprovalUsed
 	}
-	return by, d.c.Store.Apply(ctx, sandbox.Change{MoveApproval: &sandbox.ApprovalMove{From: sandbox.ApprovalApproved, To: a}})
+	return by, d.c.Store.Apply(ctx, sandbox.Transaction{MoveApproval: &sandbox.ApprovalMove{From: sandbox.ApprovalApproved, To: a}})
 }
 
 // approveAll answers a question with yes because its asker says that everything
 // is to be approved.
 func (d *Desk) approveAll(ctx context.Context, a sandbox.Approval) (*sandbox.ApprovedBy, string, error) {
 	a.State, a.Answered, a.Used, a.By, a.Via = sandbox.ApprovalUsed, a.Asked, a.Asked, a.Actor, "always"
-	err := d.c.Store.Apply(ctx, sandbox.Change{AskApproval: &a, Events: []sandbox.Event{d.asked(a), d.answered(a)}})
+	err := d.c.Store.Apply(ctx, sandbox.Transaction{AskApproval: &a, Events: []sandbox.Event{d.asked(a), d.answered(a)}})
 	if err != nil {
 		return nil, "", err
 	}
@@ -168,7 +169,7 @@ func (d *Desk) Answer(ctx context.Context, ans sandbox.ApprovalAnswer) (sandbox.
 	if ans.Approve {
 		a.State, a.Always, a.Expires = sandbox.ApprovalApproved, ans.Always, now.Add(d.c.Hold)
 	}
-	err = d.c.Store.Apply(ctx, sandbox.Change{
+	err = d.c.Store.Apply(ctx, sandbox.Transaction{
 		MoveApproval: &sandbox.ApprovalMove{From: sandbox.ApprovalPending, To: a}, Events: []sandbox.Event{d.answered(a)},
 	})
 	if errors.Is(err, sandbox.Conflict) {
@@ -195,7 +196,7 @@ func tooLate(a sandbox.Approval) error {
 // expire writes down that nobody answered in time.
 func (d *Desk) expire(ctx context.Context, a sandbox.Approval) (sandbox.Approval, error) {
 	a.State, a.Answered = sandbox.ApprovalExpired, d.c.Now().UTC()
-	err := d.c.Store.Apply(ctx, sandbox.Change{
+	err := d.c.Store.Apply(ctx, sandbox.Transaction{
 		MoveApproval: &sandbox.ApprovalMove{From: sandbox.ApprovalPending, To: a}, Events: []sandbox.Event{d.answered(a)},
 	})
 	if err != nil && !errors.Is(err, sandbox.Conflict) {
@@ -215,7 +216,7 @@ func (d *Desk) Revoke(ctx context.Context, id sandbox.ID, by string) (sandbox.Ap
 		return a, tooLate(a)
 	}
 	a.State, a.By, a.Via, a.Answered = sandbox.ApprovalDenied, by, "api", d.c.Now().UTC()
-	err = d.c.Store.Apply(ctx, sandbox.Change{
+	err = d.c.Store.Apply(ctx, sandbox.Transaction{
 		MoveApproval: &sandbox.ApprovalMove{From: sandbox.ApprovalApproved, To: a}, Events: []sandbox.Event{d.answered(a)},
 	})
 	if errors.Is(err, sandbox.Conflict) {

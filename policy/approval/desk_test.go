@@ -235,7 +235,7 @@ func TestOnceIsOnce(t *testing.T) {
 	// One whose asker died without a word is answered, and used by the next.
 	a := question("orphan")
 	a.ID, a.State, a.Asked, a.Expires = sandbox.NewID(), sandbox.ApprovalPending, now, now.Add(time.Minute)
-	if err := p.store.Apply(t.Context(), sandbox.Change{AskApproval: &a}); err != nil {
+	if err := p.store.Apply(t.Context(), sandbox.Transaction{AskApproval: &a}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := gone.Answer(t.Context(), sandbox.ApprovalAnswer{ID: a.ID, Approve: true, By: "bob"}); err != nil {
@@ -280,7 +280,7 @@ func TestExpiryRefuses(t *testing.T) {
 	// One that is pending in the store, and whose asker is dead.
 	a := question("old")
 	a.ID, a.State, a.Asked, a.Expires = sandbox.NewID(), sandbox.ApprovalPending, time.Now().Add(-time.Hour), time.Now().Add(-time.Minute)
-	if err := p.store.Apply(t.Context(), sandbox.Change{AskApproval: &a}); err != nil {
+	if err := p.store.Apply(t.Context(), sandbox.Transaction{AskApproval: &a}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.Answer(t.Context(), sandbox.ApprovalAnswer{ID: a.ID, Approve: true}); !errors.Is(err, sandbox.Conflict) {
@@ -289,7 +289,7 @@ func TestExpiryRefuses(t *testing.T) {
 	// An approval for once that nobody used in its time is no more.
 	b := question("held")
 	b.ID, b.State, b.Asked, b.Expires = sandbox.NewID(), sandbox.ApprovalApproved, time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour)
-	if err := p.store.Apply(t.Context(), sandbox.Change{AskApproval: &b}); err != nil {
+	if err := p.store.Apply(t.Context(), sandbox.Transaction{AskApproval: &b}); err != nil {
 		t.Fatal(err)
 	}
 	if by, _ := settle(t, d, question("held"), sandbox.ApproveDefault, nil); by != nil {

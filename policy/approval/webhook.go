@@ -46,8 +46,8 @@ type WebhookConfig struct {
 func Webhook(c WebhookConfig) (sandbox.Asker, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && (u.Scheme != "http" || !c.AllowPrivate) {
-		return nil, sandbox.Errorf(sandbox.Invalid, "%q is not the address of a webhook", c.URL).
-			WithHint("set CAISSON_APPROVE_WEBHOOK to an https address; CAISSON_APPROVE_WEBHOOK_PRIVATE=1 allows http and private networks")
+		return nil, sandbox.Errorf(sandbox.Invalid, "%s is not the address of a webhook", sandbox.ShownAddress(c.URL)).
+			WithHint("set CAISSON_APPROVE_WEBHOOK to an https address without a user; CAISSON_APPROVE_WEBHOOK_PRIVATE=1 allows http and private networks")
 	}
 	if len(c.Secret) < 16 {
 		return nil, sandbox.Errorf(sandbox.Invalid, "the webhook's secret has fewer than 16 bytes").
@@ -155,7 +155,7 @@ func (h *hook) ask(ctx context.Context, a sandbox.Approval) (sandbox.ApprovalAns
 func (h *hook) post(ctx context.Context, a sandbox.Approval, body []byte) (ans sandbox.ApprovalAnswer, again bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.c.URL, bytes.NewReader(body))
 	if err != nil {
-		return ans, false, err
+		return ans, false, sandbox.ShownError(err)
 	}
 	stamp := strconv.FormatInt(h.c.Now().Unix(), 10)
 	req.Header.Set("Content-Type", "application/json")
@@ -164,7 +164,7 @@ func (h *hook) post(ctx context.Context, a sandbox.Approval, body []byte) (ans s
 	req.Header.Set("X-Caisson-Signature", "sha256="+Sign(h.c.Secret, stamp, body))
 	res, err := h.client.Do(req)
 	if err != nil {
-		wrapped := sandbox.Errorf(sandbox.Unavailable, "the webhook: %w", err)
+		wrapped := sandbox.Errorf(sandbox.Unavailable, "the webhook: %w", sandbox.ShownError(err))
 		if errors.Is(err, errPrivate) {
 			return ans, false, wrapped.WithHint("CAISSON_APPROVE_WEBHOOK_PRIVATE=1 allows private networks")
 		}

@@ -175,6 +175,8 @@ func (a cmdArgs) find(ref string) (Value, bool) {
 			return v, ok
 		}
 		return atFiles(v)
+	case ref == "named":
+		return List(a.p.named()...), true
 	case strings.Contains(ref, "="):
 		return a.assigned(ref)
 	}

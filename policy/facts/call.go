@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -166,12 +167,7 @@ func (a callArgs) has(cond string) bool {
 		if !found {
 			return false
 		}
-		for _, alt := range v.Alts {
-			if alt == want {
-				return true
-			}
-		}
-		return !v.Known()
+		return !v.Known() || slices.ContainsFunc(v.Alts, func(s string) bool { return slices.Contains(strings.Split(want, ","), s) })
 	}
 	if cond == "new" {
 		return a.c.New

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-var doings = []string{"file", "net", "net_remote", "file_or_net", "argv", "shell", "shell_join", "execv", "code", "code_text", "env", "action", "dynamic", "apply", "import", "chdir", "template", "struct"}
+var doings = []string{"file", "net", "net_remote", "file_or_net", "argv", "shell", "shell_join", "execv", "code", "code_text", "env", "action", "dynamic", "apply", "import", "chdir", "template"}
 
 // Check reports what is wrong with the tables: an effect that does nothing
 // known, a Like that leads nowhere or round in a circle, a pattern that is not

@@ -368,7 +368,7 @@ func (c *command) untilRuns(r Run, p *parsed, argv []Value, via []string) {
 				break
 			}
 			if ok && w == "{}" {
-				words = append(words, c.roots(p)...)
+				words = append(words, c.handsTo(words, p)...)
 				continue
 			}
 			words = append(words, argv[i])
@@ -377,7 +377,8 @@ func (c *command) untilRuns(r Run, p *parsed, argv []Value, via []string) {
 	}
 }
 
-func (c *command) roots(p *parsed) []Value {
+// roots are the folders that find looks through.
+func (p *parsed) roots() []Value {
 	var out []Value
 	for _, o := range p.operands {
 		h := o.Head()

@@ -101,8 +101,6 @@ func (x *effects) apply(e *Effect) {
 		x.action(e, v)
 	case "dynamic":
 		x.b.Dynamic(e.Op, detail(e, v, x.by), x.pos, v.From...)
-	case "struct":
-		x.b.Struct(e.Op, detail(e, v, x.by), x.pos)
 	case "apply":
 		x.call(e, v)
 	case "import":

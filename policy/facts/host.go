@@ -222,7 +222,7 @@ func (b *Builder) Net(u Use) {
 	}
 	alts := u.What.Alts
 	if !u.What.Known() && len(alts) == 0 {
-		if h := u.What.Head(); wholeAuthority(h) {
+		if h, ok := authority(u.What); ok {
 			alts = []string{h}
 			u.What.Open = false
 		}
@@ -241,11 +241,25 @@ func (b *Builder) Net(u Use) {
 	b.s.doc.Net = append(b.s.doc.Net, n)
 }
 
-// wholeAuthority reports that the known beginning of a URL holds all of the
-// host.
-func wholeAuthority(h string) bool {
+// FromOwnAddress is the origin of what a program is told of its own sockets: an
+// address of this machine, and a port.
+const FromOwnAddress = "own_address"
+
+// authority is a destination that is known in part, but all of its host: the rest
+// stands behind that, or is what the program's own sockets are called.
+func authority(v Value) (string, bool) {
+	h := v.Head()
 	i := strings.Index(h, "://")
-	return i > 0 && strings.ContainsAny(h[i+3:], "/?#")
+	if i > 0 && strings.ContainsAny(h[i+3:], "/?#") {
+		return h, true
+	}
+	if len(v.From) != 1 || v.From[0] != FromOwnAddress {
+		return "", false
+	}
+	if h == "" || i > 0 && i+3 == len(h) {
+		return h + "localhost", true
+	}
+	return h + "0", true
 }
 
 func (b *Builder) net(n Net, dest string, pos Pos) {

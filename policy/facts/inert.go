@@ -18,7 +18,7 @@ var plainWords = map[Lang][]string{
 		ValueError TypeError KeyError IndexError Exception ZeroDivisionError AttributeError NotImplementedError StopIteration`),
 	JavaScript: strings.Fields(`return var let const function if else for while do of in new true false null undefined typeof switch case break continue
 		default throw try catch finally Math Number String Array JSON isNaN parseInt parseFloat length push pop map filter reduce join split slice
-		concat toString toFixed max min abs floor ceil round sqrt pow PI log`),
+		concat toString toFixed max min abs floor ceil round sqrt pow PI log console error warn info table`),
 }
 
 // keywords are those of plainWords that no program can give another meaning, in
@@ -47,7 +47,9 @@ var (
 	importing = lazyregexp.New(`^\s*import\s+([a-z]\w*)(?:\s+as\s+\w+)?\s*$`)
 	numbers   = lazyregexp.New(`\b\d\w*`)
 	special   = lazyregexp.New(`\bdef __(?:init|repr|str|len|eq|ne|lt|le|gt|ge|hash|bool|iter|next|add|sub|mul|contains|getitem|setitem|enter|exit|post_init)__`)
-	members   = lazyregexp.New(`\.\s*([\pL_]\w*)`)
+	// noBuiltins is how a namespace is given none.
+	noBuiltins = lazyregexp.New(`["']__builtins__["']\s*:\s*(?:\{\s*\}|None)`)
+	members    = lazyregexp.New(`\.\s*([\pL_]\w*)`)
 )
 
 // maxAround bounds the program around an evaluated text: each name in the text
@@ -230,7 +232,7 @@ func (b *Builder) variable(bare, w string) bool {
 	if regexp.MustCompile(`\.\s*` + q + `\b|\b` + q + `\s*[.(\[]`).MatchString(bare) {
 		return false
 	}
-	return regexp.MustCompile(`\b`+q+`\s*=[^=]|\bfor\s+`+q+`\b|\b(?:const|let|var)\s+`+q+`\b|["']`+q+`["']\s*:`).MatchString(b.src) &&
+	return regexp.MustCompile(`\b`+q+`\s*=[^=]|\bfor\s+`+q+`\b|\b(?:const|let|var)\s+`+q+`\b|["']`+q+`["']\s*:|[{,]\s*`+q+`\s*:\s*["'\d]`).MatchString(b.src) &&
 		!regexp.MustCompile(`\b(?:def|class|function|as|import)\s+`+q+`\b|\bimport\s[^\n]*\b`+q+`\b`).MatchString(b.src)
 }
 
@@ -274,7 +276,7 @@ func memberOfOwn(bare, w string, own []string) bool {
 // rebound reports that the program around may have given a name another
 // meaning.
 func (b *Builder) rebound(w string) bool {
-	if strings.Contains(b.src, "builtins") || strings.Contains(b.src, "setattr") || strings.Contains(b.src, "globals(") {
+	if strings.Contains(noBuiltins().ReplaceAllString(b.src, ""), "builtins") || strings.Contains(b.src, "setattr") || strings.Contains(b.src, "globals(") {
 		return true
 	}
 	return b.bound(w)
@@ -283,5 +285,9 @@ func (b *Builder) rebound(w string) bool {
 // bound reports that the program around writes a name where it may be bound.
 func (b *Builder) bound(w string) bool {
 	q := regexp.QuoteMeta(w)
-	return regexp.MustCompile(`(?:\b` + q + `\s*(?:=[^=]|:=|\+=)|(?:def|as|class|function|for|var|let|const)\s+` + q + `\b|from\s+\S+\s+import\s[^\n]*\b` + q + `\b|import\s+\*|["']` + q + `["'])`).MatchString(b.src)
+	src := regexp.MustCompile(`(?:\b|["'])`+q+`["']?\s*:\s*`+q+`\s*([,}])`).ReplaceAllString(b.src, "$1") // handed on as what it is
+	if b.lang != Python && regexp.MustCompile(`\b`+q+`\s*:`).MatchString(src) {
+		return true
+	}
+	return regexp.MustCompile(`(?:\b` + q + `\s*(?:=[^=]|:=|\+=)|(?:def|as|class|function|for|var|let|const)\s+` + q + `\b|from\s+\S+\s+import\s[^\n]*\b` + q + `\b|import\s+\*|["']` + q + `["'])`).MatchString(src)
 }

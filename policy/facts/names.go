@@ -10,7 +10,7 @@ import (
 // parameters are the names that all but the last argument of Function bind.
 func (x *effects) parameters() []string {
 	c, ok := x.args.(callArgs)
-	if !ok || x.b.lang == Python {
+	if !ok || x.b.lang == Python || c.c.Name != "Function" {
 		return nil
 	}
 	var names []string
@@ -67,7 +67,10 @@ func (x *effects) ownNames() bool {
 		if v.Fields == nil {
 			return true
 		}
-		for _, f := range v.Fields {
+		for name, f := range v.Fields {
+			if name == "__builtins__" && f.Type == "dict" && !f.Open || f.Func == name && slices.Contains(plainWords[Python], name) {
+				continue // nothing, or what it has anyway
+			}
 			if f.Type == "callable" || f.Func != "" || f.Type == "dict" && f.Fields == nil {
 				return true
 			}

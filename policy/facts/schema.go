@@ -278,14 +278,8 @@ type String struct {
 
 // Kinds of Struct.
 const (
-	StructForkBomb     = "fork_bomb"
-	StructInfiniteLoop = "infinite_loop" // with something that costs in it, see Detail
-	StructSelfWrite    = "self_write"
-	StructHugeAlloc    = "huge_alloc"
-	StructRecvExec     = "recv_exec"     // what a socket receives is run
-	StructKeySearch    = "key_search"    // candidates are hashed or tried one by one
-	StructResourceBurn = "resource_burn" // more processes than a program needs
-	StructLoopWrite    = "loop_write"
+	StructForkBomb = "fork_bomb"
+	StructRecvExec = "recv_exec" // what a socket receives is run
 )
 
 // Struct is a shape of the program rather than one place in it.

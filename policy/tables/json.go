@@ -5,13 +5,15 @@ import (
 	"fmt"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/caisson-dev/caisson/internal/onedoc"
 )
 
 // toJSON gives a YAML text as JSON. It goes from node to node: values in between
 // take a process that starts several milliseconds.
 func toJSON(text []byte) ([]byte, error) {
 	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil {
+	if err := onedoc.Decode(text, &doc); err != nil {
 		return nil, err
 	}
 	return appendNode(make([]byte, 0, 2*len(text)), &doc, 0)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/volume"
 	"github.com/docker/docker/client"
 
@@ -61,12 +62,29 @@ func (r *Runtime) Branch(ctx context.Context, of runtimes.BranchOf) (kept, made 
 	return on(of.Kept), on(of.Made), sandbox.CopiedByOverlay, nil
 }
 
+// removeVolume removes a volume. A container takes hold of its volumes before it
+// is listed, and lets go of them after: while one that is not listed holds the
+// volume, its beginning or end is waited for.
 func removeVolume(ctx context.Context, api *client.Client, name string) error {
-	err := dockerclient.Wrap(api.VolumeRemove(ctx, name, true), "remove volume %s", name)
-	if errors.Is(err, sandbox.NotFound) {
-		return nil
+	for end := time.Now().Add(removePatience); ; {
+		err := dockerclient.Wrap(api.VolumeRemove(ctx, name, true), "remove volume %s", name)
+		switch {
+		case errors.Is(err, sandbox.NotFound):
+			return nil
+		case !errors.Is(err, sandbox.Conflict):
+			return err
+		}
+		err = sandbox.Errorf(sandbox.Conflict, "%w", err).WithHint("remove what dead processes left with: caisson gc; see what else uses it with: docker ps -a --filter volume=%s", name)
+		holders, unlisted := api.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("volume", name))})
+		if unlisted != nil || len(holders) > 0 || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(removeAgain / 10):
+		}
 	}
-	return err
 }
 
 // makeUsed makes the volume of a workspace that was never used, so that there is
@@ -78,7 +96,7 @@ func (r *Runtime) makeUsed(ctx context.Context, api *client.Client, of runtimes.
 	_, err := api.VolumeInspect(ctx, of.Workspace.Source)
 	err = dockerclient.Wrap(err, "find volume %s", of.Workspace.Source)
 	if errors.Is(err, sandbox.NotFound) {
-		spec := sandbox.Spec{Identity: of.Identity, Image: of.Image}
+		spec := sandbox.Spec{Identity: of.Identity, Image: of.Image, Session: of.Session, Workspace: of.Workspace}
 		return r.makeVolume(ctx, api, of.Workspace.Source, volumeLabels(of.Workspace.Source, branchHandle(of), spec), spec)
 	}
 	return err
@@ -157,9 +175,9 @@ func (r *Runtime) makeOverlay(ctx context.Context, api *client.Client, w sandbox
 		}
 		lower = append(lower, layerDir(v))
 	}
-	v, err := api.VolumeCreate(ctx, volume.CreateOptions{Name: upperOf(w.Source), Labels: labels})
+	v, err := r.newVolume(ctx, api, upperOf(w.Source), labels, w.Size)
 	if err != nil {
-		return dockerclient.Wrap(err, "create volume %s", upperOf(w.Source))
+		return err
 	}
 	if err := makeUpper(v.Mountpoint, lower[0]); err != nil {
 		return sandbox.Errorf(sandbox.Unsupported, "make a layer: %w", err).WithHint("run as root on the engine's host")
@@ -213,8 +231,8 @@ func (r *Runtime) copyVolume(ctx context.Context, api *client.Client, to string,
 			return err
 		}
 	}
-	if _, err := api.VolumeCreate(ctx, volume.CreateOptions{Name: to, Labels: labels(h, sandbox.Spec{})}); err != nil {
-		return dockerclient.Wrap(err, "create volume %s", to)
+	if _, err := r.newVolume(ctx, api, to, labels(h, sandbox.Spec{}), of.Workspace.Size); err != nil {
+		return err
 	}
 	defer func() {
 		if err != nil {
@@ -223,8 +241,8 @@ func (r *Runtime) copyVolume(ctx context.Context, api *client.Client, to string,
 			err = errors.Join(err, removeVolume(clean, api, to))
 		}
 	}()
-	return r.withVolume(ctx, api, of.Workspace.Source, of.Image, func(source string) error {
-		return r.withVolume(ctx, api, to, of.Image, func(target string) error {
+	return r.withVolume(ctx, api, of.Workspace.Source, of.Session, of.Image, func(source string) error {
+		return r.withVolume(ctx, api, to, of.Session, of.Image, func(target string) error {
 			// The folder itself goes along, with its owner and mode.
 			stream, _, err := api.CopyFromContainer(ctx, source, fillDir)
 			if err != nil {

@@ -73,6 +73,7 @@ func faults(kit *enginetest.Kit, kind sandbox.WorkspaceKind) []runtimetest.Fault
 		{name: "more memory", method: "GET", path: "/json", want: sandbox.Conflict, spoil: host("Memory", 0)},
 		{name: "no process limit", method: "GET", path: "/json", want: sandbox.Conflict, spoil: host("PidsLimit", nil)},
 		{name: "no seccomp", method: "GET", path: "/json", want: sandbox.Conflict, spoil: host("SecurityOpt", []string{"no-new-privileges", "seccomp=unconfined"})},
+		{name: "an init", method: "GET", path: "/json", want: sandbox.Conflict, spoil: host("Init", true)},
 		{name: "a bind", method: "GET", path: "/json", want: sandbox.Conflict, spoil: host("Binds", []string{"/:/host"})},
 	}
 	if kind == sandbox.WorkspaceVolume {

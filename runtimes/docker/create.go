@@ -8,13 +8,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
-	"github.com/docker/docker/api/types/volume"
 	"github.com/docker/docker/client"
 
 	"github.com/caisson-dev/caisson/internal/dockerclient"
@@ -132,7 +132,33 @@ func labels(h runtimes.Handle, spec sandbox.Spec) map[string]string {
 
 func (r *Runtime) createContainer(ctx context.Context, api *client.Client, h runtimes.Handle, plan runtimes.Plan, req request) error {
 	req.Config.Labels = labels(h, plan.Spec)
-	mounts := append([]mount.Mount(nil), req.Host.Mounts...)
+	mounts, err := r.mounts(ctx, api, h, plan, req.HostConfig.Mounts)
+	if err != nil {
+		return err
+	}
+	req.HostConfig.Mounts = mounts
+	_, err = api.ContainerCreate(ctx, req.Config, req.HostConfig, nil, nil, h.Name)
+	if err != nil {
+		return createError(err, plan.Spec)
+	}
+	got, err := api.ContainerInspect(ctx, h.Name)
+	if err != nil {
+		return dockerclient.Wrap(err, "inspect the container")
+	}
+	if what := differs(req, got); what != "" {
+		return sandbox.Errorf(sandbox.Conflict, "the engine made another container than was planned: %s differs", what).
+			WithHint("look for a plugin, proxy or default of the engine that changes containers")
+	}
+	if r.remote {
+		return nil
+	}
+	return r.writeUsers(h.ID, plan.Spec.Identity, got)
+}
+
+// mounts are what was planned, and what is this container's alone. Volumes are
+// made.
+func (r *Runtime) mounts(ctx context.Context, api *client.Client, h runtimes.Handle, plan runtimes.Plan, planned []mount.Mount) ([]mount.Mount, error) {
+	mounts := slices.Clone(planned)
 	for i, m := range mounts {
 		if m.Type != mount.TypeVolume {
 			continue
@@ -146,31 +172,19 @@ func (r *Runtime) createContainer(ctx context.Context, api *client.Client, h run
 		marks := volumeLabels(mounts[i].Source, h, plan.Spec)
 		if plan.Spec.Workspace.Kind == sandbox.WorkspaceOverlay {
 			if err := r.makeOverlay(ctx, api, plan.Spec.Workspace, marks); err != nil {
-				return err
+				return nil, err
 			}
 			continue
 		}
 		if err := r.makeVolume(ctx, api, mounts[i].Source, marks, plan.Spec); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if !r.remote {
-		mounts = append(mounts, mount.Mount{Type: mount.TypeBind, Source: r.folder(h.ID), Target: ioDir})
+	if r.remote {
+		return mounts, nil
 	}
-	req.Host.Mounts = mounts
-	_, err := api.ContainerCreate(ctx, req.Config, req.Host, nil, nil, h.Name)
-	if err != nil {
-		return createError(err, plan.Spec)
-	}
-	got, err := api.ContainerInspect(ctx, h.Name)
-	if err != nil {
-		return dockerclient.Wrap(err, "inspect the container")
-	}
-	if what := differs(req, got); what != "" {
-		return sandbox.Errorf(sandbox.Conflict, "the engine made another container than was planned: %s differs", what).
-			WithHint("look for a plugin, proxy or default of the engine that changes containers")
-	}
-	return nil
+	users, err := r.mountUsers(h.ID)
+	return append(append(mounts, mount.Mount{Type: mount.TypeBind, Source: r.folder(h.ID), Target: ioDir}), users...), err
 }
 
 // volumeLabels are a volume's. One that outlives its sandboxes carries the id
@@ -185,13 +199,17 @@ func volumeLabels(name string, h runtimes.Handle, spec sandbox.Spec) map[string]
 // makeVolume makes a volume and gives it to the sandbox's user. The engine
 // makes it for root, and the agent may not change owners.
 func (r *Runtime) makeVolume(ctx context.Context, api *client.Client, name string, labels map[string]string, spec sandbox.Spec) error {
-	v, err := api.VolumeCreate(ctx, volume.CreateOptions{Name: name, Labels: labels})
+	v, err := r.newVolume(ctx, api, name, labels, spec.Workspace.Size)
 	if err != nil {
-		return dockerclient.Wrap(err, "create volume %s", name)
+		return err
+	}
+	mapped, err := asksMapped(ctx, api)
+	if err != nil {
+		return err
 	}
 	uid := spec.Identity.UID
-	if r.remote {
-		return r.giveVolume(ctx, api, name, spec.Image, uid)
+	if r.remote || mapped {
+		return r.giveVolume(ctx, api, name, spec)
 	}
 	if err := os.Chown(v.Mountpoint, uid, uid); err != nil {
 		return sandbox.Errorf(sandbox.Unsupported, "give volume %s to the sandbox's user: %w", name, err).
@@ -210,7 +228,12 @@ func createError(err error, spec sandbox.Spec) error {
 }
 
 func startError(err error) error {
-	return dockerclient.Wrap(err, "start the container")
+	wrapped := dockerclient.Wrap(err, "start the container")
+	if err != nil && strings.Contains(err.Error(), "seccomp") {
+		return sandbox.Errorf(sandbox.Unsupported, "the engine cannot filter system calls: %w", wrapped).
+			WithHint("run a kernel with CONFIG_SECCOMP_FILTER=y, and an engine that is built with seccomp; see: caisson doctor")
+	}
+	return wrapped
 }
 
 // awaitReady waits for the agent's ring, or for the container's end.
@@ -221,8 +244,7 @@ func (r *Runtime) awaitReady(ctx context.Context, inst *Instance, ready *net.Uni
 	go func() {
 		exit, err := inst.Wait(ctx)
 		if err == nil {
-			err = sandbox.Errorf(sandbox.Unavailable, "the agent did not start: %s", exit.Cause).
-				WithHint("is %s a static caisson-agent for the engine's architecture, and is the engine on this host?", r.cfg.Agent)
+			err = r.noAgent(exit)
 		}
 		ended <- err
 	}()
@@ -245,6 +267,20 @@ func (r *Runtime) awaitReady(ctx context.Context, inst *Instance, ready *net.Uni
 	case <-ctx.Done():
 		return tooSlow(ctx)
 	}
+}
+
+// noAgent says why a container that has ended has no agent.
+func (r *Runtime) noAgent(exit sandbox.Exit) error {
+	if exit.Code == notFirst {
+		return sandbox.Errorf(sandbox.Conflict, "the engine started another process before the agent, although it was asked for none").
+			WithHint("look for an init that the engine's OCI runtime, a plugin or a proxy puts into containers")
+	}
+	where := ""
+	if !r.remote {
+		where = ", and is the engine on this host"
+	}
+	return sandbox.Errorf(sandbox.Unavailable, "the agent did not start: %s", exit.Cause).
+		WithHint("is %s a static caisson-agent for the engine's architecture%s?", r.cfg.Agent, where)
 }
 
 func tooSlow(ctx context.Context) error {

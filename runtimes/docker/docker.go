@@ -11,6 +11,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+
+	"github.com/docker/docker/api/types/system"
+	"github.com/docker/docker/client"
 
 	"github.com/caisson-dev/caisson/internal/dockerclient"
 	"github.com/caisson-dev/caisson/runtimes"
@@ -50,6 +54,9 @@ type Config struct {
 	// comes in a volume, and each stream to it is an exec of the engine's. It is
 	// implied by an engine that is not spoken to over a Unix socket.
 	Remote bool
+	// Owner names this process on what it makes for a moment, such as a container
+	// to copy by: what is left of that when it has died is swept.
+	Owner string
 }
 
 // Runtime is the docker runtime. It is safe for concurrent use and holds
@@ -57,6 +64,8 @@ type Config struct {
 type Runtime struct {
 	cfg    Config
 	remote bool
+
+	noQuota atomic.Bool // the engine has told that its volumes have none
 
 	mu     sync.Mutex
 	volume *agentVolume // that the agent is in; nil before it is needed
@@ -100,17 +109,29 @@ func (r *Runtime) Capabilities(ctx context.Context) (runtimes.Capabilities, erro
 		return slices.ContainsFunc(info.SecurityOptions, func(o string) bool { return strings.Contains(o, "name="+name) })
 	}
 	workspaces := []string{string(sandbox.WorkspaceTmpfs), string(sandbox.WorkspaceVolume), string(sandbox.WorkspaceHost)}
-	if r.remote {
+	if r.remote || mapsUsers(info) {
 		workspaces = workspaces[:2]
 	}
 	return runtimes.Capabilities{
 		Runtime: Name, Engine: "Docker Engine " + info.ServerVersion, Isolation: "container",
 		Memory: level(info.MemoryLimit), CPU: level(info.CPUCfsQuota), PIDs: level(info.PidsLimit),
-		Tmpfs: runtimes.Enforced, NoNetwork: runtimes.Enforced, ReadOnly: runtimes.Enforced,
+		Tmpfs: runtimes.Enforced, Volumes: runtimes.Watched, NoNetwork: runtimes.Enforced, ReadOnly: runtimes.Enforced,
 		Seccomp: level(has("seccomp")), AppArmor: level(has("apparmor")), Users: runtimes.Enforced,
-		Pause: true, Branch: true, LocalStreams: !r.remote, OCIRuntimes: slices.Sorted(maps.Keys(info.Runtimes)),
+		Pause: true, Sample: true, Branch: true, LocalStreams: !r.remote, OCIRuntimes: slices.Sorted(maps.Keys(info.Runtimes)),
 		Workspaces: workspaces,
 	}, nil
+}
+
+// mapsUsers reports whether the numbers of users in a container are others outside
+// of it: whose a file is, the engine alone can say then.
+func mapsUsers(info system.Info) bool {
+	return slices.ContainsFunc(info.SecurityOptions, func(o string) bool { return strings.Contains(o, "name=userns") || strings.Contains(o, "name=rootless") })
+}
+
+// asksMapped asks the engine for [mapsUsers].
+func asksMapped(ctx context.Context, api *client.Client) (bool, error) {
+	info, err := api.Info(ctx)
+	return mapsUsers(info), dockerclient.Wrap(err, "ask the engine whether it maps users")
 }
 
 // folder is the host's side of a sandbox's private folder.

@@ -30,6 +30,7 @@ type Instance struct {
 var (
 	_ runtimes.Instance = (*Instance)(nil)
 	_ runtimes.Pauser   = (*Instance)(nil)
+	_ runtimes.Sampler  = (*Instance)(nil)
 )
 
 // Handle says how to find the container again.
@@ -138,10 +139,11 @@ func (i *Instance) Destroy(ctx context.Context) error {
 	return errors.Join(append(errs, i.r.removeFolder(i.handle.ID))...)
 }
 
-// removeContainer has the container removed. Somebody else may be at it, such as
-// a process that was killed while it cleaned up: that removal is waited for, but
-// it may fail where the container was just being started, and nobody is told. So
-// the engine is asked again.
+// removeContainer has the container removed. Where the engine fails for a reason
+// that passes, the end of it is waited for, but nobody is told how it ended: a
+// removal that somebody else began, such as a process that was killed while it
+// cleaned up, may fail where the container was just being started. So the engine
+// is asked again.
 func (i *Instance) removeContainer(ctx context.Context, api *client.Client) error {
 	for end := time.Now().Add(removePatience); ; {
 		err := api.ContainerRemove(ctx, i.handle.Name, container.RemoveOptions{Force: true, RemoveVolumes: true})
@@ -149,7 +151,7 @@ func (i *Instance) removeContainer(ctx context.Context, api *client.Client) erro
 		switch {
 		case errors.Is(err, sandbox.NotFound):
 			return nil
-		case !errors.Is(err, sandbox.Conflict) && !refilled(err) && !stillDying(err) || time.Now().After(end):
+		case !passes(err) || time.Now().After(end):
 			return err
 		}
 		if gone, err := i.awaitRemoval(ctx, api); gone || err != nil {
@@ -158,25 +160,27 @@ func (i *Instance) removeContainer(ctx context.Context, api *client.Client) erro
 	}
 }
 
-// refilled reports a removal that failed because the engine wrote into the
-// container's own folder while it emptied it: it saves what it knows of one when
-// news of it come late, of memory that ran out say (moby/moby#52161). The
-// container is still known then, and removed when the engine is asked again.
-func refilled(err error) bool {
-	return err != nil && strings.Contains(err.Error(), "unable to remove filesystem") && strings.Contains(err.Error(), "directory not empty")
-}
-
-// stillDying reports a removal that failed because the container outlived its
-// kill by more than the engine waits for, ten seconds: a flood of processes takes
-// longer than that to die where there is little of a processor to be had. Nobody
-// else would remove it then, and the signal stands, so it is asked again.
-func stillDying(err error) bool {
-	return err != nil && strings.Contains(err.Error(), "did not receive an exit event")
+// passes reports a removal that failed for a reason that passes, after which the
+// container is still known and may be removed:
+//   - somebody else is at it;
+//   - the engine wrote into the container's own folder while it emptied it: it
+//     saves what it knows of one when news of it come late, of memory that ran out
+//     say (moby/moby#52161);
+//   - the container outlived its kill by more than the ten seconds that the engine
+//     waits: a flood of processes takes longer than that to die where there is
+//     little of a processor to be had. The signal stands.
+func passes(err error) bool {
+	if err == nil {
+		return false
+	}
+	told := err.Error()
+	return errors.Is(err, sandbox.Conflict) ||
+		strings.Contains(told, "unable to remove filesystem") && strings.Contains(told, "directory not empty") ||
+		strings.Contains(told, "did not receive an exit event")
 }
 
 const (
-	// removePatience bounds how long somebody else's removal, or a death, is
-	// waited for.
+	// removePatience bounds how long a reason that passes is waited for.
 	removePatience = 30 * time.Second
 	// removeAgain is when the engine is asked again meanwhile.
 	removeAgain = 500 * time.Millisecond

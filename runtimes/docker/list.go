@@ -2,6 +2,8 @@ package docker
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io/fs"
 	"os"
@@ -23,7 +25,8 @@ import (
 // List returns the containers, volumes and folders that carry caisson's label,
 // and volumes that carry the name of a sandbox's alone: an engine that makes a
 // container makes what volumes are missing, without labels. A volume or folder
-// stands for itself only where its container is gone.
+// stands for itself only where its container is gone. A volume with the agent,
+// which is kept for the next sandbox, is listed where no sandbox has it.
 func (r *Runtime) List(ctx context.Context) ([]runtimes.Handle, error) {
 	api, err := r.cfg.Engine.API(ctx)
 	if err != nil {
@@ -53,13 +56,19 @@ func (r *Runtime) List(ctx context.Context) ([]runtimes.Handle, error) {
 			handles = append(handles, h)
 		}
 	}
+	used := map[string]bool{}
 	for _, c := range containers {
+		for _, m := range c.Mounts {
+			used[m.Name] = true
+		}
 		h := fromLabels(c.Labels, runtimes.KindSandbox)
 		h.Name, h.Running = containerName(h.ID), c.State == container.StateRunning || c.State == container.StatePaused
 		add(h)
 	}
 	for _, v := range volumes.Volumes {
-		add(fromVolume(v))
+		if h := fromVolume(v); !used[v.Name] || !isAgent(v) {
+			add(h)
+		}
 	}
 	for _, f := range folders {
 		if h, ok := r.fromFolder(f); ok {
@@ -82,12 +91,23 @@ func fromLabels(l map[string]string, kind string) runtimes.Handle {
 func fromVolume(v *volume.Volume) runtimes.Handle {
 	h := fromLabels(v.Labels, runtimes.KindVolume)
 	h.Name = v.Name
-	if id, ok := strings.CutPrefix(v.Name, containerPrefix); ok && len(v.Labels) == 0 {
-		h.Version, h.ID = runtimes.HandleVersion, sandbox.ID(id)
-		h.Created, _ = time.Parse(time.RFC3339, v.CreatedAt) // the zero time is "long ago"
+	id, named := strings.CutPrefix(v.Name, containerPrefix)
+	switch {
+	case isAgent(v):
+		sum := sha256.Sum256([]byte(v.Name)) // it is nobody's in particular, and has no id
+		h.ID, h.Kept = sandbox.ID(hex.EncodeToString(sum[:16])), true
+	case named && len(v.Labels) == 0:
+		h.ID = sandbox.ID(id)
+	default:
+		return h
 	}
+	h.Version = runtimes.HandleVersion
+	h.Created, _ = time.Parse(time.RFC3339, v.CreatedAt) // the zero time is "long ago"
 	return h
 }
+
+// isAgent reports whether a volume holds the agent for an engine.
+func isAgent(v *volume.Volume) bool { return v.Labels[labelAgent] == agentName }
 
 // fromFolder stands for a private folder, or the note of one.
 func (r *Runtime) fromFolder(f fs.DirEntry) (runtimes.Handle, bool) {

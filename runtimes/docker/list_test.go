@@ -1,15 +1,19 @@
 package docker_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/volume"
 
 	"github.com/caisson-dev/caisson/internal/dockerclient/dockertest"
+	"github.com/caisson-dev/caisson/internal/enginetest"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/runtimes/docker"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -61,6 +65,54 @@ func TestListUnlabelledVolumes(t *testing.T) {
 	}
 	if _, err := api.VolumeInspect(t.Context(), "caisson-"+string(id)); err == nil {
 		t.Error("it is still there")
+	}
+}
+
+// TestListAgents lists a volume with the agent, as kept, while no sandbox has it.
+func TestListAgents(t *testing.T) {
+	t.Parallel()
+	kit := enginetest.New(t)
+	image := kit.Image(t, "shell")
+	rt := kit.Runtime(t)
+	id, name := sandbox.NewID(), "caisson-agent-test-"+string(sandbox.NewID()[:8])
+	if _, err := kit.API.VolumeCreate(t.Context(), volume.CreateOptions{Name: name, Labels: map[string]string{"dev.caisson.agent": "caisson-agent"}}); err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.WithoutCancel(t.Context())
+	defer func() { _ = kit.API.VolumeRemove(ctx, name, true) }() // it is gone by then
+	made, err := kit.API.ContainerCreate(t.Context(), &container.Config{Image: image.ID, Labels: map[string]string{"dev.caisson.id": string(id)}},
+		&container.HostConfig{Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: name, Target: "/x"}}}, nil, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	find := func() *runtimes.Handle {
+		t.Helper()
+		list, err := rt.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i := slices.IndexFunc(list, func(h runtimes.Handle) bool { return h.Name == name }); i >= 0 {
+			return &list[i]
+		}
+		return nil
+	}
+	used := find()
+	if err := kit.API.ContainerRemove(ctx, made.ID, container.RemoveOptions{Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	if used != nil {
+		t.Errorf("one that is used is listed: %+v", used)
+	}
+	h := find()
+	if h == nil || h.Kind != runtimes.KindVolume || !h.Kept || h.Owner != "" || h.Created.IsZero() || !h.ID.Valid() {
+		t.Fatalf("%+v", h)
+	}
+	inst, err := rt.Attach(t.Context(), *h)
+	if err == nil {
+		err = inst.Destroy(t.Context())
+	}
+	if err != nil || find() != nil {
+		t.Errorf("%v; afterwards: %+v", err, find())
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"path"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 
+	"github.com/caisson-dev/caisson/internal/syscalls"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -25,15 +25,19 @@ const (
 	privateDir = runDir + "/private"
 	ioDir      = privateDir + "/io"
 	agentPath  = runDir + "/agent"
-	homeDir    = "/home/sandbox"
 	readyName  = "ready.sock"
 	socketName = "agent.sock"
+	notFirst   = 3 // the agent's exit code where the engine started another process first
 )
 
 // agentReserve is how many tasks the container may have beyond the user's: the
 // agent's threads, and room to start a process while the user's limit is used
 // up.
 const agentReserve = 24
+
+// agentFiles is how many files the agent may have open, whatever a program may:
+// that has its own limit as a soft one, and this as the hard one where it is more.
+const agentFiles = 1024
 
 // The container's CPU quota is dealt out in periods. A short one lets a short
 // program finish in its share instead of sleeping through the engine's default
@@ -46,15 +50,15 @@ const (
 
 // request is what is asked of the engine.
 type request struct {
-	Config *container.Config     `json:"Config"`
-	Host   *container.HostConfig `json:"HostConfig"`
+	Config     *container.Config
+	HostConfig *container.HostConfig
 }
 
 // Plan resolves a spec into a create request. It asks the engine only where an
-// OCI runtime is named. Errors: Invalid, Unsupported, and then the engine's.
+// OCI runtime or a folder of the host is named. Errors: Invalid, Unsupported, and then the engine's.
 func (r *Runtime) Plan(ctx context.Context, spec sandbox.Spec) (runtimes.Plan, error) {
 	spec.Limits = spec.Limits.WithDefaults()
-	spec.Network = spec.Network.Or()
+	spec.Network = spec.Network.WithDefaults()
 	if spec.Workspace.Kind == "" {
 		spec.Workspace.Kind = sandbox.WorkspaceTmpfs
 	}
@@ -62,6 +66,9 @@ func (r *Runtime) Plan(ctx context.Context, spec sandbox.Spec) (runtimes.Plan, e
 		spec.Workspace.Size = spec.Limits.Workspace
 	}
 	if err := spec.Limits.Check(); err != nil {
+		return runtimes.Plan{}, err
+	}
+	if err := (runtimes.Capabilities{Runtime: Name}).CheckNetwork(spec.Network); err != nil {
 		return runtimes.Plan{}, err
 	}
 	if spec.Identity.UID <= 0 || spec.Identity.RunnerUID <= 0 || spec.Identity.UID == spec.Identity.RunnerUID {
@@ -79,6 +86,11 @@ func (r *Runtime) Plan(ctx context.Context, spec sandbox.Spec) (runtimes.Plan, e
 			return runtimes.Plan{}, err
 		}
 	}
+	if spec.Workspace.Kind == sandbox.WorkspaceHost {
+		if err := r.sharesUsers(ctx); err != nil {
+			return runtimes.Plan{}, err
+		}
+	}
 	host, err := r.hostConfig(spec)
 	if err != nil {
 		return runtimes.Plan{}, err
@@ -89,11 +101,43 @@ func (r *Runtime) Plan(ctx context.Context, spec sandbox.Spec) (runtimes.Plan, e
 			return runtimes.Plan{}, err
 		}
 	}
-	raw, err := json.Marshal(request{Config: config, Host: host})
+	raw, err := json.Marshal(request{Config: config, HostConfig: host})
 	if err != nil {
 		return runtimes.Plan{}, fmt.Errorf("encode the create request: %w", err)
 	}
-	return runtimes.Plan{Runtime: Name, Spec: spec, Request: raw}, nil
+	return runtimes.Plan{Runtime: Name, Spec: spec, Request: raw, Walls: wallsOf(host)}, nil
+}
+
+// wallsOf reads off a request what stops programs: what the engine made of it is
+// compared with it, and so holds.
+func wallsOf(host *container.HostConfig) (walls []sandbox.Wall) {
+	if host.NetworkMode.IsNone() {
+		walls = append(walls, sandbox.WallNetwork)
+	}
+	if host.ReadonlyRootfs {
+		walls = append(walls, sandbox.WallRoot)
+	}
+	if !host.Privileged && slices.Contains(host.SecurityOpt, "no-new-privileges") && slices.Equal(host.CapDrop, []string{"ALL"}) {
+		walls = append(walls, sandbox.WallPrivileges)
+	}
+	if host.Memory > 0 && host.CPUQuota > 0 && host.PidsLimit != nil && *host.PidsLimit > 0 {
+		walls = append(walls, sandbox.WallLimits)
+	}
+	return walls
+}
+
+// sharesUsers refuses a folder of the host whose owner is nobody in a container.
+func (r *Runtime) sharesUsers(ctx context.Context) error {
+	api, err := r.cfg.Engine.API(ctx)
+	if err != nil {
+		return err
+	}
+	mapped, err := asksMapped(ctx, api)
+	if err == nil && mapped {
+		err = sandbox.Errorf(sandbox.Unsupported, "the engine maps users to others (userns-remap, or it is rootless): nobody in a sandbox would be the folder's owner").
+			WithHint("use a volume, and copy files in and out: caisson files push, caisson files pull")
+	}
+	return err
 }
 
 func containerConfig(spec sandbox.Spec) *container.Config {
@@ -115,15 +159,23 @@ func containerConfig(spec sandbox.Spec) *container.Config {
 }
 
 func (r *Runtime) hostConfig(spec sandbox.Spec) (*container.HostConfig, error) {
+	profile, err := syscalls.Profile()
+	if err != nil {
+		return nil, fmt.Errorf("encode the seccomp profile: %w", err)
+	}
 	l := spec.Limits
 	period, quota := cpuShare(l.CPUs)
 	pids := int64(l.PIDs) + agentReserve
 	h := &container.HostConfig{
-		NetworkMode:    container.NetworkMode(spec.Network),
-		IpcMode:        container.IPCModePrivate,
+		NetworkMode:  container.NetworkMode(spec.Network.Mode),
+		IpcMode:      container.IPCModePrivate,
+		CgroupnsMode: container.CgroupnsModePrivate,
+		// The engine's own init would be the first process in the agent's place, and
+		// the parent of all that a program leaves behind.
+		Init:           new(bool),
 		CapDrop:        []string{"ALL"},
 		CapAdd:         []string{"SETUID", "SETGID", "KILL"},
-		SecurityOpt:    []string{"no-new-privileges"},
+		SecurityOpt:    []string{"no-new-privileges", "seccomp=" + profile},
 		ReadonlyRootfs: true,
 		LogConfig:      container.LogConfig{Type: "none"},
 		ShmSize:        int64(l.Shm),
@@ -131,7 +183,7 @@ func (r *Runtime) hostConfig(spec sandbox.Spec) (*container.HostConfig, error) {
 		Resources: container.Resources{
 			Memory: int64(l.Memory), MemorySwap: int64(l.Memory), CPUPeriod: period, CPUQuota: quota, PidsLimit: &pids,
 			Ulimits: []*container.Ulimit{
-				{Name: "nofile", Soft: int64(l.OpenFiles), Hard: int64(l.OpenFiles)},
+				{Name: "nofile", Soft: int64(l.OpenFiles), Hard: int64(max(l.OpenFiles, agentFiles))},
 				{Name: "core", Soft: 0, Hard: 0},
 				{Name: "fsize", Soft: int64(l.FileSize), Hard: int64(l.FileSize)},
 			},
@@ -139,9 +191,6 @@ func (r *Runtime) hostConfig(spec sandbox.Spec) (*container.HostConfig, error) {
 		Tmpfs: map[string]string{
 			runDir:     "rw,noexec,nosuid,nodev,size=64m,mode=0711",
 			privateDir: "rw,noexec,nosuid,nodev,size=64k,mode=0700",
-			"/tmp":     fmt.Sprintf("rw,exec,nosuid,nodev,size=%d,mode=1777", int64(l.Tmp)),
-			"/var/tmp": fmt.Sprintf("rw,exec,nosuid,nodev,size=%d,mode=1777", int64(l.Tmp)),
-			homeDir:    ownedTmpfs(l.Tmp, spec.Identity.UID),
 		},
 		Mounts: []mount.Mount{{Type: mount.TypeBind, Source: r.cfg.Agent, Target: agentPath, ReadOnly: true}},
 	}
@@ -171,17 +220,21 @@ func (r *Runtime) hostConfig(spec sandbox.Spec) (*container.HostConfig, error) {
 		return nil, sandbox.Errorf(sandbox.Unsupported, "the docker runtime has no workspace of kind %q", w.Kind).
 			WithHint("use tmpfs, volume or host")
 	}
-	coverVolumes(h, spec)
+	addWritable(h, spec)
 	return h, nil
 }
 
-// coverVolumes puts a tmpfs where the image declares a volume. The engine would
-// make one there that is writable, without a limit, on its disk.
-func coverVolumes(h *container.HostConfig, spec sandbox.Spec) {
-	for _, place := range spec.Image.Volumes {
-		place = path.Clean("/" + place)
+// addWritable puts a tmpfs at each of [sandbox.Writable] that nothing is mounted
+// at yet. At a place that the image declares as a volume, the engine would make one
+// that is writable, without a limit, on its disk. /dev/shm is every container's.
+func addWritable(h *container.HostConfig, spec sandbox.Spec) {
+	for _, place := range sandbox.Writable(spec.Image.Volumes) {
 		_, ours := h.Tmpfs[place]
-		if !ours && !slices.ContainsFunc(h.Mounts, func(m mount.Mount) bool { return m.Target == place }) {
+		switch {
+		case ours || place == "/dev/shm" || slices.ContainsFunc(h.Mounts, func(m mount.Mount) bool { return m.Target == place }):
+		case place == sandbox.HomeDir:
+			h.Tmpfs[place] = ownedTmpfs(spec.Limits.Tmp, spec.Identity.UID)
+		default:
 			h.Tmpfs[place] = fmt.Sprintf("rw,exec,nosuid,nodev,size=%d,mode=1777", int64(spec.Limits.Tmp))
 		}
 	}
@@ -199,100 +252,4 @@ func cpuShare(cpus float64) (period, quota int64) {
 		period = longPeriodUS
 	}
 	return period, max(minQuotaUS, int64(math.Round(cpus*float64(period))))
-}
-
-// differs names the first setting in which a container is weaker than, or other
-// than, what was planned. The engine fills in and reorders much, so that each
-// setting that matters is compared by what it means.
-func differs(plan request, got container.InspectResponse) string {
-	p, g := plan.Host, got.HostConfig
-	if g == nil || got.Config == nil {
-		return "no host configuration"
-	}
-	pids := int64(0)
-	if g.PidsLimit != nil {
-		pids = *g.PidsLimit
-	}
-	checks := []struct {
-		name string
-		ok   bool
-	}{
-		{"privileged", !g.Privileged},
-		{"capabilities added", sameSet(p.CapAdd, g.CapAdd)},
-		{"capabilities dropped", sameSet(p.CapDrop, g.CapDrop)},
-		{"security options", sameSet(p.SecurityOpt, g.SecurityOpt)},
-		{"OCI runtime", p.Runtime == "" || g.Runtime == p.Runtime},
-		{"network", p.NetworkMode == g.NetworkMode},
-		{"PID namespace", g.PidMode == p.PidMode},
-		{"IPC namespace", g.IpcMode == p.IpcMode},
-		{"UTS namespace", g.UTSMode == p.UTSMode},
-		{"user namespace", g.UsernsMode == p.UsernsMode},
-		{"read-only root", g.ReadonlyRootfs},
-		{"memory", g.Memory == p.Memory && g.MemorySwap == p.MemorySwap},
-		{"cpu", g.CPUPeriod == p.CPUPeriod && g.CPUQuota == p.CPUQuota},
-		{"pids", pids == *p.PidsLimit},
-		{"devices", len(g.Devices) == 0 && len(g.DeviceRequests) == 0 && len(g.DeviceCgroupRules) == 0},
-		{"binds", len(g.Binds) == 0 && len(g.VolumesFrom) == 0},
-		{"mounts", sameMounts(p.Mounts, g.Mounts)},
-		{"tmpfs", slices.Equal(slices.Sorted(maps.Keys(p.Tmpfs)), slices.Sorted(maps.Keys(g.Tmpfs)))},
-		{"masked paths", (g.MaskedPaths == nil || len(g.MaskedPaths) > 0) && (g.ReadonlyPaths == nil || len(g.ReadonlyPaths) > 0)},
-		{"OOM killer", (g.OomKillDisable == nil || !*g.OomKillDisable) && g.OomScoreAdj >= 0},
-		{"restart policy", g.RestartPolicy.Name == "" || g.RestartPolicy.Name == container.RestartPolicyDisabled},
-		{"sysctls", len(g.Sysctls) == 0},
-		{"groups", len(g.GroupAdd) == 0},
-		{"names of hosts", len(g.ExtraHosts) == 0 && len(g.Links) == 0},
-		{"volumes", !slices.ContainsFunc(got.Mounts, func(m container.MountPoint) bool { return m.RW && !planned(p.Mounts, m.Destination) })},
-		{"ports", len(g.PortBindings) == 0 && !g.PublishAllPorts},
-		{"user", got.Config.User == plan.Config.User},
-		{"entrypoint", len(got.Config.Entrypoint) == 1 && path.Clean(got.Config.Entrypoint[0]) == plan.Config.Entrypoint[0]},
-	}
-	for _, c := range checks {
-		if !c.ok {
-			return c.name
-		}
-	}
-	return ""
-}
-
-// planned reports whether something writable is mounted at a place on purpose.
-func planned(mounts []mount.Mount, place string) bool {
-	return slices.ContainsFunc(mounts, func(m mount.Mount) bool { return m.Target == place && !m.ReadOnly })
-}
-
-// sameMounts compares what is mounted where, and how.
-func sameMounts(a, b []mount.Mount) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for _, m := range a {
-		if !slices.ContainsFunc(b, func(o mount.Mount) bool {
-			same := m.Type == o.Type && m.Source == o.Source && m.Target == o.Target && m.ReadOnly == o.ReadOnly
-			return same && (m.BindOptions == nil || o.BindOptions != nil && m.BindOptions.Propagation == o.BindOptions.Propagation)
-		}) {
-			return false
-		}
-	}
-	return true
-}
-
-// sameSet compares lists of capabilities or options: without order, and without
-// the prefix and case that engines differ in.
-func sameSet(a, b []string) bool {
-	norm := func(list []string) map[string]bool {
-		set := map[string]bool{}
-		for _, s := range list {
-			set[strings.TrimPrefix(strings.ToUpper(s), "CAP_")] = true
-		}
-		return set
-	}
-	x, y := norm(a), norm(b)
-	if len(x) != len(y) {
-		return false
-	}
-	for k := range x {
-		if !y[k] {
-			return false
-		}
-	}
-	return true
 }

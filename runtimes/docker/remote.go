@@ -41,7 +41,7 @@ const (
 type agentVolume struct {
 	name    string
 	content []byte
-	filled  bool // seen to be, by this process
+	filled  string // when the engine made it that this process saw filled; "" is none
 }
 
 // planRemote changes a request for an engine that shares no folder with us.
@@ -102,6 +102,10 @@ func (r *Runtime) createRemote(ctx context.Context, api *client.Client, inst *In
 	if err := r.createContainer(making, api, inst.handle, plan, req); err != nil {
 		return err
 	}
+	// Nobody can remove it any more; somebody may have before.
+	if err := r.fillAgent(making, api, plan.Spec.Image); err != nil {
+		return err
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -127,8 +131,7 @@ func (r *Runtime) awaitRelay(ctx context.Context, inst *Instance) error {
 	}
 	// Why there is no relay, the container's end tells best.
 	if exit, waitErr := inst.Wait(ctx); waitErr == nil {
-		return sandbox.Errorf(sandbox.Unavailable, "the agent did not start: %s: %w", exit.Cause, err).
-			WithHint("is %s a static caisson-agent for the engine's architecture?", r.cfg.Agent)
+		return r.noAgent(exit)
 	}
 	return err
 }
@@ -142,12 +145,12 @@ func (r *Runtime) fillAgent(ctx context.Context, api *client.Client, image sandb
 	if v == nil {
 		return sandbox.Errorf(sandbox.Invalid, "create by a plan that this runtime has not made")
 	}
-	if v.filled {
-		// Somebody may have removed it since: the container would get an empty one.
-		if _, err := api.VolumeInspect(ctx, v.name); err == nil {
+	if v.filled != "" {
+		// Somebody may have removed it since: a container that is made gets an empty one.
+		if is, err := api.VolumeInspect(ctx, v.name); err == nil && is.CreatedAt == v.filled {
 			return nil
 		}
-		v.filled = false
+		v.filled = ""
 	}
 	if err := os.MkdirAll(filepath.Dir(r.cfg.Base), 0o700); err != nil {
 		return sandbox.Errorf(sandbox.Denied, "make the folder for locks: %w", err).WithHint("set CAISSON_RUNTIME_DIR to a short path of your own")
@@ -157,10 +160,11 @@ func (r *Runtime) fillAgent(ctx context.Context, api *client.Client, image sandb
 		return err
 	}
 	defer unlock()
-	if _, err := api.VolumeCreate(ctx, volume.CreateOptions{Name: v.name, Labels: map[string]string{labelAgent: agentName}}); err != nil {
+	is, err := api.VolumeCreate(ctx, volume.CreateOptions{Name: v.name, Labels: map[string]string{labelAgent: agentName}})
+	if err != nil {
 		return dockerclient.Wrap(err, "create volume %s", v.name)
 	}
-	err = r.withVolume(ctx, api, v.name, image, func(helper string) error {
+	err = r.withVolume(ctx, api, v.name, "", image, func(helper string) error {
 		there, err := api.ContainerStatPath(ctx, helper, path.Join(fillDir, agentName))
 		if err == nil && there.Size == int64(len(v.content)) && there.Mode&0o111 != 0 {
 			return nil
@@ -168,14 +172,17 @@ func (r *Runtime) fillAgent(ctx context.Context, api *client.Client, image sandb
 		entry := tar.Header{Typeflag: tar.TypeReg, Name: agentName, Mode: 0o755, Size: int64(len(v.content)), ModTime: time.Unix(0, 0)}
 		return send(ctx, api, helper, fillDir, entry, v.content)
 	})
-	v.filled = err == nil
+	if err == nil {
+		v.filled = is.CreatedAt
+	}
 	return err
 }
 
 // giveVolume gives a volume to a sandbox's user. Only the engine can, on a
 // machine that is not ours.
-func (r *Runtime) giveVolume(ctx context.Context, api *client.Client, name string, image sandbox.Image, uid int) error {
-	return r.withVolume(ctx, api, name, image, func(helper string) error {
+func (r *Runtime) giveVolume(ctx context.Context, api *client.Client, name string, spec sandbox.Spec) error {
+	uid := spec.Identity.UID
+	return r.withVolume(ctx, api, name, spec.Session, spec.Image, func(helper string) error {
 		// One that was used before keeps its mode and time.
 		is, err := api.ContainerStatPath(ctx, helper, fillDir)
 		if err != nil {
@@ -196,26 +203,31 @@ func (r *Runtime) giveVolume(ctx context.Context, api *client.Client, name strin
 }
 
 // withVolume calls use with a container that has a volume at fillDir and is
-// never started.
-func (r *Runtime) withVolume(ctx context.Context, api *client.Client, name string, image sandbox.Image, use func(helper string) error) error {
+// never started. It is this process's, and listed like a sandbox.
+func (r *Runtime) withVolume(ctx context.Context, api *client.Client, name, session string, image sandbox.Image, use func(helper string) error) error {
+	h := runtimes.Handle{
+		Version: runtimes.HandleVersion, ID: sandbox.NewID(), Owner: r.cfg.Owner, Session: session, Created: time.Now().UTC().Truncate(time.Second),
+	}
+	marks := labels(h, sandbox.Spec{})
+	marks[labelAgent] = "helper"
 	ref := image.ID
 	if ref == "" {
 		ref = image.Ref
 	}
 	made, err := api.ContainerCreate(ctx, &container.Config{
-		Image: ref, Entrypoint: []string{"/never"}, Cmd: []string{}, Labels: map[string]string{labelAgent: "helper"}, Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
+		Image: ref, Entrypoint: []string{"/never"}, Cmd: []string{}, Labels: marks, Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
 	}, &container.HostConfig{
 		NetworkMode: "none", LogConfig: container.LogConfig{Type: "none"},
 		Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: name, Target: fillDir, VolumeOptions: &mount.VolumeOptions{NoCopy: true}}},
-	}, nil, nil, "")
+	}, nil, nil, containerName(h.ID))
 	if err != nil {
 		return createError(err, sandbox.Spec{Image: image})
 	}
 	err = use(made.ID)
 	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanPatience)
 	defer cancel()
-	gone := api.ContainerRemove(clean, made.ID, container.RemoveOptions{Force: true})
-	return errors.Join(err, dockerclient.Wrap(gone, "remove the container that filled volume %s", name))
+	gone := (&Instance{r: r, handle: runtimes.Handle{Name: made.ID}}).removeContainer(clean, api)
+	return errors.Join(err, gone)
 }
 
 // send unpacks one entry into a container.

@@ -3,7 +3,12 @@ package docker_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
 	"testing"
+
+	"github.com/docker/docker/api/types/volume"
 
 	"github.com/caisson-dev/caisson/internal/enginetest"
 	"github.com/caisson-dev/caisson/runtimes"
@@ -58,5 +63,56 @@ func TestRemoteWithoutAgent(t *testing.T) {
 	spec := sandbox.Spec{Image: sandbox.Image{Ref: "x"}, Identity: sandbox.Identity{UID: 1, RunnerUID: 2}}
 	if _, err := rt.Plan(t.Context(), spec); !errors.Is(err, sandbox.Unsupported) || sandbox.HintOf(err) == "" {
 		t.Errorf("error %v, hint %q", err, sandbox.HintOf(err))
+	}
+}
+
+// TestRemoteAgentRemoved takes the agent's volume away behind a runtime that has
+// filled it, and leaves an empty one, as the engine makes it for a container. The
+// next sandbox has its agent all the same.
+func TestRemoteAgentRemoved(t *testing.T) {
+	t.Parallel()
+	kit := enginetest.New(t)
+	image := kit.Image(t, "shell")
+	// Bytes behind the program make its volume this test's own.
+	program, err := os.ReadFile(kit.Agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := filepath.Join(t.TempDir(), "caisson-agent")
+	if err := os.WriteFile(agent, append(program, sandbox.NewID()...), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	rt, err := docker.New(docker.Config{Engine: kit.Engine, Agent: agent, Base: kit.Base, Remote: true, Owner: kit.Owner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := rt.Plan(t.Context(), sandbox.Spec{Image: image, Owner: kit.Owner, Identity: sandbox.IdentityFor(sandbox.NewID())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := regexp.MustCompile("caisson-agent-[0-9a-f]{16}").FindString(string(plan.Request))
+	ctx := context.WithoutCancel(t.Context())
+	t.Cleanup(func() {
+		if err := kit.API.VolumeRemove(ctx, name, true); err != nil {
+			t.Error(err)
+		}
+	})
+	for range 2 {
+		inst, err := rt.Create(t.Context(), sandbox.NewID(), plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := inst.Destroy(ctx); err != nil {
+			t.Fatal(err)
+		}
+		was, err := kit.API.VolumeInspect(ctx, name)
+		for is := was; err == nil && is.CreatedAt == was.CreatedAt; { // it tells seconds
+			if err = kit.API.VolumeRemove(ctx, name, true); err == nil {
+				is, err = kit.API.VolumeCreate(ctx, volume.CreateOptions{Name: name})
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }

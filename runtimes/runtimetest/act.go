@@ -22,6 +22,8 @@ type act struct {
 	sent  [2]int64
 	input chan struct{} // closed once stdin is complete
 	stdin []byte
+
+	survivors int
 }
 
 func (x *act) end(why string) {
@@ -75,7 +77,7 @@ func (x *act) read() (string, bool) {
 
 // finish says the last word. A code above 1000 is a signal.
 func (x *act) finish(code int) {
-	end := wire.End{Code: code, Ended: x.ended, Stdout: x.sent[0], Stderr: x.sent[1]}
+	end := wire.End{Code: code, Ended: x.ended, Stdout: x.sent[0], Stderr: x.sent[1], Survivors: x.survivors}
 	if x.ended != "" {
 		code = 1000 + int(unix.SIGKILL)
 	}

@@ -15,7 +15,8 @@ import (
 // memoryAgent speaks the agent's side of the protocol and acts the programs of
 // the corpus out.
 type memoryAgent struct {
-	record func(argv []string)
+	record    func(argv []string)
+	survivors func(argv []string) int // may be nil
 
 	mu    sync.Mutex
 	claim *wire.Claim
@@ -88,16 +89,32 @@ func (a *memoryAgent) call(s *yamux.Stream) {
 			f, err = r.Next()
 		}
 		reply(s, wire.Reply{})
+	case req.Op == wire.OpKill && req.Kill != nil:
+		a.kill(s, req.Kill.ID)
 	case req.Op == wire.OpList:
 		reply(s, wire.Reply{Execs: a.list()})
-	case req.Op == wire.OpStats:
-		reply(s, wire.Reply{Stats: &wire.Stats{Processes: 1}})
+	case req.Op == wire.OpSample:
+		reply(s, wire.Reply{Sample: &wire.Sample{Processes: 1}})
 	default:
 		_ = wire.WriteMessage(s, wire.TypeFailure, wire.Failure{Kind: "unsupported", Message: "no call " + string(req.Op)})
 	}
 }
 
 func reply(s *yamux.Stream, r wire.Reply) { _ = wire.WriteMessage(s, wire.TypeReply, r) } // a client that is gone needs none
+
+func (a *memoryAgent) kill(s *yamux.Stream, id string) {
+	a.mu.Lock()
+	x := a.execs[id]
+	a.mu.Unlock()
+	if x == nil {
+		_ = wire.WriteMessage(s, wire.TypeFailure, wire.Failure{Kind: "not_found", Message: "no exec " + id})
+		return
+	}
+	if x.survivors == 0 {
+		x.end("canceled")
+	}
+	reply(s, wire.Reply{Count: x.survivors})
+}
 
 func (a *memoryAgent) list() []wire.ExecInfo {
 	a.mu.Lock()
@@ -117,6 +134,9 @@ func (a *memoryAgent) exec(s *yamux.Stream, r *wire.Reader, req *wire.Exec) {
 		return
 	}
 	x := &act{req: req, s: s, start: time.Now(), stop: make(chan string, 1), input: make(chan struct{})}
+	if a.survivors != nil {
+		x.survivors = a.survivors(req.Argv)
+	}
 	a.mu.Lock()
 	a.execs[req.ID] = x
 	a.mu.Unlock()

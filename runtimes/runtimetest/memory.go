@@ -21,6 +21,10 @@ type Memory struct {
 	OnCreate func(ctx context.Context, plan runtimes.Plan) error
 	// OnDestroy runs before one is removed; its error is Destroy's.
 	OnDestroy func(h runtimes.Handle) error
+	// OnSample is what a sandbox is said to use.
+	OnSample func() sandbox.Sample
+	// Survivors counts the processes of a command that cannot be ended.
+	Survivors func(argv []string) int
 
 	mu        sync.Mutex
 	instances map[sandbox.ID]*memoryInstance
@@ -47,17 +51,33 @@ func (m *Memory) Break(id sandbox.ID) {
 	}
 }
 
+// Cut breaks the connections to a sandbox's agent, which goes on.
+func (m *Memory) Cut(id sandbox.ID) {
+	m.mu.Lock()
+	i := m.instances[id]
+	m.mu.Unlock()
+	if i == nil {
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, c := range i.conns {
+		_ = c.Close()
+	}
+	i.conns = nil
+}
+
 // Capabilities enforces nothing and says so.
 func (m *Memory) Capabilities(context.Context) (runtimes.Capabilities, error) {
 	return runtimes.Capabilities{
-		Runtime: MemoryName, Engine: "none", Isolation: "none", LocalStreams: true, Workspaces: []string{string(sandbox.WorkspaceTmpfs)},
+		Runtime: MemoryName, Engine: "none", Isolation: "none", LocalStreams: true, Sample: true, Claim: true, Workspaces: []string{string(sandbox.WorkspaceTmpfs)},
 	}, nil
 }
 
 // Plan fills in the defaults. Errors: Invalid, Unsupported.
 func (m *Memory) Plan(_ context.Context, spec sandbox.Spec) (runtimes.Plan, error) {
 	spec.Limits = spec.Limits.WithDefaults()
-	spec.Network = spec.Network.Or()
+	spec.Network = spec.Network.WithDefaults()
 	if spec.Workspace.Kind == "" {
 		spec.Workspace.Kind = sandbox.WorkspaceTmpfs
 	}
@@ -71,6 +91,9 @@ func (m *Memory) Plan(_ context.Context, spec sandbox.Spec) (runtimes.Plan, erro
 		return runtimes.Plan{}, sandbox.Errorf(sandbox.Invalid, "no image")
 	}
 	if err := spec.Limits.Check(); err != nil {
+		return runtimes.Plan{}, err
+	}
+	if err := (runtimes.Capabilities{Runtime: MemoryName}).CheckNetwork(spec.Network); err != nil {
 		return runtimes.Plan{}, err
 	}
 	raw, err := json.Marshal(spec)
@@ -90,7 +113,7 @@ func (m *Memory) Create(ctx context.Context, id sandbox.ID, plan runtimes.Plan) 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	i := &memoryInstance{m: m, ended: make(chan struct{}), agent: &memoryAgent{record: m.record}, handle: runtimes.Handle{
+	i := &memoryInstance{m: m, ended: make(chan struct{}), agent: &memoryAgent{record: m.record, survivors: m.Survivors}, spec: plan.Spec, handle: runtimes.Handle{
 		Version: runtimes.HandleVersion, Runtime: MemoryName, Kind: runtimes.KindSandbox, ID: id, Name: "memory-" + string(id),
 		Session: plan.Spec.Session, Owner: plan.Spec.Owner, Language: plan.Spec.Language, Kept: plan.Spec.Keep, Running: true,
 		Created: time.Now().UTC().Truncate(time.Second),
@@ -135,7 +158,7 @@ func (m *Memory) List(context.Context) ([]runtimes.Handle, error) {
 	defer m.mu.Unlock()
 	var handles []runtimes.Handle
 	for _, i := range m.instances {
-		h := i.handle
+		h := i.Handle()
 		select {
 		case <-i.ended:
 			h.Running = false
@@ -148,18 +171,35 @@ func (m *Memory) List(context.Context) ([]runtimes.Handle, error) {
 
 // memoryInstance is one sandbox of a [Memory].
 type memoryInstance struct {
-	m      *Memory
-	handle runtimes.Handle
-	agent  *memoryAgent
-	ended  chan struct{}
+	m     *Memory
+	agent *memoryAgent
+	ended chan struct{}
 
-	mu    sync.Mutex
-	conns []net.Conn
-	cause string // set before ended is closed
-	over  bool
+	mu     sync.Mutex
+	handle runtimes.Handle
+	spec   sandbox.Spec
+	conns  []net.Conn
+	cause  string // set before ended is closed
+	over   bool
 }
 
-func (i *memoryInstance) Handle() runtimes.Handle { return i.handle }
+func (i *memoryInstance) Handle() runtimes.Handle {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.handle
+}
+
+// Claim settles all but the image. Errors: Unsupported.
+func (i *memoryInstance) Claim(_ context.Context, plan runtimes.Plan) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if plan.Spec.Image.ID != i.spec.Image.ID || plan.Spec.Image.Ref != i.spec.Image.Ref {
+		return sandbox.Errorf(sandbox.Unsupported, "sandbox %s has another image", i.handle.ID.Short())
+	}
+	i.spec = plan.Spec
+	i.handle.Session, i.handle.Owner, i.handle.Language, i.handle.Kept = plan.Spec.Session, plan.Spec.Owner, plan.Spec.Language, plan.Spec.Keep
+	return nil
+}
 
 // Dial opens a pipe to the agent.
 func (i *memoryInstance) Dial(ctx context.Context) (net.Conn, error) {
@@ -192,15 +232,23 @@ func (i *memoryInstance) Wait(ctx context.Context) (sandbox.Exit, error) {
 // Destroy ends the sandbox and forgets it.
 func (i *memoryInstance) Destroy(context.Context) error {
 	if i.m.OnDestroy != nil {
-		if err := i.m.OnDestroy(i.handle); err != nil {
+		if err := i.m.OnDestroy(i.Handle()); err != nil {
 			return err
 		}
 	}
 	i.stop("the sandbox was destroyed")
 	i.m.mu.Lock()
 	defer i.m.mu.Unlock()
-	delete(i.m.instances, i.handle.ID)
+	delete(i.m.instances, i.Handle().ID)
 	return nil
+}
+
+// Sample returns what OnSample says.
+func (i *memoryInstance) Sample(ctx context.Context) (sandbox.Sample, error) {
+	if i.m.OnSample == nil {
+		return sandbox.Sample{}, ctx.Err()
+	}
+	return i.m.OnSample(), ctx.Err()
 }
 
 func (i *memoryInstance) stop(cause string) {

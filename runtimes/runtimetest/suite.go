@@ -45,7 +45,7 @@ const patience = time.Minute
 func Run(t *testing.T, s Subject) {
 	for name, test := range map[string]func(*testing.T, Subject){
 		"capabilities": testCapabilities, "plan": testPlan, "refused plans": testRefusedPlans, "life": testLife,
-		"claim": testClaim, "attach": testAttach, "wait": testWait, "pause": testPause, "canceled create": testCanceledCreate,
+		"claim": testClaim, "hand over": testHandOver, "attach": testAttach, "wait": testWait, "pause": testPause, "canceled create": testCanceledCreate,
 		"corpus": testCorpus, "faults": testFaults,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
@@ -97,6 +97,7 @@ func dial(t *testing.T, inst runtimes.Instance, cfg client.Config) (*client.Clie
 	if err != nil {
 		return nil, err
 	}
+	cfg.Patience = patience // what is shown here is not how soon
 	return client.New(ctx, conn, cfg)
 }
 
@@ -119,8 +120,9 @@ func testCapabilities(t *testing.T, s Subject) {
 	inst, _ := s.create(t, rt)
 	_, pauses := inst.(runtimes.Pauser)
 	_, claims := inst.(runtimes.Claimer)
-	if pauses != caps.Pause || claims != caps.Claim {
-		t.Errorf("the instance pauses: %v, claims: %v; the capabilities say %v and %v", pauses, claims, caps.Pause, caps.Claim)
+	_, samples := inst.(runtimes.Sampler)
+	if pauses != caps.Pause || claims != caps.Claim || samples != caps.Sample {
+		t.Errorf("the instance pauses: %v, claims: %v, is sampled: %v; the capabilities say %v, %v and %v", pauses, claims, samples, caps.Pause, caps.Claim, caps.Sample)
 	}
 	if _, branches := rt.(runtimes.Brancher); branches != caps.Branch {
 		t.Errorf("the runtime branches: %v; the capabilities say %v", branches, caps.Branch)
@@ -147,7 +149,7 @@ func testPlan(t *testing.T, s Subject) {
 	if after, _ := json.Marshal(spec); string(after) != string(before) {
 		t.Errorf("planning changed the spec from\n%s to\n%s", before, after)
 	}
-	if got := first.Spec; got.Limits != got.Limits.WithDefaults() || got.Network == "" || got.Workspace.Kind == "" {
+	if got := first.Spec; got.Limits != got.Limits.WithDefaults() || got.Network.Mode == "" || got.Workspace.Kind == "" {
 		t.Errorf("a plan with holes: %+v", got)
 	}
 	if !json.Valid(first.Request) || len(first.Request) < 3 {
@@ -166,12 +168,22 @@ func testRefusedPlans(t *testing.T, s Subject) {
 		"one user":    func(p *sandbox.Spec) { p.Identity.RunnerUID = p.Identity.UID },
 		"no image":    func(p *sandbox.Spec) { p.Image = sandbox.Image{} },
 		"a workspace": func(p *sandbox.Spec) { p.Workspace.Kind = "no such kind" },
+		"a namespace": func(p *sandbox.Spec) { p.Network.Mode = "host" },
 	} {
 		spec := s.Spec(t)
 		spoil(&spec)
 		if _, err := rt.Plan(t.Context(), spec); !errors.Is(err, sandbox.Invalid) && !errors.Is(err, sandbox.Unsupported) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	caps, err := rt.Capabilities(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	domains := s.Spec(t)
+	domains.Network = sandbox.Network{Mode: sandbox.NetworkBridge, Allow: []string{"pypi.org"}}
+	if _, err := rt.Plan(t.Context(), domains); caps.Egress != (err == nil) || err != nil && !errors.Is(err, sandbox.Unsupported) {
+		t.Errorf("held to domains: %v; the capability says %v", err, caps.Egress)
 	}
 	plan, err := rt.Plan(t.Context(), s.Spec(t))
 	if err != nil {
@@ -239,7 +251,7 @@ func testLife(t *testing.T, s Subject) {
 	if _, err := inst.Dial(t.Context()); !errors.Is(err, sandbox.Unavailable) {
 		t.Errorf("dial what is gone: %v", err)
 	}
-	if _, err := c.Stats(t.Context()); err == nil {
+	if _, err := c.Sample(t.Context()); err == nil {
 		t.Error("a connection outlived its sandbox")
 	}
 	if exit, err := inst.Wait(t.Context()); err != nil || exit.Reason != sandbox.ReasonInfra || exit.Cause == "" {
@@ -273,8 +285,41 @@ func testClaim(t *testing.T, s Subject) {
 		t.Fatalf("a second connection: %v", err)
 	}
 	defer other.Close()
-	if _, err := other.Stats(t.Context()); err != nil {
+	if _, err := other.Sample(t.Context()); err != nil {
 		t.Errorf("over a second connection: %v", err)
+	}
+}
+
+// testHandOver claims a sandbox that was made for nobody, where the runtime can.
+func testHandOver(t *testing.T, s Subject) {
+	rt := s.New(t)
+	spec := s.Spec(t)
+	inst, _ := s.create(t, rt)
+	claimer, ok := inst.(runtimes.Claimer)
+	if !ok {
+		t.Skip("this runtime cannot hand over a sandbox")
+	}
+	spec.Session, spec.Language, spec.Identity = "theirs", "shell", sandbox.IdentityFor(sandbox.NewID())
+	plan, err := rt.Plan(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := claimer.Claim(t.Context(), plan); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := connect(t, inst, plan).Sample(t.Context()); err != nil {
+		t.Errorf("of a sandbox that was handed over: %v", err)
+	}
+	handles, err := rt.List(t.Context())
+	if err != nil || len(handles) != 1 {
+		t.Fatalf("%v, %+v", err, handles)
+	}
+	if h := handles[0]; h.ID != inst.Handle().ID || h.Session != "theirs" || h.Language != "shell" || inst.Handle().Session != "theirs" {
+		t.Errorf("handed over as %+v", h)
+	}
+	plan.Spec.Image.ID += "0"
+	if err := claimer.Claim(t.Context(), plan); !errors.Is(err, sandbox.Unsupported) {
+		t.Errorf("handed over with another image: %v", err)
 	}
 }
 

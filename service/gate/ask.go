@@ -19,17 +19,16 @@ const (
 
 // question makes what a person is asked, and the digest of all that an answer
 // is bound to.
-func (e *execution) question(ctx context.Context, d sandbox.Decision) (sandbox.Approval, error) {
+func (e *execution) question(ctx context.Context, d sandbox.Decision, image string) sandbox.Approval {
 	q := e.q
-	image, err := q.Image(ctx)
-	if err != nil {
-		return sandbox.Approval{}, err
-	}
-	if e.stdin == nil && q.Stdin != nil {
+	if e.stdin == nil && q.Stdin != nil && !e.own() {
 		var known []byte
 		var whole bool
 		known, whole, e.stdin = peek(ctx, q.Stdin, mostData, dataPatience)
-		if whole {
+		switch {
+		case whole && len(known) == 0:
+			e.input = "none" // as where there never was any
+		case whole:
 			e.input = sum(known)
 		}
 	}
@@ -45,12 +44,14 @@ func (e *execution) question(ctx context.Context, d sandbox.Decision) (sandbox.A
 		files = append(files, u.name)
 		names = append(names, []any{u.name, u.lang, t.SHA256, u.staged, u.inPlace})
 	}
-	limits := q.Limits
+	for _, f := range q.Staged {
+		files = append(files, f.Name, sum(f.Data))
+	}
 	exact := exactly([]string{q.Run.Code, q.Run.File, q.Dir, q.Run.Session, q.User}, q.Run.Command, q.Run.Args, q.Env, files)
 	digest := digestOf("exec", []any{
 		exact,
-		q.Run.Code, q.Run.File, q.Run.Command, q.Run.Args, q.Language, q.Env, q.Dir, q.Role, q.User, q.Run.Session, image, q.Network, limits,
-		limits.Timeout, e.input, q.Background, names, e.w.unjudged, d.PolicyRevision,
+		q.Run.Code, q.Run.File, q.Run.Command, q.Run.Args, q.Language, q.Env, q.Dir, q.Role, q.User, q.Run.Session, image, q.Network, q.Limits,
+		q.ExecLimits, e.input, q.Background, names, e.w.unjudged, d.PolicyRevision,
 	})
 	command := q.Argv
 	if e.f.code {
@@ -60,8 +61,8 @@ func (e *execution) question(ctx context.Context, d sandbox.Decision) (sandbox.A
 		Digest: digest, Session: q.Run.Session, Exec: q.ID,
 		Question: sandbox.ApprovalQuestion{
 			Kind: "exec", Language: q.Language.Name, Command: command, Dir: dirOf(q), Env: q.Run.Env, Role: q.Role, User: q.User, Image: image,
-			Network: q.Network, Limits: limits, Timeout: limits.Timeout.Milliseconds(), Stdin: e.input, Policy: d.PolicyRevision, Texts: texts,
+			Network: q.Network, Limits: q.Limits, ExecLimits: q.ExecLimits, Stdin: e.input, Policy: d.PolicyRevision, Texts: texts,
 			Background: q.Background,
 		},
-	}, nil
+	}
 }

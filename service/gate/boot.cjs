@@ -4,7 +4,7 @@
   const fs = require('fs');
   const judged = @MODULES@;
   const main = @MAIN@;
-  const writable = /^\/(workspace|tmp|var\/tmp|home|dev\/shm|proc)(\/|$)/;
+  const writable = (name) => @WRITABLE@.some((place) => name === place || name.startsWith(`${place}/`));
   const refuse = (name) => {
     const e = new Error(`Cannot find module '${name}': it was not judged with this program; name it where it is required`);
     e.code = 'MODULE_NOT_FOUND';
@@ -19,7 +19,7 @@
         module._compile(text, name);
         return;
       }
-      if (writable.test(name) && ext !== '.json') refuse(name);
+      if (writable(name) && ext !== '.json') refuse(name);
       load(module, name);
     };
   }

@@ -52,7 +52,7 @@ def _boot():
         return spec
 
     def writable(path):
-        return path.startswith(("/workspace", "/tmp", "/var/tmp", "/home", "/dev/shm", "/proc"))
+        return any(path == place or path.startswith(place + "/") for place in @WRITABLE@)
 
     def hook(path):
         if not path.startswith("/"):

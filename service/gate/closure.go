@@ -55,6 +55,8 @@ type walker struct {
 	ws    manager.Workspace
 	owner string
 	dir   string // working directory, absolute
+	places
+	about map[string]any // what rules see beside each text
 
 	units     map[string]*unit
 	order     []*unit
@@ -65,6 +67,7 @@ type walker struct {
 	by        *unit                   // whose references are followed
 	decision  sandbox.Decision
 	unjudged  []map[string]any
+	unknown   []any // texts of languages that cannot be judged
 	told      map[string]bool
 	lists     map[string]map[string]string // of folders: name → type
 	coming    map[string]chan listed       // of folders that are being listed
@@ -101,7 +104,7 @@ var pathAssign = lazyregexp.New(`(?:^|[\s;&|({'\x60])PATH=("[^"\n]*"|'[^'\n]*'|[
 // are empty, or still as they were written.
 func (w *walker) searched(name, value string) {
 	for _, dir := range strings.Split(strings.Trim(value, `"'`), ":") {
-		if dir == "" || dir == "$PATH" || dir == "${PATH}" || name == "HOME" && dir == "/home/sandbox" || !writable(dir) {
+		if dir == "" || dir == "$PATH" || dir == "${PATH}" || name == "HOME" && dir == sandbox.HomeDir || !w.writable(dir) {
 			continue
 		}
 		w.moved = append(w.moved, envFinding{"name": name, "value": value, "class": "search"})
@@ -109,13 +112,13 @@ func (w *walker) searched(name, value string) {
 	}
 }
 
-func newWalker(p Policy, q *manager.ExecQuestion, owner string) *walker {
+func newWalker(p Policy, q *manager.ExecQuestion, owner string, at places) *walker {
 	dir := path.Clean(path.Join(sandbox.WorkspaceDir, q.Dir))
 	if path.IsAbs(q.Dir) {
 		dir = path.Clean(q.Dir)
 	}
 	return &walker{
-		p: p, ws: q.Workspace, owner: owner, dir: dir, input: q.Stdin != nil, units: map[string]*unit{}, env: variables(q.Env), started: map[string]int{}, told: map[string]bool{}, lists: map[string]map[string]string{}, coming: map[string]chan listed{},
+		p: p, ws: newStaging(q), owner: owner, places: at, dir: dir, input: q.Stdin != nil, units: map[string]*unit{}, env: variables(q.Env), started: map[string]int{}, told: map[string]bool{}, lists: map[string]map[string]string{}, coming: map[string]chan listed{},
 		decision: sandbox.Decision{Verdict: sandbox.Allow, Level: sandbox.Safe, PolicyRevision: p.Revision()},
 	}
 }
@@ -141,11 +144,11 @@ func judgeable(lang string) bool {
 func (w *walker) examine(ctx context.Context, u *unit) error {
 	w.order = append(w.order, u)
 	if !judgeable(u.lang) {
-		what := u.lang
-		if what == "" {
-			what = "a language that its name and first line do not tell"
+		if u.lang == "" { // which may well be one that is judged
+			w.cannot(title(u), "code in a language that its name and first line do not tell is not judged")
+		} else if len(w.unknown) < 100 {
+			w.unknown = append(w.unknown, map[string]any{"name": title(u), "language": u.lang})
 		}
-		w.cannot(title(u), "code in "+what+" is not judged")
 		return nil
 	}
 	w.ahead(ctx, u)
@@ -192,7 +195,7 @@ func (w *walker) together(ctx context.Context, u *unit) error {
 // scan judges a text by itself.
 func (w *walker) scan(ctx context.Context, u *unit) ([]policy.Ref, error) {
 	code, prefix := w.prefixed(u)
-	d, refs := w.p.Examine(ctx, policy.Request{Language: u.lang, Code: code, File: u.name, Owner: w.owner, Start: w.startOf(u)})
+	d, refs := w.p.Examine(ctx, policy.Request{Language: u.lang, Code: code, File: u.name, Owner: w.owner, Start: w.startOf(u), Writable: w.places, Context: w.about})
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -294,7 +297,7 @@ func (w *walker) follow(ctx context.Context, from *unit, r policy.Ref, all []pol
 		if r.Known {
 			return w.addText(ctx, from, r)
 		}
-		if path.IsAbs(r.Path) && !writable(path.Dir(r.Path)) {
+		if path.IsAbs(r.Path) && !w.writable(path.Dir(r.Path)) {
 			return nil // of the image, which nothing in the sandbox can write
 		}
 		w.cannot(firstOf(r.Path, "a file"), "it lies outside the workspace, where it cannot be read before")

@@ -15,20 +15,30 @@ import (
 	"github.com/caisson-dev/caisson/internal/enginetest"
 	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/policy/approval"
+	"github.com/caisson-dev/caisson/runtimes"
+	"github.com/caisson-dev/caisson/runtimes/bubblewrap"
+	"github.com/caisson-dev/caisson/runtimes/docker"
 	"github.com/caisson-dev/caisson/sandbox"
 	"github.com/caisson-dev/caisson/service/gate"
 	"github.com/caisson-dev/caisson/store/sqlite"
+	"github.com/caisson-dev/caisson/testloop"
 )
 
 // place is a manager behind a real gate, on a real engine.
 type place struct {
 	*manager.Manager
 	store *sqlite.Store
+	cfg   manager.Config
 }
 
 func newPlace(t *testing.T, langs ...string) *place {
 	t.Helper()
 	kit := enginetest.New(t)
+	return newPlaceOn(t, kit, kit.Runtimes(t), langs...)
+}
+
+func newPlaceOn(t *testing.T, kit *enginetest.Kit, all *runtimes.Registry, langs ...string) *place {
+	t.Helper()
 	for _, l := range langs {
 		kit.Image(t, l)
 	}
@@ -42,13 +52,14 @@ func newPlace(t *testing.T, langs ...string) *place {
 		t.Fatal(err)
 	}
 	p := newPolicy(t)
-	g, err := gate.New(gate.Config{Policy: func(context.Context) (gate.Policy, error) { return p, nil }, Desk: desk, Actor: "test"})
+	g, err := gate.New(gate.Config{Policy: func(context.Context) (gate.Policy, error) { return p, nil }, Desk: desk, Actor: "test", Own: testloop.Own()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := manager.New(manager.Config{
-		Runtime: kit.Runtime(t), Images: kit.Images, Gate: g.Judge, Store: s, StateID: s.ID(), LockDir: filepath.Join(dir, "locks"), Actor: "test",
-	})
+	cfg := manager.Config{
+		Patience: enginetest.Patience, Runtimes: all, Images: kit.Images, Gate: g.Judge, Store: s, StateID: s.ID(), LockDir: filepath.Join(dir, "locks"), Actor: "test",
+	}
+	m, err := manager.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +68,18 @@ func newPlace(t *testing.T, langs ...string) *place {
 			t.Error(err)
 		}
 	})
-	return &place{m, s}
+	return &place{m, s, cfg}
+}
+
+// another is a second manager of the same place, as another process has it.
+func (p *place) another(t *testing.T) *manager.Manager {
+	t.Helper()
+	m, err := manager.New(p.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	return m
 }
 
 func (p *place) session(t *testing.T, name, lang string) *manager.Files {
@@ -92,7 +114,7 @@ func asksThen(do func()) sandbox.Asker {
 	}
 }
 
-const asked = "import os, sys\nprint(dict(os.environ), file=sys.stderr)\n"
+const asked = "import os\nif os.path.exists('/none'): open('/etc/shadow')\n"
 
 // What was swapped between judgement and run does not run.
 func TestSwapped(t *testing.T) {
@@ -123,8 +145,8 @@ func TestSwapped(t *testing.T) {
 			}
 			write(t, f, "main.py", asked+"import mod\nprint('good', mod.x)\n")
 			write(t, f, "mod.py", "x = 1\n")
-			tt.run.Ask = asksThen(func() { write(t, f, tt.swapped, evil) })
-			res, err := p.ExecIn(t.Context(), "swap", tt.run, sandbox.Streams{})
+			ask := asksThen(func() { write(t, f, tt.swapped, evil) })
+			res, err := p.ExecIn(t.Context(), "swap", tt.run, sandbox.Streams{Local: sandbox.Local{Ask: ask}})
 			if tt.want == "" {
 				if !errors.Is(err, sandbox.Conflict) || !strings.Contains(err.Error(), tt.swapped) {
 					t.Errorf("%v, %q", err, res.Stdout)
@@ -156,7 +178,7 @@ func TestLoopEndsWhenItsFileChanges(t *testing.T) {
 		}
 		return len(b), nil
 	})
-	run := sandbox.Run{Command: []string{"sh", "-c", "while true; do python3 job.py; sleep 1; done"}, Timeout: 30 * time.Second}
+	run := sandbox.Run{Command: []string{"sh", "-c", "while true; do python3 job.py; sleep 1; done"}, ExecLimits: sandbox.ExecLimits{Timeout: sandbox.Duration(30 * time.Second)}}
 	res, err := p.ExecIn(t.Context(), "loop", run, sandbox.Streams{Stdout: out})
 	if err != nil || res.Reason != sandbox.ReasonCanceled || !strings.Contains(res.Cause, "job.py") || bytes.Contains(res.Stdout, []byte("EVIL")) {
 		t.Errorf("%v, %s %q, %q", err, res.Reason, res.Cause, res.Stdout)
@@ -180,12 +202,11 @@ func TestApprovalIsNotReplayed(t *testing.T) {
 	if err := f.Mkdir(t.Context(), "sub", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	run := sandbox.Run{Command: []string{"env"}}
-	always := run
-	always.Ask = func(context.Context, sandbox.Approval) (sandbox.ApprovalAnswer, error) {
+	run := sandbox.Run{Command: []string{"env"}, Env: []string{"SEEN=1"}}
+	always := func(context.Context, sandbox.Approval) (sandbox.ApprovalAnswer, error) {
 		return sandbox.ApprovalAnswer{Approve: true, Always: true, By: "me"}, nil
 	}
-	first, err := p.ExecIn(t.Context(), "one", always, sandbox.Streams{})
+	first, err := p.ExecIn(t.Context(), "one", run, sandbox.Streams{Local: sandbox.Local{Ask: always}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +217,7 @@ func TestApprovalIsNotReplayed(t *testing.T) {
 		"another session": func() (string, sandbox.Run) { return "two", run },
 		"another folder":  func() (string, sandbox.Run) { r := run; r.Dir = "sub"; return "one", r },
 		"another byte":    func() (string, sandbox.Run) { r := run; r.Command = []string{"env", "-0"}; return "one", r },
-		"another limit":   func() (string, sandbox.Run) { r := run; r.Timeout = 7 * time.Second; return "one", r },
+		"another limit":   func() (string, sandbox.Run) { r := run; r.Timeout = sandbox.Duration(7 * time.Second); return "one", r },
 	} {
 		session, r := change()
 		var denied *sandbox.DeniedError
@@ -229,7 +250,21 @@ func TestEveryWayIn(t *testing.T) {
 	if !slices.Equal(ways, []string{"Exec", "Run", "StartExec"}) {
 		t.Fatalf("the service runs things by %v", ways)
 	}
-	p := newPlace(t, "shell")
+	for _, name := range []string{docker.Name, bubblewrap.Name} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			kit := enginetest.New(t)
+			all := kit.Runtimes(t)
+			if name == bubblewrap.Name {
+				all = runtimes.Only(name, kit.Jail(t))
+			}
+			everyWayIn(t, newPlaceOn(t, kit, all, "shell", "python"))
+		})
+	}
+}
+
+func everyWayIn(t *testing.T, p *place) {
+	t.Helper()
 	p.session(t, "s", "shell")
 	box, err := p.Open(t.Context(), manager.OpenOptions{Language: "shell"})
 	if err != nil {
@@ -249,6 +284,7 @@ func TestEveryWayIn(t *testing.T) {
 			{Path: "x.sh", Mode: 0o755, Data: []byte("#!/bin/sh\nrm -rf /\n")}}},
 		"a link":    {Language: "shell", File: "l.sh", Files: append([]sandbox.File{{Path: "l.sh", Link: "x.sh"}}, evil...)},
 		"the input": {Language: "shell", Command: []string{"sh"}},
+		"staged":    {Language: "shell", Code: "true", Stage: evil},
 	} {
 		streams := func() sandbox.Streams {
 			if name == "the input" {
@@ -260,7 +296,7 @@ func TestEveryWayIn(t *testing.T) {
 			"run":   func() error { _, err := p.Run(t.Context(), run, streams()); return err },
 			"exec":  func() error { _, err := p.ExecIn(t.Context(), "s", run, streams()); return err },
 			"open":  func() error { _, err := box.Exec(t.Context(), run, streams()); return err },
-			"start": func() error { _, err := p.StartIn(t.Context(), "s", run); return err },
+			"start": func() error { _, err := p.StartIn(t.Context(), "s", run, sandbox.Local{}); return err },
 		} {
 			if name == "the input" && way == "start" {
 				continue // it has none
@@ -269,6 +305,21 @@ func TestEveryWayIn(t *testing.T) {
 			if err := do(); !errors.As(err, &denied) || denied.Decision.Verdict != sandbox.Deny || !errors.Is(err, sandbox.Denied) {
 				t.Errorf("%s by %s: %v", name, way, err)
 			}
+		}
+	}
+	// Test loops run their own text, and what it finds.
+	inSession := func(ctx context.Context, run sandbox.Run, streams sandbox.Streams) (sandbox.Result, error) {
+		return p.ExecIn(ctx, "s", run, streams)
+	}
+	file := func(name, text string) []sandbox.File { return []sandbox.File{{Path: name, Data: []byte(text)}} }
+	for name, s := range map[string]testloop.Suite{
+		"a solution":     {Solution: file("solution.py", evilPython), Tests: file("test_x.py", "import solution\n")},
+		"tests":          {Tests: file("test_x.py", evilPython)},
+		"a conftest":     {Tests: file("sub/conftest.py", evilPython)},
+		"another module": {Solution: file("pkg/mod.py", evilPython), Tests: file("test_x.py", "")},
+	} {
+		if _, err := testloop.Pytest(t.Context(), inSession, s); !errors.Is(err, sandbox.Denied) {
+			t.Errorf("%s by pytest: %v", name, err)
 		}
 	}
 	for e, err := range p.store.Events(t.Context(), sandbox.EventFilter{Kinds: []string{sandbox.EventExecStarted}}) {
@@ -333,14 +384,14 @@ func TestSwappedModuleOfNode(t *testing.T) {
 	p := newPlace(t, "node")
 	f := p.session(t, "node", "node")
 	for name, swapped := range map[string]string{"the program": "main.js", "its module": "mod.js", "a package": "node_modules/lib/index.js"} {
-		write(t, f, "main.js", "console.error(process.env)\nconsole.log('good', require('./mod').x, require('lib').y)\n")
+		write(t, f, "main.js", "if (0 > 1) require('fs').readFileSync('/etc/shadow')\nconsole.log('good', require('./mod').x, require('lib').y)\n")
 		write(t, f, "mod.js", "exports.x = 1\n")
 		if err := f.Mkdir(t.Context(), "node_modules/lib", 0o755); err != nil && !errors.Is(err, sandbox.Conflict) {
 			t.Fatal(err)
 		}
 		write(t, f, "node_modules/lib/index.js", "exports.y = 2\n")
-		run := sandbox.Run{File: "main.js", Ask: asksThen(func() { write(t, f, swapped, "console.log('EVIL')\n") })}
-		res, err := p.ExecIn(t.Context(), "node", run, sandbox.Streams{})
+		ask := asksThen(func() { write(t, f, swapped, "console.log('EVIL')\n") })
+		res, err := p.ExecIn(t.Context(), "node", sandbox.Run{File: "main.js"}, sandbox.Streams{Local: sandbox.Local{Ask: ask}})
 		if err != nil || string(res.Stdout) != "good 1 2\n" || res.Decision.Approval == nil {
 			t.Errorf("%s: %v, %q %q, %+v", name, err, res.Stdout, res.Stderr, res.Decision)
 		}

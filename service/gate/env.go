@@ -33,18 +33,24 @@ func startsSomething(name string) bool {
 	return false
 }
 
-// writable reports whether programs in a sandbox can write below a folder.
-func writable(dir string) bool {
+// places are folders of a sandbox that programs can write in.
+type places []string
+
+// placesOf are those of a sandbox of an image that declares volumes.
+func placesOf(volumes []string) places { return sandbox.Writable(volumes) }
+
+// aliases are folders by which a program gets at others: at the files that it has
+// open, and at its own folder.
+var aliases = []string{"/proc", "/dev"}
+
+// writable reports whether programs can write below a folder. What lies below the
+// folders of a running system is taken to be theirs as well.
+func (p places) writable(dir string) bool {
 	if !path.IsAbs(dir) {
 		return true // relative to the workspace, or to where the program goes
 	}
 	dir = path.Clean(dir)
-	for _, root := range []string{sandbox.WorkspaceDir, "/tmp", "/var/tmp", "/home", "/dev/shm", "/proc", "/run", "/var/run"} {
-		if dir == root || strings.HasPrefix(dir, root+"/") {
-			return true
-		}
-	}
-	return dir == "/"
+	return dir == "/" || sandbox.Within(dir, p) || sandbox.Within(dir, aliases) || sandbox.Within(dir, []string{"/home", "/run", "/var/run"})
 }
 
 // envFinding is what the rules are told of one variable.
@@ -52,7 +58,7 @@ type envFinding = map[string]any
 
 // judgeEnv looks at a run's own variables. pythonPath are the folders of the
 // workspace that Python is told to look in.
-func judgeEnv(env []string) (found []envFinding, pythonPath []string) {
+func (p places) judgeEnv(env []string) (found []envFinding, pythonPath []string) {
 	for _, kv := range env {
 		name, value, _ := strings.Cut(kv, "=")
 		class := ""
@@ -63,18 +69,18 @@ func judgeEnv(env []string) (found []envFinding, pythonPath []string) {
 				switch {
 				case in:
 					pythonPath = append(pythonPath, rel)
-				case writable(dir):
+				case p.writable(dir):
 					class = "search"
 				}
 			}
 		case name == "PATH":
 			for _, dir := range strings.Split(value, ":") {
-				if writable(dir) {
+				if p.writable(dir) {
 					class = "search"
 				}
 			}
 		case name == "HOME":
-			if value != "/home/sandbox" && writable(value) {
+			if value != sandbox.HomeDir && p.writable(value) {
 				class = "search"
 			}
 		case startsSomething(name):

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/policy"
+	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -21,28 +22,40 @@ const stdinName = "<stdin>"
 
 // exec judges one run.
 func (g *Gate) exec(ctx context.Context, p Policy, q *manager.ExecQuestion) (manager.Answer, error) {
-	e := &execution{q: q, f: formOf(q), w: newWalker(p, q, ownerOf(q))}
-	defer e.w.wait()
-	if err := e.examine(ctx); err != nil {
-		return manager.Answer{}, err
-	}
-	d := e.w.decision
-	if about := e.surroundings(); about != nil {
-		d = merge(d, p.DecideContext(ctx, "", map[string]any{"gate": about}))
-		if ctx.Err() != nil {
-			return manager.Answer{}, context.Cause(ctx)
-		}
-		if err := p.Err(); err != nil {
-			return manager.Answer{}, err
-		}
-	}
-	d.PolicyRevision = p.Revision()
-	if d.Verdict == sandbox.Ask {
-		a, err := e.question(ctx, d)
+	var about map[string]any
+	if p.LooksAtPlan() {
+		plan, err := q.Plan(ctx)
 		if err != nil {
 			return manager.Answer{}, err
 		}
-		if d, err = g.settle(ctx, d, q.Run.Approve, q.Run.Ask, a); err != nil {
+		about = map[string]any{"plan": surroundingsOf(q, plan)}
+	}
+	e, d, err := g.decide(ctx, p, q, nil, about)
+	if err != nil {
+		return manager.Answer{}, err
+	}
+	if d.Verdict == sandbox.Deny {
+		return manager.Answer{Decision: d}, nil
+	}
+	// Nobody waited for the image so far, and few declare volumes. Where it does, the
+	// run is judged again: what its programs put there is not the image's.
+	plan, err := q.Plan(ctx)
+	if err != nil {
+		return manager.Answer{Decision: d}, err
+	}
+	if len(plan.Spec.Image.Volumes) > 0 {
+		again := *q
+		if e.stdin != nil {
+			again.Stdin = e.stdin
+		}
+		q = &again
+		if e, d, err = g.decide(ctx, p, q, plan.Spec.Image.Volumes, about); err != nil {
+			return manager.Answer{}, err
+		}
+	}
+	if d = p.Contain(ctx, d, wallsOf(q, plan)); d.Verdict == sandbox.Ask {
+		a := e.question(ctx, d, plan.Spec.Image.ID)
+		if d, err = g.settle(ctx, d, q.Run.Approve, q.Ask, a); err != nil {
 			return manager.Answer{Decision: d}, err
 		}
 	}
@@ -50,6 +63,47 @@ func (g *Gate) exec(ctx context.Context, p Policy, q *manager.ExecQuestion) (man
 		return manager.Answer{Decision: d}, nil
 	}
 	return manager.Answer{Decision: d, Program: e.program()}, nil
+}
+
+// wallsOf are the walls around an exec: those of its sandbox, and an environment
+// that has nothing of the caller's.
+func wallsOf(q *manager.ExecQuestion, plan runtimes.Plan) []sandbox.Wall {
+	if len(q.Run.Env) > 0 {
+		return plan.Walls
+	}
+	return append(slices.Clone(plan.Walls), sandbox.WallEnvironment)
+}
+
+// surroundingsOf is what rules may ask about the sandbox.
+func surroundingsOf(q *manager.ExecQuestion, plan runtimes.Plan) sandbox.Surroundings {
+	return sandbox.Surroundings{
+		Network: q.Network, Walls: wallsOf(q, plan), Writable: sandbox.Writable(plan.Spec.Image.Volumes), Workspace: plan.Spec.Workspace.Kind,
+		Session: q.Run.Session, Limits: q.Limits,
+	}
+}
+
+// decide judges all that one run executes, with the places that its image declares
+// as volumes, and what stands around it. about is what rules see beside each text.
+func (g *Gate) decide(ctx context.Context, p Policy, q *manager.ExecQuestion, volumes []string, about map[string]any) (*execution, sandbox.Decision, error) {
+	at := placesOf(volumes)
+	e := &execution{q: q, ours: g.c.Own, f: formOf(q, at), w: newWalker(p, q, ownerOf(q), at)}
+	e.w.about = about
+	defer e.w.wait()
+	if err := e.examine(ctx); err != nil {
+		return nil, sandbox.Decision{}, err
+	}
+	d := e.w.decision
+	if about := e.surroundings(g.c.UnknownLanguage); about != nil {
+		d = merge(d, p.DecideContext(ctx, "", map[string]any{"gate": about}))
+		if ctx.Err() != nil {
+			return nil, d, context.Cause(ctx)
+		}
+		if err := p.Err(); err != nil {
+			return nil, d, err
+		}
+	}
+	d.PolicyRevision = p.Revision()
+	return e, d, nil
 }
 
 // ownerOf keeps the texts of different sessions out of one scanner.
@@ -66,6 +120,7 @@ type execution struct {
 	f form
 	w *walker
 
+	ours  []string // texts of caisson's own
 	main  *unit
 	stdin io.Reader // in place of the question's; nil is that
 	// input says of the standard input, for the digest, what is known of it.
@@ -76,13 +131,19 @@ type execution struct {
 // examine judges the first text and all that it leads to.
 func (e *execution) examine(ctx context.Context) error {
 	q := e.q
-	e.envFound, e.w.search = judgeEnv(q.Run.Env)
+	e.envFound, e.w.search = e.w.judgeEnv(q.Run.Env)
 	if slices.Contains(q.Env, "PYTHONPATH="+sandbox.WorkspaceDir) {
 		e.w.search = append(e.w.search, ".")
 	}
 	e.input = "none"
 	if q.Stdin != nil {
 		e.input = "stream"
+	}
+	if e.own() { // it reads the input itself, and looks nowhere else
+		e.w.search, e.w.input, e.input = nil, false, "our own"
+	}
+	if err := e.examineStaged(ctx); err != nil || e.own() {
+		return err
 	}
 	switch {
 	case e.f.code:
@@ -199,8 +260,9 @@ func (e *execution) customize(ctx context.Context) error {
 	return nil
 }
 
-// surroundings are what the rules are told beside texts; nil is nothing.
-func (e *execution) surroundings() map[string]any {
+// surroundings are what the rules are told beside texts, and what the operator
+// says of texts in languages that cannot be judged; nil is nothing.
+func (e *execution) surroundings(unknownLanguage sandbox.Verdict) map[string]any {
 	later := []string{}
 	if e.q.Background {
 		for name := range e.w.watched() {
@@ -209,7 +271,7 @@ func (e *execution) surroundings() map[string]any {
 		slices.Sort(later)
 	}
 	found := slices.Concat(e.envFound, e.w.moved)
-	if len(found) == 0 && len(e.w.unjudged) == 0 && len(later) == 0 {
+	if len(found) == 0 && len(e.w.unjudged)+len(e.w.unknown) == 0 && len(later) == 0 {
 		return nil
 	}
 	env := []any{}
@@ -220,5 +282,8 @@ func (e *execution) surroundings() map[string]any {
 	for _, u := range e.w.unjudged {
 		unjudged = append(unjudged, u)
 	}
-	return map[string]any{"env": env, "unjudged": unjudged, "later": later, "background": e.q.Background}
+	unknown := append([]any{}, e.w.unknown...)
+	return map[string]any{
+		"env": env, "unjudged": unjudged, "unknown": unknown, "unknown_language": string(unknownLanguage), "later": later, "background": e.q.Background,
+	}
 }

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"bytes"
 	"path"
 	"slices"
 	"strings"
@@ -33,7 +32,7 @@ var plainFlags = map[string][]string{
 }
 
 // formOf reads the form off a run.
-func formOf(q *manager.ExecQuestion) form {
+func formOf(q *manager.ExecQuestion, at places) form {
 	switch {
 	case len(q.Run.Command) == 0 && q.Run.Code != "":
 		return form{code: true, lang: policyLanguage(q.Language.Name), args: q.Run.Args}
@@ -45,7 +44,7 @@ func formOf(q *manager.ExecQuestion) form {
 		}
 		return f
 	}
-	return commandForm(q)
+	return commandForm(q, at)
 }
 
 // policyLanguage is the policy's name of a language of the catalogue, whichever
@@ -61,7 +60,7 @@ func policyLanguage(name string) string {
 	return name
 }
 
-func commandForm(q *manager.ExecQuestion) form {
+func commandForm(q *manager.ExecQuestion, in places) form {
 	argv := q.Argv
 	lang := policy.InterpreterLanguage(path.Base(argv[0]))
 	known := lang == "python" || lang == "javascript" || lang == "bash"
@@ -70,7 +69,7 @@ func commandForm(q *manager.ExecQuestion) form {
 		if !path.IsAbs(at) {
 			at = path.Join(dirOf(q), at)
 		}
-		known = !writable(path.Dir(at)) // else it is whatever bears an interpreter's name
+		known = !in.writable(path.Dir(at)) // else it is whatever bears an interpreter's name
 	}
 	if !known {
 		return form{argv: true}
@@ -141,15 +140,8 @@ func readsInput(words []string) bool {
 
 // languageOf tells a file's language by its first line, or its name.
 func languageOf(name string, code []byte) string {
-	first, _, _ := bytes.Cut(code[:min(len(code), 256)], []byte("\n"))
-	if bytes.HasPrefix(first, []byte("#!")) {
-		words := strings.Fields(string(first[2:]))
-		for _, word := range words {
-			if path.Base(word) == "env" || strings.HasPrefix(word, "-") || strings.Contains(word, "=") {
-				continue
-			}
-			return policy.InterpreterLanguage(path.Base(word))
-		}
+	if lang, ok := policy.ShebangLanguage(code); ok && lang != "" {
+		return lang
 	}
 	switch strings.ToLower(path.Ext(name)) {
 	case ".py", ".pyw":

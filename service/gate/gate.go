@@ -19,13 +19,18 @@ import (
 
 	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/policy"
+	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
 // Policy is what the gate needs of the policy.
 type Policy interface {
 	Examine(ctx context.Context, r policy.Request) (sandbox.Decision, []policy.Ref)
+	// Contain judges a decision again by the walls around the run.
+	Contain(ctx context.Context, d sandbox.Decision, walls []sandbox.Wall) sandbox.Decision
 	DecideContext(ctx context.Context, key string, about map[string]any) sandbox.Decision
+	// LooksAtPlan reports whether a rule looks at the sandbox beside a text.
+	LooksAtPlan() bool
 	Revision() string
 	// Err says why the policy could not be had, where it refuses for that.
 	Err() error
@@ -49,6 +54,12 @@ type Config struct {
 	Desk Desk
 	// Actor says who asks.
 	Actor string
+	// Own are texts of caisson's own that run what is staged beside them and nothing
+	// else. As a run's code they are not judged; what is staged is.
+	Own []string
+	// UnknownLanguage is the verdict on texts of a language that cannot be
+	// judged. "" is [sandbox.Ask].
+	UnknownLanguage sandbox.Verdict
 }
 
 // Gate judges for a manager. It is safe for concurrent use.
@@ -79,6 +90,11 @@ func New(c Config) (*Gate, error) {
 	}
 	if c.Plans == nil {
 		c.Plans = c.Policy
+	}
+	switch c.UnknownLanguage = cmp.Or(c.UnknownLanguage, sandbox.Ask); c.UnknownLanguage {
+	case sandbox.Allow, sandbox.Ask, sandbox.Deny:
+	default:
+		return nil, sandbox.Errorf(sandbox.Invalid, "unknown_language is %q", c.UnknownLanguage).WithHint("make it ask, allow or deny")
 	}
 	return &Gate{c: c, texts: loader{from: c.Policy}, boxes: loader{from: c.Plans}}, nil
 }
@@ -116,7 +132,7 @@ func (g *Gate) plan(ctx context.Context, p Policy, q *manager.PlanQuestion) (san
 	if len(q.Plan.Request) > 0 && json.Unmarshal(q.Plan.Request, &about) != nil {
 		return sandbox.Decision{}, sandbox.Errorf(sandbox.Internal, "read the plan of a sandbox")
 	}
-	d := p.DecideContext(ctx, planKey(q), map[string]any{"container": about})
+	d := p.DecideContext(ctx, planKey(q), map[string]any{"container": about, "sandbox": neutral(q.Plan)})
 	if ctx.Err() != nil { // then it says that the rules were stopped
 		return sandbox.Decision{}, context.Cause(ctx)
 	}
@@ -124,7 +140,7 @@ func (g *Gate) plan(ctx context.Context, p Policy, q *manager.PlanQuestion) (san
 		return d, nil
 	}
 	spec := q.Plan.Spec
-	digest := digestOf("sandbox", []any{spec.Session, spec.Image.ID, spec.Limits, spec.Network, spec.Workspace, spec.OCIRuntime, about, d.PolicyRevision})
+	digest := digestOf("sandbox", []any{q.Plan.Runtime, spec.Session, spec.Image.ID, spec.Limits, spec.Network, spec.Workspace, spec.OCIRuntime, about, d.PolicyRevision})
 	return g.settle(ctx, d, q.Approve, q.Ask, sandbox.Approval{
 		Digest: digest, Session: spec.Session,
 		Question: sandbox.ApprovalQuestion{
@@ -132,6 +148,14 @@ func (g *Gate) plan(ctx context.Context, p Policy, q *manager.PlanQuestion) (san
 			Policy: d.PolicyRevision,
 		},
 	})
+}
+
+// neutral is what rules are told of a sandbox whatever makes it.
+func neutral(p *runtimes.Plan) map[string]any {
+	return map[string]any{
+		"runtime": p.Runtime, "network": string(p.Spec.Network.Mode), "walls": slices.Clone(p.Walls), "not_enforced": slices.Clone(p.NotEnforced),
+		"workspace": map[string]any{"kind": string(p.Spec.Workspace.Kind), "source": p.Spec.Workspace.Source},
+	}
 }
 
 // planKey names the plan of a one-off sandbox for all rules but one that would
@@ -152,7 +176,7 @@ func planKey(q *manager.PlanQuestion) string {
 			}
 		}
 	}
-	return sum([]byte(text))
+	return sum(fmt.Appendf(nil, "%s %q %q %s", q.Plan.Runtime, q.Plan.Walls, q.Plan.NotEnforced, text))
 }
 
 // settle has a question answered.

@@ -3,6 +3,7 @@ package gate_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -14,12 +15,19 @@ import (
 	"github.com/caisson-dev/caisson/policy"
 	"github.com/caisson-dev/caisson/policy/scanner"
 	"github.com/caisson-dev/caisson/policy/tables"
+	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
 	"github.com/caisson-dev/caisson/service/gate"
 )
 
 // newPolicy is the shipped policy over the real scanner.
 func newPolicy(t testing.TB) *policy.Policy {
+	t.Helper()
+	return newPolicyOf(t, nil)
+}
+
+// newPolicyOf has a user's rules beside the shipped ones.
+func newPolicyOf(t testing.TB, user map[string]fs.FS) *policy.Policy {
 	t.Helper()
 	tb, err := tables.Load(policies.FS)
 	if err != nil {
@@ -30,7 +38,7 @@ func newPolicy(t testing.TB) *policy.Policy {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = pool.Close() })
-	p, err := policy.Load(t.Context(), policy.Config{Rules: policies.FS, Scanner: pool})
+	p, err := policy.Load(t.Context(), policy.Config{Rules: policies.FS, User: user, Scanner: pool})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,10 +113,12 @@ var languages = map[string]sandbox.Language{
 // question resolves a run as the manager does.
 func question(run sandbox.Run, ws files, stdin string) *manager.ExecQuestion {
 	lang := languages[run.Language]
-	id := sandbox.NewID()
+	id, limits := sandbox.NewID(), run.ExecLimits
 	q := &manager.ExecQuestion{
-		ID: id, Run: run, Language: lang, Env: slices.Concat(lang.Env, run.Env), Dir: run.Dir, Role: run.Role, Limits: run.Limits.WithDefaults(),
-		User: "one-shot", Network: "none", Workspace: ws, Image: func(context.Context) (string, error) { return "sha256:1", nil },
+		ID: id, Run: run, Language: lang, Env: slices.Concat(lang.Env, run.Env), Dir: run.Dir, Role: run.Role, Limits: run.Limits.WithDefaults(), ExecLimits: limits.WithDefaults(),
+		User: "one-shot", Network: sandbox.Network{Mode: "none"}, Workspace: ws, Plan: func(context.Context) (runtimes.Plan, error) {
+			return runtimes.Plan{Spec: sandbox.Spec{Image: sandbox.Image{ID: "sha256:1"}}}, nil
+		},
 	}
 	if stdin != "" {
 		q.Stdin = strings.NewReader(stdin)
@@ -261,7 +271,7 @@ func TestDigest(t *testing.T) {
 	t.Parallel()
 	p := newPolicy(t)
 	base := func() *manager.ExecQuestion {
-		return question(sandbox.Run{Language: "python", Code: "import os, helper\nprint(dict(os.environ))", Args: []string{"a"}}, files{"helper.py": "x = 1"}, "data")
+		return question(sandbox.Run{Language: "python", Code: "import helper\nopen('/etc/shadow')", Args: []string{"a"}}, files{"helper.py": "x = 1"}, "data")
 	}
 	digest := func(change func(*manager.ExecQuestion)) string {
 		t.Helper()
@@ -293,11 +303,13 @@ func TestDigest(t *testing.T) {
 		"the session":        func(q *manager.ExecQuestion) { q.Run.Session = "other" },
 		"the role":           func(q *manager.ExecQuestion) { q.Role = sandbox.RoleRunner },
 		"the image": func(q *manager.ExecQuestion) {
-			q.Image = func(context.Context) (string, error) { return "sha256:2", nil }
+			q.Plan = func(context.Context) (runtimes.Plan, error) {
+				return runtimes.Plan{Spec: sandbox.Spec{Image: sandbox.Image{ID: "sha256:2"}}}, nil
+			}
 		},
 		"a limit":              func(q *manager.ExecQuestion) { q.Limits.Memory *= 2 },
-		"the time":             func(q *manager.ExecQuestion) { q.Limits.Timeout *= 2 },
-		"the network":          func(q *manager.ExecQuestion) { q.Network = "bridge" },
+		"the time":             func(q *manager.ExecQuestion) { q.Timeout *= 2 },
+		"the network":          func(q *manager.ExecQuestion) { q.Network.Mode = "bridge" },
 		"in the background":    func(q *manager.ExecQuestion) { q.Background = true },
 		"the language's image": func(q *manager.ExecQuestion) { q.Language.Image = "other" },
 	} {
@@ -313,7 +325,7 @@ func TestDigest(t *testing.T) {
 func TestInputIsGivenBack(t *testing.T) {
 	t.Parallel()
 	p := newPolicy(t)
-	for name, run := range map[string]sandbox.Run{"a program": command("bash"), "data": {Language: "python", Code: "import os\nprint(dict(os.environ))"}} {
+	for name, run := range map[string]sandbox.Run{"a program": command("bash"), "data": {Language: "python", Code: "open('/etc/shadow')"}} {
 		text := strings.Repeat("echo 1\n", 60_000)
 		a, err := newGate(t, p, &desk{yes: true}).Judge(t.Context(), manager.Question{Exec: question(run, nil, text)})
 		if err != nil || a.Program == nil || a.Program.Stdin == nil {
@@ -368,5 +380,42 @@ func TestPlansAreLoadedFirst(t *testing.T) {
 		if _, err := g.Judge(t.Context(), manager.Question{Exec: q}); err != nil || !slices.Equal(order, want) {
 			t.Errorf("making %v: loaded %v, %v", making, order, err)
 		}
+	}
+}
+
+// A text of a language that cannot be judged gets the verdict that the operator
+// gave.
+func TestUnknownLanguage(t *testing.T) {
+	t.Parallel()
+	p := newPolicy(t)
+	ws := files{"x.rb": "puts 1\n"}
+	for _, tt := range []struct {
+		name    string
+		run     sandbox.Run
+		unknown sandbox.Verdict
+		want    sandbox.Verdict
+		rule    string
+	}{
+		{"nothing said", sandbox.Run{Language: "ruby", Code: "puts 1"}, "", sandbox.Ask, "SBX-GATE-0001"},
+		{"asked", sandbox.Run{Language: "ruby", File: "x.rb"}, sandbox.Ask, sandbox.Ask, "SBX-GATE-0001"},
+		{"allowed", sandbox.Run{Language: "ruby", Code: "puts 1"}, sandbox.Allow, sandbox.Allow, "SBX-GATE-0005"},
+		{"a file allowed", sandbox.Run{Language: "ruby", File: "x.rb"}, sandbox.Allow, sandbox.Allow, "SBX-GATE-0005"},
+		{"denied", sandbox.Run{Language: "ruby", File: "x.rb"}, sandbox.Deny, sandbox.Deny, "SBX-GATE-0006"},
+		{"what is judged all the same", sandbox.Run{Language: "python", Code: evilPython}, sandbox.Allow, sandbox.Deny, "SBX-BL-0001"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			g, err := gate.New(gate.Config{Policy: func(context.Context) (gate.Policy, error) { return p, nil }, Desk: &desk{}, UnknownLanguage: tt.unknown})
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, err := g.Judge(t.Context(), manager.Question{Exec: question(tt.run, ws, "")})
+			if err != nil || a.Decision.Verdict != tt.want || !slices.ContainsFunc(a.Decision.Findings, func(f sandbox.Finding) bool { return f.ID == tt.rule }) {
+				t.Errorf("%+v (%v), want %s by %s", a.Decision, err, tt.want, tt.rule)
+			}
+		})
+	}
+	if _, err := gate.New(gate.Config{Policy: func(context.Context) (gate.Policy, error) { return p, nil }, UnknownLanguage: "maybe"}); !errors.Is(err, sandbox.Invalid) {
+		t.Errorf("a verdict that is none: %v", err)
 	}
 }

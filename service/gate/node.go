@@ -32,7 +32,7 @@ func (w *walker) importNode(ctx context.Context, from *unit, r policy.Ref) error
 		if in, ok := inWorkspace(name); ok {
 			return w.nodeFile(ctx, from, in)
 		}
-		if writable(path.Dir(name)) {
+		if w.writable(path.Dir(name)) {
 			w.cannot(name, "it lies outside the workspace, where it cannot be read before")
 		}
 		return nil

@@ -18,6 +18,7 @@ import (
 	"github.com/caisson-dev/caisson/policy/scanner"
 	"github.com/caisson-dev/caisson/policy/tables"
 	"github.com/caisson-dev/caisson/runtimes"
+	"github.com/caisson-dev/caisson/runtimes/docker"
 	"github.com/caisson-dev/caisson/sandbox"
 	"github.com/caisson-dev/caisson/service/gate"
 )
@@ -91,6 +92,42 @@ func TestPlans(t *testing.T) {
 		d := judge(change)
 		if d.Verdict != want.verdict || !slices.ContainsFunc(d.Findings, func(f sandbox.Finding) bool { return f.ID == want.rule && f.Remediation != "" }) {
 			t.Errorf("%s: %s, want %s by %s: %+v", change, d.Verdict, want.verdict, want.rule, d.Findings)
+		}
+	}
+}
+
+// A sandbox of any runtime is judged by what holds it, and the rules know which
+// runtime that is.
+func TestPlansOfAnyRuntime(t *testing.T) {
+	t.Parallel()
+	p, err := policy.Load(t.Context(), policy.Config{Rules: policies.Plans})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := gate.New(gate.Config{Policy: func(context.Context) (gate.Policy, error) { return p, nil }, Desk: &desk{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	walls := []sandbox.Wall{sandbox.WallNetwork, sandbox.WallRoot, sandbox.WallPrivileges, sandbox.WallLimits}
+	for name, tt := range map[string]struct {
+		plan    runtimes.Plan
+		verdict sandbox.Verdict
+		says    string
+	}{
+		"walled":        {runtimes.Plan{Runtime: "jail", Walls: walls}, sandbox.Allow, ""},
+		"no walls":      {runtimes.Plan{Runtime: "open"}, sandbox.Ask, "of the runtime open has not: no privileges"},
+		"no limits":     {runtimes.Plan{Runtime: "jail", Walls: walls[:3]}, sandbox.Ask, "of the runtime jail has not: limits"},
+		"host's /etc":   {runtimes.Plan{Runtime: "jail", Walls: walls, Spec: sandbox.Spec{Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceHost, Source: "/etc"}}}, sandbox.Ask, "/etc is mounted"},
+		"not all of it": {runtimes.Plan{Runtime: "jail", Walls: walls, NotEnforced: []string{"memory"}}, sandbox.Allow, ""},
+	} {
+		tt.plan.Request, tt.plan.Spec.Network = []byte("{}"), tt.plan.Spec.Network.WithDefaults()
+		a, err := g.Judge(t.Context(), manager.Question{Plan: &manager.PlanQuestion{Plan: &tt.plan}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := slices.ContainsFunc(a.Decision.Findings, func(f sandbox.Finding) bool { return strings.Contains(f.Message, tt.says) })
+		if a.Decision.Verdict != tt.verdict || tt.says != "" && !said {
+			t.Errorf("%s: %+v", name, a.Decision)
 		}
 	}
 }
@@ -203,7 +240,7 @@ func TestDeniedSandboxIsNotMade(t *testing.T) {
 	t.Parallel()
 	kit := enginetest.New(t)
 	kit.Image(t, "shell")
-	m, err := manager.New(manager.Config{Runtime: privileged{kit.Runtime(t)}, Images: kit.Images, Gate: newGate(t, newPolicy(t), nil).Judge, Owner: kit.Owner})
+	m, err := manager.New(manager.Config{Runtimes: runtimes.Only(docker.Name, privileged{kit.Runtime(t)}), Images: kit.Images, Gate: newGate(t, newPolicy(t), nil).Judge, Owner: kit.Owner, Patience: enginetest.Patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +287,7 @@ func TestJudgingOverlaps(t *testing.T) {
 		}
 		return manager.Answer{Decision: sandbox.Decision{Verdict: sandbox.Allow}}, nil
 	}
-	m, err := manager.New(manager.Config{Runtime: kit.Runtime(t), Images: kit.Images, Gate: both, Owner: kit.Owner})
+	m, err := manager.New(manager.Config{Runtimes: kit.Runtimes(t), Images: kit.Images, Gate: both, Owner: kit.Owner, Patience: enginetest.Patience})
 	if err != nil {
 		t.Fatal(err)
 	}

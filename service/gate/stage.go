@@ -49,12 +49,14 @@ func (e *execution) program() *manager.Program {
 	p := &manager.Program{Argv: q.Argv, Env: q.Env, Stdin: e.stdin, Watched: e.w.watched()}
 	if q.Stage != nil {
 		name := path.Base(e.stagedCode())
-		p.Stage = []manager.StageFile{{Name: name, Data: q.Stage}}
+		p.Stage = append([]manager.StageFile{{Name: name, Data: q.Stage}}, q.Staged...)
 	}
 	// Python's folder of the user's own is one that programs can write, and
 	// anything may start Python.
 	p.Env = append(slices.Clone(p.Env), "PYTHONNOUSERSITE=1")
 	switch {
+	case e.own():
+		p.Env = without(p.Env, "PYTHONPATH")
 	case e.f.lang == "python" && (e.f.code || e.f.file != "" && e.main != nil && e.main.staged):
 		e.python(p)
 	case e.f.lang == "javascript" && (e.f.code || e.f.file != "" && e.main != nil && e.main.staged):
@@ -120,13 +122,23 @@ func (e *execution) python(p *manager.Program) {
 		list[i] = pyString(s)
 	}
 	boot := strings.NewReplacer("@MAIN@", pyString(main), "@SHOWN@", pyString(shown), "@ARGV0@", pyString(firstOf(e.f.shown, shown)), "@MODULES@", "{"+b.String()+"}",
-		"@PATHS@", "["+strings.Join(list, ", ")+"]").Replace(bootPython)
+		"@PATHS@", "["+strings.Join(list, ", ")+"]", "@WRITABLE@", e.unjudged()).Replace(bootPython)
 	p.Stage = append(p.Stage, manager.StageFile{Name: "boot.py", Data: []byte(boot)})
 	interpreter := e.f.interpreter
 	if e.f.code {
 		interpreter = e.q.Language.RunCode[:1]
 	}
 	p.Argv = slices.Concat(interpreter, []string{manager.StagePath(e.q.ID, "boot.py")}, e.f.args)
+}
+
+// unjudged is a list, in Python and JavaScript, of the folders from which nothing
+// may be loaded that was not judged.
+func (e *execution) unjudged() string {
+	list := []string{}
+	for _, place := range slices.Concat(e.w.places, aliases) {
+		list = append(list, pyString(place))
+	}
+	return "[" + strings.Join(list, ", ") + "]"
 }
 
 // pyString is a string of Python's and JavaScript's, for any bytes that a path
@@ -156,7 +168,7 @@ func (e *execution) node(p *manager.Program) {
 	if e.f.file != "" {
 		main = pyString(path.Join(sandbox.WorkspaceDir, e.f.file))
 	}
-	boot := strings.NewReplacer("@MAIN@", main, "@MODULES@", string(text)).Replace(bootNode)
+	boot := strings.NewReplacer("@MAIN@", main, "@MODULES@", string(text), "@WRITABLE@", e.unjudged()).Replace(bootNode)
 	p.Stage = append(p.Stage, manager.StageFile{Name: "boot.cjs", Data: []byte(boot)})
 	at := manager.StagePath(e.q.ID, "boot.cjs")
 	if e.f.file != "" {

@@ -18,7 +18,7 @@ const maxBatch = 64
 
 // request is a change on its way to the writer.
 type request struct {
-	change sandbox.Change
+	change sandbox.Transaction
 	err    error
 	done   chan error
 	begun  atomic.Bool // set by the writer who begins it, or by its caller who gives it up
@@ -27,7 +27,7 @@ type request struct {
 // Apply makes all of a change or nothing of it, and returns once it is durable.
 // A change that ctx ends before its turn has come is not made; after that,
 // Apply waits for the outcome.
-func (s *Store) Apply(ctx context.Context, c sandbox.Change) error {
+func (s *Store) Apply(ctx context.Context, c sandbox.Transaction) error {
 	c, err := store.Check(c, time.Now)
 	if err != nil {
 		return err
@@ -171,8 +171,10 @@ func (m *maker) checkAnchor(ctx context.Context) error {
 	}
 	seq, hash, err := m.s.anchor.read()
 	switch {
-	case err != nil, seq == 0, seq == m.start.Seq && hash == m.start.Hash:
-		m.anchored = true // there is none, or it is where the log was
+	case err != nil:
+		return nil // it is lost, or another process is about to move it
+	case seq == 0, seq == m.start.Seq && hash == m.start.Hash:
+		m.anchored = true // it is where the log was, or the first one of all lags
 		return nil
 	case seq >= m.start.Seq:
 		return nil // this transaction holds the lock: the log was cut, or written anew
@@ -197,8 +199,8 @@ func (m *maker) exec(ctx context.Context, query string, args ...any) (int64, err
 	return res.RowsAffected()
 }
 
-func (m *maker) make(ctx context.Context, c sandbox.Change) error {
-	steps := []func(context.Context, sandbox.Change) error{m.while, m.sessions, m.sandboxes, m.execs, m.approvals, m.events}
+func (m *maker) make(ctx context.Context, c sandbox.Transaction) error {
+	steps := []func(context.Context, sandbox.Transaction) error{m.while, m.sessions, m.sandboxes, m.execs, m.approvals, m.readings, m.alerts, m.letters, m.events}
 	for _, step := range steps {
 		if err := step(ctx, c); err != nil {
 			return err
@@ -207,26 +209,13 @@ func (m *maker) make(ctx context.Context, c sandbox.Change) error {
 	return nil
 }
 
-// sessionRow and the others below are records as they are kept: with what the
-// API's form leaves out.
-type sessionRow struct {
-	sandbox.Session
-	IdleNS    int64 `json:"idle_ns"`
-	TTLNS     int64 `json:"ttl_ns"`
-	TimeoutNS int64 `json:"timeout_ns"`
-}
-
 func encode(v any) (string, error) {
 	b, err := json.Marshal(v)
 	return string(b), err
 }
 
-func encodeSession(s sandbox.Session) (string, error) {
-	return encode(sessionRow{Session: s, IdleNS: int64(s.Idle), TTLNS: int64(s.TTL), TimeoutNS: int64(s.Limits.Timeout)})
-}
-
 // while checks that an exec still runs, as far as anybody has told.
-func (m *maker) while(ctx context.Context, c sandbox.Change) error {
+func (m *maker) while(ctx context.Context, c sandbox.Transaction) error {
 	if c.While == "" {
 		return nil
 	}
@@ -248,9 +237,9 @@ func (m *maker) while(ctx context.Context, c sandbox.Change) error {
 	return nil
 }
 
-func (m *maker) sessions(ctx context.Context, c sandbox.Change) error {
+func (m *maker) sessions(ctx context.Context, c sandbox.Transaction) error {
 	if s := c.CreateSession; s != nil {
-		text, err := encodeSession(*s)
+		text, err := encode(*s)
 		if err != nil {
 			return err
 		}
@@ -263,7 +252,7 @@ func (m *maker) sessions(ctx context.Context, c sandbox.Change) error {
 		}
 	}
 	if s := c.PutSession; s != nil {
-		text, err := encodeSession(*s)
+		text, err := encode(*s)
 		if err != nil {
 			return err
 		}
@@ -307,7 +296,7 @@ func (m *maker) live(ctx context.Context, session string) error {
 	return m.s.class(err, "read the state")
 }
 
-func (m *maker) sandboxes(ctx context.Context, c sandbox.Change) error {
+func (m *maker) sandboxes(ctx context.Context, c sandbox.Transaction) error {
 	for _, b := range c.PutSandboxes {
 		if err := m.live(ctx, b.Session); err != nil {
 			return err
@@ -332,7 +321,7 @@ func (m *maker) sandboxes(ctx context.Context, c sandbox.Change) error {
 	return nil
 }
 
-func (m *maker) execs(ctx context.Context, c sandbox.Change) error {
+func (m *maker) execs(ctx context.Context, c sandbox.Transaction) error {
 	for _, e := range c.PutExecs {
 		if err := m.live(ctx, e.Session); err != nil {
 			return err
@@ -354,7 +343,7 @@ func (m *maker) execs(ctx context.Context, c sandbox.Change) error {
 }
 
 // events chains events to what is there.
-func (m *maker) events(ctx context.Context, c sandbox.Change) error {
+func (m *maker) events(ctx context.Context, c sandbox.Transaction) error {
 	if len(c.Events) == 0 {
 		return nil
 	}

@@ -12,19 +12,24 @@ import (
 )
 
 // approvals writes questions and moves them on.
-func (m *maker) approvals(ctx context.Context, c sandbox.Change) error {
+func (m *maker) approvals(ctx context.Context, c sandbox.Transaction) error {
 	if a := c.AskApproval; a != nil {
 		text, err := encode(a)
 		if err != nil {
 			return err
 		}
-		n, err := m.exec(ctx, "INSERT INTO approvals VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-			string(a.ID), a.Digest, string(a.State), a.Asked.UTC().Format(time.RFC3339Nano), text)
+		n, err := m.exec(ctx, "INSERT INTO approvals (id, digest, state, asked, data, over, size) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+			string(a.ID), a.Digest, string(a.State), a.Asked.UTC().Format(time.RFC3339Nano), text, overAt(a), len(text)+overhead)
 		if err != nil {
 			return err
 		}
 		if n == 0 {
 			return sandbox.Errorf(sandbox.Conflict, "question %s exists", a.ID.Short())
+		}
+		if strings.HasPrefix(string(a.ID), "0") { // one of sixteen, whoever asks
+			if _, err := m.dropQuestions(ctx, 0, maxQuestions, maxQuestionBytes); err != nil {
+				return err
+			}
 		}
 	}
 	if mv := c.MoveApproval; mv != nil {
@@ -32,8 +37,8 @@ func (m *maker) approvals(ctx context.Context, c sandbox.Change) error {
 		if err != nil {
 			return err
 		}
-		n, err := m.exec(ctx, "UPDATE approvals SET state = ?, data = ? WHERE id = ? AND state = ?",
-			string(mv.To.State), text, string(mv.To.ID), string(mv.From))
+		n, err := m.exec(ctx, "UPDATE approvals SET state = ?, data = ?, over = ?, size = ? WHERE id = ? AND state = ?",
+			string(mv.To.State), text, overAt(&mv.To), len(text)+overhead, string(mv.To.ID), string(mv.From))
 		if err != nil {
 			return err
 		}

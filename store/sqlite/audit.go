@@ -4,91 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"strconv"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/caisson-dev/caisson/sandbox"
 	"github.com/caisson-dev/caisson/store"
 )
-
-// anchor is a copy of the chain's head outside the database. It may lag behind
-// by what was committed at the moment of a crash, and never runs ahead.
-type anchor struct {
-	mu sync.Mutex
-	f  *os.File
-}
-
-func openAnchor(path string) (*anchor, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	return &anchor{f: f}, nil
-}
-
-// anchorFormat has a fixed width, so that a write replaces all of the last one.
-const anchorFormat = "%020d %064s\n"
-
-// set moves the anchor on. Several processes do: one that is late must not move
-// it back by more than what it wrote itself, which only makes it lag.
-func (a *anchor) set(head sandbox.Event) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if seq, _, err := a.readLocked(); err == nil && seq >= head.Seq {
-		return
-	}
-	_, _ = a.f.WriteAt(fmt.Appendf(nil, anchorFormat, head.Seq, head.Hash), 0) // a full disk makes it lag, which verify allows
-}
-
-func (a *anchor) readLocked() (int64, string, error) {
-	buf := make([]byte, len(fmt.Sprintf(anchorFormat, 0, "")))
-	if _, err := a.f.ReadAt(buf, 0); err != nil {
-		return 0, "", err
-	}
-	left, hash, _ := strings.Cut(strings.TrimSpace(string(buf)), " ")
-	seq, err := strconv.ParseInt(left, 10, 64)
-	if seq == 0 {
-		hash = store.Genesis
-	}
-	return seq, hash, err
-}
-
-// anchorEmpty anchors a log that has no event yet, so that one without an
-// anchor is one that has lost it.
-func (s *Store) anchorEmpty(ctx context.Context) error {
-	if _, _, err := s.anchor.read(); err == nil {
-		return nil
-	}
-	head, err := readHead(ctx, s.read)
-	if err == nil && head.Seq == 0 {
-		s.anchor.set(head)
-	}
-	return err
-}
-
-// read returns the anchor as it stands. Another process may be writing it: what
-// two looks agree on is whole.
-func (a *anchor) read() (seq int64, hash string, err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for range 10 {
-		if seq, hash, err = a.readLocked(); err != nil {
-			return seq, hash, err
-		}
-		again, sameHash, err := a.readLocked()
-		if err == nil && again == seq && sameHash == hash {
-			return seq, hash, nil
-		}
-	}
-	return 0, "", errors.New("the anchor is being written")
-}
-
-func (a *anchor) close() error { return a.f.Close() }
 
 // problemsMost bounds a report: what follows the first few is the same news.
 const problemsMost = 100
@@ -115,8 +37,7 @@ func (s *Store) Verify(ctx context.Context) (sandbox.AuditReport, error) {
 	if c.anchor && c.anchored == c.pruned.Seq && c.anchoredHash != c.pruned.Hash {
 		c.problem(c.pruned.Seq, "changed: the anchor has another hash")
 	}
-	err = tx.QueryRowContext(ctx, "SELECT seq FROM sqlite_sequence WHERE name = 'events'").Scan(&c.issued)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	if c.issued, err = readIssued(ctx, tx); err != nil {
 		return c.report, s.class(err, "read the audit's numbers")
 	}
 	rows, err := tx.QueryContext(ctx, "SELECT "+eventColumns+" FROM events ORDER BY seq")
@@ -196,8 +117,8 @@ func (c *checker) end() sandbox.AuditReport {
 		c.problem(c.pruned.Seq, "missing: events up to %d are gone, and none tells of their pruning", c.pruned.Seq)
 	}
 	switch {
-	case !c.anchor && c.last.Seq > 0:
-		c.problem(c.last.Seq, "unanchored: without the file audit.head nobody can tell whether events after this one were cut off")
+	case !c.anchor:
+		c.problem(c.last.Seq, "unanchored: what the file audit.head held is lost, and nobody can tell whether events after this one were cut off")
 	case c.anchor && c.anchored > c.last.Seq:
 		c.problem(c.last.Seq, "truncated: the anchor is at event %d", c.anchored)
 	case c.issued > c.last.Seq:
@@ -207,36 +128,55 @@ func (c *checker) end() sandbox.AuditReport {
 	return *r
 }
 
-// Prune drops the oldest events that the retention does not keep. The last of
-// them stays known by its number and hash, which an event records too.
-func (s *Store) Prune(ctx context.Context, keep sandbox.Retention) (int64, error) {
+// Prune drops the oldest events that the retention does not keep, and with them
+// questions that are over. The last of the events stays known by its number and
+// hash, which an event records too.
+func (s *Store) Prune(ctx context.Context, keep sandbox.Retention) (sandbox.Pruned, error) {
+	var gone sandbox.Pruned
 	if err := s.usable(); err != nil {
-		return 0, err
+		return gone, err
 	}
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
-		return 0, s.class(err, "prune the audit")
+		return gone, s.class(err, "prune the audit")
 	}
 	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
-	through, err := pruneThrough(ctx, tx, keep)
+	m := &maker{s: s, tx: tx}
+	if gone.Questions, err = m.dropQuestions(ctx, time.Duration(keep.Age), 0, int64(keep.Bytes)); err != nil {
+		return sandbox.Pruned{}, err
+	}
+	if gone.Events, err = m.pruneEvents(ctx, keep); err != nil {
+		return sandbox.Pruned{}, s.class(err, "prune the audit")
+	}
+	if err := tx.Commit(); err != nil {
+		return sandbox.Pruned{}, s.class(err, "prune the audit")
+	}
+	if m.anchored {
+		s.anchor.set(m.head)
+	}
+	return gone, nil
+}
+
+// pruneEvents drops the oldest events, and says so by another.
+func (m *maker) pruneEvents(ctx context.Context, keep sandbox.Retention) (int64, error) {
+	through, err := pruneThrough(ctx, m.tx, keep)
 	if err != nil || through == 0 {
-		return 0, s.class(err, "prune the audit")
+		return 0, err
 	}
 	var hash string
-	if err := tx.QueryRowContext(ctx, "SELECT hash FROM events WHERE seq = ?", through).Scan(&hash); err != nil {
-		return 0, s.class(err, "prune the audit")
+	if err := m.tx.QueryRowContext(ctx, "SELECT hash FROM events WHERE seq = ?", through).Scan(&hash); err != nil {
+		return 0, err
 	}
-	m := &maker{s: s, tx: tx}
 	data, err := json.Marshal(prunedData{Through: through, Hash: hash})
 	if err != nil {
 		return 0, err
 	}
-	if err := m.events(ctx, sandbox.Change{Events: []sandbox.Event{{Time: time.Now(), Kind: sandbox.EventAuditPruned, Actor: "caisson", Data: data}}}); err != nil {
+	if err := m.events(ctx, sandbox.Transaction{Events: []sandbox.Event{{Time: time.Now(), Kind: sandbox.EventAuditPruned, Actor: "caisson", Data: data}}}); err != nil {
 		return 0, err
 	}
 	// While what the anchor names is still there.
 	if err := m.checkAnchor(ctx); err != nil {
-		return 0, s.class(err, "prune the audit")
+		return 0, err
 	}
 	n, err := m.exec(ctx, "DELETE FROM events WHERE seq <= ?", through)
 	if err != nil {
@@ -247,12 +187,6 @@ func (s *Store) Prune(ctx context.Context, keep sandbox.Retention) (int64, error
 			return 0, err
 		}
 	}
-	if err := tx.Commit(); err != nil {
-		return 0, s.class(err, "prune the audit")
-	}
-	if m.anchored {
-		s.anchor.set(m.head)
-	}
 	return n, nil
 }
 
@@ -262,7 +196,7 @@ func pruneThrough(ctx context.Context, tx *sql.Tx, keep sandbox.Retention) (int6
 	var through int64
 	if keep.Age > 0 {
 		var young sql.NullInt64
-		cut := time.Now().Add(-keep.Age).UTC().Format(time.RFC3339Nano)
+		cut := time.Now().Add(-time.Duration(keep.Age)).UTC().Format(time.RFC3339Nano)
 		err := tx.QueryRowContext(ctx, "SELECT min(seq) FROM events WHERE julianday(time) >= julianday(?)", cut).Scan(&young)
 		if err != nil {
 			return 0, err
@@ -277,7 +211,6 @@ func pruneThrough(ctx context.Context, tx *sql.Tx, keep sandbox.Retention) (int6
 		}
 	}
 	if keep.Bytes > 0 {
-		const overhead = 200 // of a row, beside its data: names, times, two hashes
 		var bySize int64
 		err := tx.QueryRowContext(ctx, `SELECT coalesce(max(seq), 0) FROM
 			(SELECT seq, sum(length(data) + ?) OVER (ORDER BY seq DESC) AS size FROM events) WHERE size > ?`, overhead, int64(keep.Bytes)).Scan(&bySize)

@@ -1,7 +1,6 @@
 package sqlite_test
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -196,7 +195,7 @@ func TestFullDisk(t *testing.T) {
 	confirmed := 0
 	var err error
 	for range 100_000 {
-		err = s.Apply(t.Context(), sandbox.Change{CreateSession: &sandbox.Session{Name: fmt.Sprintf("s%d", confirmed)},
+		err = s.Apply(t.Context(), sandbox.Transaction{CreateSession: &sandbox.Session{Name: fmt.Sprintf("s%d", confirmed)},
 			Events: []sandbox.Event{{Kind: "k", Data: []byte(`{"text":"` + strings.Repeat("x", 4000) + `"}`)}}})
 		if err != nil {
 			break
@@ -213,7 +212,7 @@ func TestFullDisk(t *testing.T) {
 	if err := syscall.Mount("none", dir, "tmpfs", syscall.MS_REMOUNT, "size=4m"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Apply(t.Context(), sandbox.Change{Events: []sandbox.Event{{Kind: "k"}}}); err != nil {
+	if err := s.Apply(t.Context(), sandbox.Transaction{Events: []sandbox.Event{{Kind: "k"}}}); err != nil {
 		t.Errorf("with room again: %v", err)
 	}
 	storetest.Sound(t, s)
@@ -292,7 +291,7 @@ func TestUnusable(t *testing.T) {
 		s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: c.dir})
 		if err == nil {
 			// What is damaged further in is met by what reads it.
-			err = s.Apply(t.Context(), sandbox.Change{Events: []sandbox.Event{{Kind: "k"}}})
+			err = s.Apply(t.Context(), sandbox.Transaction{Events: []sandbox.Event{{Kind: "k"}}})
 			_ = s.Close()
 		}
 		if !errors.Is(err, c.kind) || sandbox.HintOf(err) == "" {
@@ -316,47 +315,5 @@ func TestPrivate(t *testing.T) {
 		if info, err := e.Info(); err != nil || info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s has mode %v, %v", e.Name(), info.Mode(), err)
 		}
-	}
-}
-
-// TestOpenLarge opens a state with many events, several times; the bar is for
-// the median. bench/session holds it to 100,000.
-func TestOpenLarge(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, dir)
-	storetest.Fill(t, s, 1)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "state.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = db.Exec(`WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
-		INSERT INTO events SELECT i, time, kind, actor, session, hex(randomblob(16)), hex(randomblob(16)), data, prev, hash FROM events, n WHERE seq = 1`)
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
-	const bar = 50 * time.Millisecond
-	var took []time.Duration
-	good := 0
-	for range 5 {
-		begin := time.Now()
-		s, err := sqlite.Open(context.Background(), sqlite.Config{Dir: dir})
-		d := time.Since(begin)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-		took = append(took, d)
-		if d < bar {
-			good++
-		}
-	}
-	t.Logf("opened in %v", took)
-	if good < 3 {
-		t.Errorf("opening took %v, mostly over %v", took, bar)
 	}
 }

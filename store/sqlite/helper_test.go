@@ -44,7 +44,7 @@ func write(dir string, n int) error {
 	for i := range n {
 		name := fmt.Sprintf("p%d-%d", os.Getpid(), i)
 		id := sandbox.NewID()
-		err := s.Apply(ctx, sandbox.Change{
+		err := s.Apply(ctx, sandbox.Transaction{
 			CreateSession: &sandbox.Session{ID: id, Name: name},
 			Events:        []sandbox.Event{{Time: time.Now(), Kind: sandbox.EventSessionCreated, Session: name}},
 		})

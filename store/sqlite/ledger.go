@@ -15,8 +15,7 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// ledgerSchema is a ledger's. What a ledger of another version knows is thrown
-// away: the next record takes the workspace as it is.
+// ledgerSchema is a ledger's.
 const ledgerSchema = `
 CREATE TABLE IF NOT EXISTS states (path BLOB PRIMARY KEY, inode INTEGER NOT NULL, state BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS records (id INTEGER PRIMARY KEY AUTOINCREMENT, body BLOB NOT NULL);
@@ -52,7 +51,7 @@ func OpenLedger(ctx context.Context, path string) (*Ledger, error) {
 		return nil, sandbox.Errorf(sandbox.Denied, "make the ledger's folder: %w", err).WithHint("set CAISSON_STATE_DIR to a folder of yours")
 	}
 	if err := touch(path); err != nil {
-		return nil, err
+		return nil, l.asStore().unwritable(err, "open the ledger")
 	}
 	dsn := (&url.URL{Scheme: "file", Path: path}).String() +
 		"?_txlock=immediate&_pragma=busy_timeout(15000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)"
@@ -68,7 +67,12 @@ func OpenLedger(ctx context.Context, path string) (*Ledger, error) {
 }
 
 func (l *Ledger) class(err error, doing string) error {
-	return (&Store{dir: filepath.Dir(l.path)}).class(err, doing)
+	return l.asStore().class(err, doing)
+}
+
+// asStore is what gives errors their kinds, and hints that speak of a ledger.
+func (l *Ledger) asStore() *Store {
+	return &Store{dir: filepath.Dir(l.path), anew: "move " + l.path + " aside: its session's changes are then recorded from there on"}
 }
 
 // States returns what is known of paths.

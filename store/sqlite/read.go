@@ -137,13 +137,12 @@ func query[T any](ctx context.Context, tx *sql.Tx, text string, args []any, scan
 
 func scanSession(rows *sql.Rows) (sandbox.Session, error) {
 	var text string
-	var row sessionRow
+	var s sandbox.Session
 	err := rows.Scan(&text)
 	if err == nil {
-		err = json.Unmarshal([]byte(text), &row)
+		err = json.Unmarshal([]byte(text), &s)
 	}
-	row.Idle, row.TTL, row.Limits.Timeout = time.Duration(row.IdleNS), time.Duration(row.TTLNS), time.Duration(row.TimeoutNS)
-	return row.Session, err
+	return s, err
 }
 
 func scanSandbox(rows *sql.Rows) (sandbox.SandboxRecord, error) {

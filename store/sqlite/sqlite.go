@@ -44,6 +44,7 @@ type Config struct {
 // Store is an open state folder. It is safe for concurrent use.
 type Store struct {
 	dir    string
+	anew   string // what helps where it is corrupt
 	id     string
 	write  *sql.DB // one connection
 	read   *sql.DB
@@ -69,10 +70,11 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 		return nil, sandbox.Errorf(sandbox.Internal, "find the state folder: %w", err)
 	}
 	path := filepath.Join(cfg.Dir, "state.db")
-	if err := touch(path); err != nil {
-		return nil, err
-	}
 	s := &Store{dir: cfg.Dir, requests: make(chan *request, maxBatch), stopped: make(chan struct{})}
+	s.anew = "move state.db and audit.head in " + cfg.Dir + " aside and start anew; caisson gc then removes what its sessions left"
+	if err := touch(path); err != nil {
+		return nil, s.unwritable(err, "open the state")
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.closeFiles())
@@ -86,6 +88,9 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 		return nil, s.class(err, "open the state")
 	}
 	s.write.SetMaxOpenConns(1)
+	if s.anchor, err = openAnchor(filepath.Join(cfg.Dir, "audit.head")); err != nil {
+		return nil, s.unwritable(err, "open the audit's anchor")
+	}
 	if err := s.migrate(ctx); err != nil {
 		return nil, err
 	}
@@ -94,12 +99,6 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 	}
 	s.read.SetMaxOpenConns(4)
 	s.read.SetMaxIdleConns(4)
-	if s.anchor, err = openAnchor(filepath.Join(cfg.Dir, "audit.head")); err != nil {
-		return nil, s.class(err, "open the audit's anchor")
-	}
-	if err := s.anchorEmpty(ctx); err != nil {
-		return nil, s.class(err, "anchor the audit")
-	}
 	go s.writer()
 	return s, nil
 }
@@ -116,6 +115,14 @@ func touch(path string) error {
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return nil
 	}
+	return err
+}
+
+// unwritable gives the error of a file of the state its kind.
+func (s *Store) unwritable(err error, doing string) error {
+	if err == nil {
+		return nil
+	}
 	kind := sandbox.Unavailable
 	switch {
 	case errors.Is(err, fs.ErrPermission):
@@ -123,7 +130,7 @@ func touch(path string) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		kind = sandbox.Exhausted
 	}
-	return sandbox.Errorf(kind, "open the state: %w", err).WithHint("set CAISSON_STATE_DIR to a folder of yours that can be written")
+	return sandbox.Errorf(kind, "%s: %w", doing, err).WithHint("make room or set the permissions in %s, or set CAISSON_STATE_DIR to a folder of yours that can be written", s.dir)
 }
 
 // makeEmpty makes an empty file that nobody has ever opened under its name.
@@ -192,6 +199,9 @@ func (s *Store) migrateTo(ctx context.Context, version int, name string) error {
 		_, _ = rand.Read(id[:]) // crypto/rand.Read never fails: it ends the process instead
 		if _, err := tx.ExecContext(ctx, "INSERT INTO meta VALUES ('state_id', ?)", hex.EncodeToString(id[:])); err != nil {
 			return s.class(err, "upgrade the state")
+		}
+		if err := s.anchor.begin(); err != nil {
+			return s.unwritable(err, "anchor the audit")
 		}
 	}
 	if _, err := tx.ExecContext(ctx, "PRAGMA user_version = "+strconv.Itoa(version)); err != nil {
@@ -280,7 +290,7 @@ func (s *Store) class(err error, doing string) error {
 		return sandbox.Errorf(sandbox.Exhausted, "%s: the disk is full: %w", doing, err).WithHint("make room on the disk of %s", s.dir)
 	case codeCorrupt, codeNotADB:
 		return sandbox.Errorf(sandbox.Internal, "%s: the state is corrupt: %w", doing, err).
-			WithHint("move %s aside and start anew; caisson gc then removes what its sessions left", filepath.Join(s.dir, "state.db"))
+			WithHint("%s", s.anew)
 	}
 	return sandbox.Errorf(sandbox.Internal, "%s: %w", doing, err)
 }

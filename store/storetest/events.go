@@ -18,7 +18,7 @@ func events(t *testing.T, open Open) {
 	s := fresh(t, open)
 	const n = 1200 // more than a page of any store
 	for i := range n / 4 {
-		var c sandbox.Change
+		var c sandbox.Transaction
 		for j := range 4 {
 			e := anEvent("k", "work")
 			e.Exec, e.Sandbox, e.Data = sandbox.NewID(), sandbox.NewID(), json.RawMessage(fmt.Sprintf(`{"n":%d,"text":"\u0000 ☃ \\"}`, 4*i+j))
@@ -52,7 +52,7 @@ func filters(t *testing.T, open Open) {
 		if i%2 == 1 {
 			e.Kind, e.Session, e.Exec = "odd", "b", id
 		}
-		apply(t, s, sandbox.Change{Events: []sandbox.Event{e}})
+		apply(t, s, sandbox.Transaction{Events: []sandbox.Event{e}})
 	}
 	for name, c := range map[string]struct {
 		filter sandbox.EventFilter
@@ -116,12 +116,12 @@ func prunedByAge(t *testing.T, open Open) {
 		if i < 6 {
 			e.Time = time.Now().Add(-48 * time.Hour)
 		}
-		apply(t, s, sandbox.Change{Events: []sandbox.Event{e}})
+		apply(t, s, sandbox.Transaction{Events: []sandbox.Event{e}})
 	}
 	before := Sound(t, s).Head
-	n, err := s.Prune(t.Context(), sandbox.Retention{Age: 24 * time.Hour})
-	if err != nil || n != 6 {
-		t.Fatalf("pruned %d, %v", n, err)
+	n, err := s.Prune(t.Context(), sandbox.Retention{Age: sandbox.Duration(24 * time.Hour)})
+	if err != nil || n.Events != 6 {
+		t.Fatalf("pruned %+v, %v", n, err)
 	}
 	r := Sound(t, s)
 	if r.First != 7 || r.Last != 11 || r.Events != 5 {
@@ -131,11 +131,11 @@ func prunedByAge(t *testing.T, open Open) {
 	if len(list) != 1 || list[0].Kind != sandbox.EventAuditPruned || list[0].Prev != before {
 		t.Errorf("the pruning is not told by an event: %+v", list)
 	}
-	if n, err := s.Prune(t.Context(), sandbox.Retention{Age: 24 * time.Hour}); err != nil || n != 0 {
-		t.Errorf("pruned again %d, %v", n, err)
+	if n, err := s.Prune(t.Context(), sandbox.Retention{Age: sandbox.Duration(24 * time.Hour)}); err != nil || n != (sandbox.Pruned{}) {
+		t.Errorf("pruned again %+v, %v", n, err)
 	}
-	if n, err := s.Prune(t.Context(), sandbox.Retention{}); err != nil || n != 0 {
-		t.Errorf("a retention that keeps everything dropped %d, %v", n, err)
+	if n, err := s.Prune(t.Context(), sandbox.Retention{}); err != nil || n != (sandbox.Pruned{}) {
+		t.Errorf("a retention that keeps everything dropped %+v, %v", n, err)
 	}
 	Fill(t, s, 3)
 	Sound(t, s)
@@ -146,8 +146,8 @@ func prunedBySize(t *testing.T, open Open) {
 	Fill(t, s, 2000)
 	for range 3 {
 		n, err := s.Prune(t.Context(), sandbox.Retention{Bytes: 100 << 10})
-		if err != nil || n == 0 {
-			t.Fatalf("pruned %d, %v", n, err)
+		if err != nil || n.Events == 0 {
+			t.Fatalf("pruned %+v, %v", n, err)
 		}
 		if r := Sound(t, s); r.Events < 100 || r.Events > 1000 {
 			t.Errorf("%d events are left", r.Events)
@@ -162,9 +162,9 @@ func prunedToNothing(t *testing.T, open Open) {
 	s := open(t, dir)
 	e := anEvent("k", "")
 	e.Time = time.Now().Add(-48 * time.Hour)
-	apply(t, s, sandbox.Change{Events: []sandbox.Event{e, e, e}})
-	if n, err := s.Prune(t.Context(), sandbox.Retention{Age: time.Hour}); err != nil || n != 3 {
-		t.Fatalf("pruned %d, %v", n, err)
+	apply(t, s, sandbox.Transaction{Events: []sandbox.Event{e, e, e}})
+	if n, err := s.Prune(t.Context(), sandbox.Retention{Age: sandbox.Duration(time.Hour)}); err != nil || n.Events != 3 {
+		t.Fatalf("pruned %+v, %v", n, err)
 	}
 	if r := Sound(t, s); r.First != 4 || r.Events != 1 {
 		t.Errorf("report: %+v", r)
@@ -193,7 +193,7 @@ func verifiedUnderLoad(t *testing.T, open Open) {
 					return
 				default:
 				}
-				if err := s.Apply(t.Context(), sandbox.Change{Events: []sandbox.Event{anEvent("k", "")}}); err != nil {
+				if err := s.Apply(t.Context(), sandbox.Transaction{Events: []sandbox.Event{anEvent("k", "")}}); err != nil {
 					t.Errorf("apply: %v", err)
 					return
 				}
@@ -228,14 +228,14 @@ func clock(t *testing.T, open Open) {
 	for _, d := range []time.Duration{0, -100 * 24 * time.Hour, time.Hour, -time.Hour, 1000 * 24 * time.Hour, 0} {
 		e := anEvent("k", "")
 		e.Time = now.Add(d)
-		apply(t, s, sandbox.Change{Events: []sandbox.Event{e}})
+		apply(t, s, sandbox.Transaction{Events: []sandbox.Event{e}})
 	}
 	if r := Sound(t, s); r.Last != 6 {
 		t.Errorf("report: %+v", r)
 	}
 	// The second is old, but stands behind one that is young.
-	if n, err := s.Prune(t.Context(), sandbox.Retention{Age: 24 * time.Hour}); err != nil || n != 0 {
-		t.Errorf("pruned %d, %v", n, err)
+	if n, err := s.Prune(t.Context(), sandbox.Retention{Age: sandbox.Duration(24 * time.Hour)}); err != nil || n != (sandbox.Pruned{}) {
+		t.Errorf("pruned %+v, %v", n, err)
 	}
 	Sound(t, s)
 }
@@ -257,7 +257,7 @@ func twoHolders(t *testing.T, open Open) {
 		for _, s := range []store.Store{a, b} {
 			wg.Go(func() {
 				name := fmt.Sprintf("s%d", i)
-				err := s.Apply(t.Context(), sandbox.Change{CreateSession: aSession(name), Events: []sandbox.Event{anEvent("made", name)}})
+				err := s.Apply(t.Context(), sandbox.Transaction{CreateSession: aSession(name), Events: []sandbox.Event{anEvent("made", name)}})
 				mu.Lock()
 				defer mu.Unlock()
 				if err == nil {

@@ -20,8 +20,8 @@ func sessions(t *testing.T, open Open) {
 	s := fresh(t, open)
 	a, b := aSession("b-second"), aSession("a-first")
 	box, run := aSandbox("b-second"), anExec("b-second")
-	apply(t, s, sandbox.Change{CreateSession: a, PutSandboxes: []sandbox.SandboxRecord{box}, PutExecs: []sandbox.ExecRecord{run}})
-	apply(t, s, sandbox.Change{CreateSession: b})
+	apply(t, s, sandbox.Transaction{CreateSession: a, PutSandboxes: []sandbox.SandboxRecord{box}, PutExecs: []sandbox.ExecRecord{run}})
+	apply(t, s, sandbox.Transaction{CreateSession: b})
 	want := []sandbox.SessionView{
 		{Session: *b, Sandboxes: []sandbox.SandboxRecord{}, Execs: []sandbox.ExecRecord{}},
 		{Session: *a, Sandboxes: []sandbox.SandboxRecord{box}, Execs: []sandbox.ExecRecord{run}},
@@ -35,7 +35,7 @@ func sessions(t *testing.T, open Open) {
 	}
 	box.State, run.Ended, run.Exit = sandbox.StatePaused, run.Started, sandbox.Exit{Code: 3, Reason: sandbox.ReasonExited}
 	a.Idle = 0
-	apply(t, s, sandbox.Change{PutSession: a, PutSandboxes: []sandbox.SandboxRecord{box}, PutExecs: []sandbox.ExecRecord{run}})
+	apply(t, s, sandbox.Transaction{PutSession: a, PutSandboxes: []sandbox.SandboxRecord{box}, PutExecs: []sandbox.ExecRecord{run}})
 	one, err := s.Session(t.Context(), "b-second")
 	if err != nil {
 		t.Fatal(err)
@@ -43,19 +43,19 @@ func sessions(t *testing.T, open Open) {
 	if diff := cmp.Diff(sandbox.SessionView{Session: *a, Sandboxes: []sandbox.SandboxRecord{box}, Execs: []sandbox.ExecRecord{run}}, one); diff != "" {
 		t.Errorf("a changed session (-want +got):\n%s", diff)
 	}
-	apply(t, s, sandbox.Change{DeleteSandboxes: []sandbox.ID{box.ID}, DeleteExecs: []sandbox.ID{run.ID}})
+	apply(t, s, sandbox.Transaction{DeleteSandboxes: []sandbox.ID{box.ID}, DeleteExecs: []sandbox.ID{run.ID}})
 	if one, err = s.Session(t.Context(), "b-second"); err != nil || len(one.Sandboxes)+len(one.Execs) != 0 {
 		t.Errorf("after the deletes: %+v, %v", one, err)
 	}
 	more := anExec("b-second")
-	apply(t, s, sandbox.Change{PutExecs: []sandbox.ExecRecord{run, more}})
-	refuse(t, s, sandbox.Change{DeleteSession: "b-second"}, sandbox.Conflict)
-	apply(t, s, sandbox.Change{DeleteExecs: []sandbox.ID{more.ID}})
-	apply(t, s, sandbox.Change{DeleteSession: "b-second"})
+	apply(t, s, sandbox.Transaction{PutExecs: []sandbox.ExecRecord{run, more}})
+	refuse(t, s, sandbox.Transaction{DeleteSession: "b-second"}, sandbox.Conflict)
+	apply(t, s, sandbox.Transaction{DeleteExecs: []sandbox.ID{more.ID}})
+	apply(t, s, sandbox.Transaction{DeleteSession: "b-second"})
 	if _, err := s.Session(t.Context(), "b-second"); !errors.Is(err, sandbox.NotFound) {
 		t.Errorf("a removed session: error %v", err)
 	}
-	apply(t, s, sandbox.Change{CreateSession: aSession("b-second")})
+	apply(t, s, sandbox.Transaction{CreateSession: aSession("b-second")})
 	if one, err = s.Session(t.Context(), "b-second"); err != nil || len(one.Execs) != 0 {
 		t.Errorf("a successor inherits %+v, %v", one.Execs, err)
 	}
@@ -63,11 +63,11 @@ func sessions(t *testing.T, open Open) {
 
 func names(t *testing.T, open Open) {
 	s := fresh(t, open)
-	apply(t, s, sandbox.Change{CreateSession: aSession("work")})
-	refuse(t, s, sandbox.Change{CreateSession: aSession("work")}, sandbox.Conflict)
-	refuse(t, s, sandbox.Change{PutSession: aSession("other")}, sandbox.NotFound)
-	refuse(t, s, sandbox.Change{PutSandboxes: []sandbox.SandboxRecord{aSandbox("other")}}, sandbox.NotFound)
-	refuse(t, s, sandbox.Change{PutExecs: []sandbox.ExecRecord{anExec("other")}}, sandbox.NotFound)
+	apply(t, s, sandbox.Transaction{CreateSession: aSession("work")})
+	refuse(t, s, sandbox.Transaction{CreateSession: aSession("work")}, sandbox.Conflict)
+	refuse(t, s, sandbox.Transaction{PutSession: aSession("other")}, sandbox.NotFound)
+	refuse(t, s, sandbox.Transaction{PutSandboxes: []sandbox.SandboxRecord{aSandbox("other")}}, sandbox.NotFound)
+	refuse(t, s, sandbox.Transaction{PutExecs: []sandbox.ExecRecord{anExec("other")}}, sandbox.NotFound)
 	for _, name := range []string{"other", ""} {
 		if _, err := s.Session(t.Context(), name); !errors.Is(err, sandbox.NotFound) {
 			t.Errorf("session %q: error %v", name, err)
@@ -78,7 +78,7 @@ func names(t *testing.T, open Open) {
 // whole checks that of a change that fails at its last part nothing is made.
 func whole(t *testing.T, open Open) {
 	s := fresh(t, open)
-	refuse(t, s, sandbox.Change{
+	refuse(t, s, sandbox.Transaction{
 		CreateSession: aSession("work"), PutSandboxes: []sandbox.SandboxRecord{aSandbox("work")},
 		PutExecs: []sandbox.ExecRecord{anExec("work"), anExec("missing")}, Events: []sandbox.Event{anEvent("x", "work")},
 	}, sandbox.NotFound)
@@ -88,7 +88,7 @@ func whole(t *testing.T, open Open) {
 	if list := all(t, s, sandbox.EventFilter{}); len(list) != 0 {
 		t.Errorf("a change that failed left events: %v", list)
 	}
-	apply(t, s, sandbox.Change{Events: []sandbox.Event{anEvent("x", "")}})
+	apply(t, s, sandbox.Transaction{Events: []sandbox.Event{anEvent("x", "")}})
 	if r := Sound(t, s); r.First != 1 || r.Last != 1 {
 		t.Errorf("a change that failed used up numbers: %+v", r)
 	}
@@ -99,13 +99,13 @@ func while(t *testing.T, open Open) {
 	s := fresh(t, open)
 	run, back := anExec(""), anExec("work")
 	back.Background = true
-	apply(t, s, sandbox.Change{CreateSession: aSession("work"), PutExecs: []sandbox.ExecRecord{run, back}})
+	apply(t, s, sandbox.Transaction{CreateSession: aSession("work"), PutExecs: []sandbox.ExecRecord{run, back}})
 	ended := back
 	ended.Ended = time.Now().UTC()
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			for _, c := range []sandbox.Change{
+			for _, c := range []sandbox.Transaction{
 				{While: run.ID, DeleteExecs: []sandbox.ID{run.ID}, Events: []sandbox.Event{{Time: time.Now(), Kind: "end", Exec: run.ID}}},
 				{While: back.ID, PutExecs: []sandbox.ExecRecord{ended}, Events: []sandbox.Event{{Time: time.Now(), Kind: "end", Exec: back.ID}}},
 			} {
@@ -127,12 +127,12 @@ func while(t *testing.T, open Open) {
 func oneshots(t *testing.T, open Open) {
 	s := fresh(t, open)
 	run := anExec("")
-	apply(t, s, sandbox.Change{CreateSession: aSession("work"), PutExecs: []sandbox.ExecRecord{run}})
+	apply(t, s, sandbox.Transaction{CreateSession: aSession("work"), PutExecs: []sandbox.ExecRecord{run}})
 	got, err := s.Sessions(t.Context())
 	if err != nil || len(got) != 2 || got[0].Name != "" || len(got[0].Execs) != 1 {
 		t.Fatalf("sessions: %+v, %v", got, err)
 	}
-	apply(t, s, sandbox.Change{DeleteExecs: []sandbox.ID{run.ID}})
+	apply(t, s, sandbox.Transaction{DeleteExecs: []sandbox.ID{run.ID}})
 	if got, err = s.Sessions(t.Context()); err != nil || len(got) != 1 {
 		t.Errorf("sessions: %+v, %v", got, err)
 	}
@@ -142,7 +142,7 @@ func oneshots(t *testing.T, open Open) {
 // share their commit.
 func neighbours(t *testing.T, open Open) {
 	s := fresh(t, open)
-	apply(t, s, sandbox.Change{CreateSession: aSession("taken")})
+	apply(t, s, sandbox.Transaction{CreateSession: aSession("taken")})
 	const n = 200
 	var wg sync.WaitGroup
 	for i := range n {
@@ -151,7 +151,7 @@ func neighbours(t *testing.T, open Open) {
 			if i%3 == 0 {
 				name, kind = "taken", sandbox.Conflict
 			}
-			err := s.Apply(t.Context(), sandbox.Change{CreateSession: aSession(name), Events: []sandbox.Event{anEvent("made", name)}})
+			err := s.Apply(t.Context(), sandbox.Transaction{CreateSession: aSession(name), Events: []sandbox.Event{anEvent("made", name)}})
 			if kind == nil && err != nil || kind != nil && !errors.Is(err, kind) {
 				t.Errorf("change %d: %v", i, err)
 			}
@@ -172,7 +172,7 @@ func reopened(t *testing.T, open Open) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	a, box := aSession("work"), aSandbox("work")
-	apply(t, s, sandbox.Change{CreateSession: a, PutSandboxes: []sandbox.SandboxRecord{box}, Events: []sandbox.Event{anEvent("x", "work")}})
+	apply(t, s, sandbox.Transaction{CreateSession: a, PutSandboxes: []sandbox.SandboxRecord{box}, Events: []sandbox.Event{anEvent("x", "work")}})
 	id, head := s.ID(), Sound(t, s).Head
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func reopened(t *testing.T, open Open) {
 	if r := Sound(t, s); r.Head != head {
 		t.Errorf("the audit's head was %s and is %s", head, r.Head)
 	}
-	apply(t, s, sandbox.Change{Events: []sandbox.Event{anEvent("y", "work")}})
+	apply(t, s, sandbox.Transaction{Events: []sandbox.Event{anEvent("y", "work")}})
 	Sound(t, s)
 }
 
@@ -200,7 +200,7 @@ func reopened(t *testing.T, open Open) {
 func secrets(t *testing.T, open Open) {
 	s := fresh(t, open)
 	box := aSandbox("work")
-	apply(t, s, sandbox.Change{CreateSession: aSession("work"), PutSandboxes: []sandbox.SandboxRecord{box}, Events: []sandbox.Event{anEvent("x", "work")}})
+	apply(t, s, sandbox.Transaction{CreateSession: aSession("work"), PutSandboxes: []sandbox.SandboxRecord{box}, Events: []sandbox.Event{anEvent("x", "work")}})
 	v, err := s.Session(t.Context(), "work")
 	if err != nil || len(v.Sandboxes) != 1 || !bytes.Equal(v.Sandboxes[0].Secret, box.Secret) {
 		t.Fatalf("the secret is not kept: %+v, %v", v, err)
@@ -225,7 +225,7 @@ func closed(t *testing.T, open Open) {
 	for range 20 {
 		wg.Go(func() {
 			for {
-				err := s.Apply(t.Context(), sandbox.Change{Events: []sandbox.Event{anEvent("x", "")}})
+				err := s.Apply(t.Context(), sandbox.Transaction{Events: []sandbox.Event{anEvent("x", "")}})
 				if errors.Is(err, sandbox.Unavailable) {
 					return
 				}

@@ -35,6 +35,11 @@ func Run(t *testing.T, open Open) {
 		"pruned by age":       prunedByAge,
 		"pruned by size":      prunedBySize,
 		"pruned to nothing":   prunedToNothing,
+		"questions pruned":    questionsPruned,
+		"readings":            readings,
+		"alerts":              alerts,
+		"letters":             letters,
+		"denied":              denied,
 		"verified under load": verifiedUnderLoad,
 		"clock":               clock,
 		"two holders":         twoHolders,
@@ -60,7 +65,7 @@ func fresh(t *testing.T, open Open) store.Store {
 }
 
 // apply makes a change that has to succeed.
-func apply(t testing.TB, s store.Store, c sandbox.Change) {
+func apply(t testing.TB, s store.Store, c sandbox.Transaction) {
 	t.Helper()
 	if err := s.Apply(t.Context(), c); err != nil {
 		t.Fatalf("apply: %v", err)
@@ -68,7 +73,7 @@ func apply(t testing.TB, s store.Store, c sandbox.Change) {
 }
 
 // refuse makes a change that has to fail with a kind.
-func refuse(t testing.TB, s store.Store, c sandbox.Change, kind sandbox.Kind) {
+func refuse(t testing.TB, s store.Store, c sandbox.Transaction, kind sandbox.Kind) {
 	t.Helper()
 	if err := s.Apply(t.Context(), c); !errors.Is(err, kind) {
 		t.Errorf("apply: error %v, not of kind %v", err, kind)
@@ -77,11 +82,9 @@ func refuse(t testing.TB, s store.Store, c sandbox.Change, kind sandbox.Kind) {
 
 func aSession(name string) *sandbox.Session {
 	id := sandbox.NewID()
-	limits := sandbox.DefaultLimits
-	limits.Timeout = 17 * time.Second
 	return &sandbox.Session{
-		ID: id, Name: name, Language: "python", Created: time.Now().UTC().Truncate(time.Microsecond), Idle: time.Minute, TTL: 3 * time.Hour,
-		Limits: limits, Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceVolume, Source: "vol"}, Identity: sandbox.IdentityFor(id),
+		ID: id, Name: name, Language: "python", Created: time.Now().UTC().Truncate(time.Microsecond), Idle: sandbox.Duration(time.Minute), TTL: sandbox.Duration(3 * time.Hour),
+		Limits: sandbox.DefaultLimits, Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceVolume, Source: "vol"}, Identity: sandbox.IdentityFor(id),
 	}
 }
 
@@ -133,7 +136,7 @@ func Sound(t testing.TB, s store.Store) sandbox.AuditReport {
 func Fill(t testing.TB, s store.Store, n int) {
 	t.Helper()
 	for n > 0 {
-		var c sandbox.Change
+		var c sandbox.Transaction
 		for range min(n, 1000) {
 			e := anEvent(sandbox.EventExecEnded, "work")
 			e.Exec, e.Sandbox = sandbox.NewID(), sandbox.NewID()

@@ -227,9 +227,6 @@ func (w *walk) array(n id) *val {
 			o.items = append(o.items, items...)
 			o.open = o.open || open
 			o.from = merge(o.from, v.From)
-			if v.ref != nil {
-				o.size = max(o.size, v.ref.size)
-			}
 			return
 		}
 		o.items = append(o.items, v)
@@ -410,9 +407,6 @@ func (w *walk) augmented(n id) *val {
 		w.cond--
 	default:
 		v = operate(op, old, w.expr(w.t.child(n, fRight)))
-		if op == "+" && w.t.text(left) == w.t.text(w.t.child(n, fRight)) {
-			w.tally.grows++
-		}
 	}
 	w.assign(left, v, assignOnly)
 	return v

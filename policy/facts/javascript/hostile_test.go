@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caisson-dev/caisson/internal/stopwatch"
 	"github.com/caisson-dev/caisson/policy/facts"
 )
 
-// patience is what one hostile text may take, with room for a busy machine.
-const patience = 3 * time.Second
+// patience is more than any text takes on any machine, unless what it takes
+// grows with its square. bench/policy holds hostile texts to their time.
+const patience = 20 * time.Second
 
 func TestHostile(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -64,9 +64,9 @@ func TestHostile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, lang := range []facts.Lang{facts.JavaScript, facts.TypeScript} {
-				took := stopwatch.Start()
+				start := time.Now()
 				d := scan(t, lang, c.code)
-				if took := took(); took > patience {
+				if took := time.Since(start); took > patience {
 					t.Errorf("%s took %v", lang, took)
 				}
 				if c.want == "" {
@@ -164,9 +164,9 @@ func FuzzExtract(f *testing.F) {
 			return
 		}
 		for _, lang := range []facts.Lang{facts.JavaScript, facts.TypeScript} {
-			took := stopwatch.Start()
+			start := time.Now()
 			d := scan(t, lang, code)
-			if took := took(); took > 10*patience {
+			if took := time.Since(start); took > patience {
 				t.Errorf("took %v", took)
 			}
 			for _, dyn := range d.Dynamic {

@@ -117,7 +117,5 @@ func (w *walk) runLate(v *val) {
 	if args == nil {
 		w.anyArgs(fn, &args, nil)
 	}
-	before := w.tally
 	w.run(fn, this, args)
-	w.wearing(fn, before)
 }

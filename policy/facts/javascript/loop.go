@@ -2,7 +2,6 @@ package javascript
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/caisson-dev/caisson/policy/facts"
 )
@@ -62,44 +61,30 @@ func (w *walk) forStmt(n id) flow {
 	if w.t.kind(cond) == kEmpty || w.t.text(cond) == ";" {
 		cond = 0
 	}
-	w.searched(n)
-	done, f := false, onward
-	w.counted(n, body, w.bound(cond), func() {
-		if done, f = w.turns(cond, step, body, false); done {
-			return
-		}
-		w.loopBody(n, w.endless(cond, body), func() {
-			if cond != 0 {
-				w.expr(cond)
-			}
-			w.stmt(body)
-			if step != 0 {
-				w.expr(step)
-			}
-		})
-	})
-	if done {
+	if done, f := w.turns(cond, step, body, false); done {
 		return f
 	}
+	w.loopBody(n, w.endless(cond, body), func() {
+		if cond != 0 {
+			w.expr(cond)
+		}
+		w.stmt(body)
+		if step != 0 {
+			w.expr(step)
+		}
+	})
 	return onward
 }
 
 func (w *walk) while(n id) flow {
 	cond, body := w.t.child(n, fCondition), w.t.child(n, fBody)
-	w.searched(n)
-	done, f := false, onward
-	w.counted(n, body, w.bound(cond), func() {
-		if done, f = w.turns(cond, 0, body, w.t.kind(n) == kDo); done {
-			return
-		}
-		w.loopBody(n, w.endless(cond, body), func() {
-			w.expr(cond)
-			w.stmt(body)
-		})
-	})
-	if done {
+	if done, f := w.turns(cond, 0, body, w.t.kind(n) == kDo); done {
 		return f
 	}
+	w.loopBody(n, w.endless(cond, body), func() {
+		w.expr(cond)
+		w.stmt(body)
+	})
 	return onward
 }
 
@@ -108,31 +93,14 @@ func (w *walk) loopBody(n id, endless bool, body func()) {
 	w.havoc(n)
 	w.cond++
 	w.loops++
-	before := w.tally
+	before := w.spawned
 	body()
 	w.loops--
 	w.cond--
-	if !endless {
-		return
-	}
-	switch {
-	case w.tally.spawns > before.spawns:
+	if endless && w.spawned > before {
 		w.structure(facts.StructForkBomb, "processes are started in a loop without end", n)
-	case w.tally.writes > before.writes:
-		w.structure(facts.StructLoopWrite, "files are written in a loop without end", n)
-	case w.tally.opens > before.opens && !strings.Contains(w.t.text(n), ".close"):
-		w.structure(facts.StructInfiniteLoop, "memory is taken by what a loop without end opens", n)
-	case w.tally.grows > before.grows, w.gathers(w.t.child(n, fBody)):
-		w.structure(facts.StructInfiniteLoop, "memory is taken in a loop without end", n)
-	case w.b.Depth() == 0 && !w.idle && w.idles(w.t.child(n, fBody)):
-		w.structure(facts.StructInfiniteLoop, "busy", n)
-	default:
-		w.structure(facts.StructInfiniteLoop, "", n)
 	}
 }
-
-// tally counts what makes a loop without end worse.
-type tally struct{ spawns, writes, grows, buffers, opens int }
 
 // endless reports that nothing ends a loop: its condition is true, nothing leaves it, and nothing is waited for.
 func (w *walk) endless(cond, body id) bool {
@@ -300,7 +268,7 @@ func (w *walk) forIn(n id) flow {
 	if !open && len(items) <= maxTurns && w.loops <= 1 && w.steps < w.inline && (len(w.assigned(body)) > 0 || rows(items) || copies) {
 		return w.eachTurn(items, left, body, mode)
 	}
-	if w.searched(n); open && len(items) > 0 && len(items) <= facts.MaxAlts && w.loops <= 1 && w.steps < w.inline {
+	if open && len(items) > 0 && len(items) <= facts.MaxAlts && w.loops <= 1 && w.steps < w.inline {
 		w.eachTurn(items, left, body, mode) // those that are known; there may be more
 	}
 	var v *val

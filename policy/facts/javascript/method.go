@@ -27,11 +27,6 @@ func (w *walk) builtinMethod(obj *val, key string, s *site) (*val, bool) {
 	case obj.isNumber():
 		return numberMethod(obj, key, s)
 	case obj.Type == "str":
-		if key == "repeat" || key == "padEnd" || key == "padStart" {
-			if f, ok := s.arg(0).float(); ok && f >= hugeAlloc {
-				w.structure(facts.StructHugeAlloc, spell(f)+" characters or more", s.n)
-			}
-		}
 		return w.textMethod(obj, key, s)
 	case obj.foreign():
 		return w.foreignMethod(obj, key, s)
@@ -148,9 +143,6 @@ func (w *walk) objectMethod(obj *val, key string, s *site) (*val, bool) {
 }
 
 func (w *walk) regexMethod(obj *val, key string, s *site) *val {
-	if key == "test" || key == "exec" {
-		w.backtracks(obj, s.arg(0), s.n)
-	}
 	if key == "test" {
 		if re, _, ok := goRegexp(obj); ok {
 			if t, ok := s.arg(0).one(); ok && s.arg(0).isText() {
@@ -264,7 +256,6 @@ func (w *walk) textMethod(obj *val, key string, s *site) (*val, bool) {
 	case "replace", "replaceAll":
 		return w.replace(obj, key == "replaceAll", s), true
 	case "match", "matchAll", "search":
-		w.backtracks(s.arg(0), obj, s.n)
 		if key == "search" {
 			break
 		}

@@ -25,10 +25,7 @@ func (w *walk) arrayMethod(obj *val, key string, s *site) (*val, bool) {
 	}
 	o := obj.ref
 	if iterates[key] {
-		return w.iterateAll(obj, key, s), true
-	}
-	if o.size > 0 && (key == "keys" || key == "values" || key == "entries") {
-		return obj, true // its items are not known, and their number is
+		return w.iterate(obj, key, s), true
 	}
 	switch key {
 	case "join", "toString":
@@ -166,7 +163,6 @@ func (w *walk) sort(obj *val, inPlace bool, s *site) *val {
 }
 
 func (w *walk) grow(o *object, front bool, s *site) {
-	w.tally.grows++
 	if len(o.items)+len(s.args) > maxItems {
 		o.open = true
 		return
@@ -342,16 +338,6 @@ func (w *walk) iterate(obj *val, key string, s *site) *val {
 		return undefined
 	}
 	return unknown
-}
-
-// iterateAll is iterate, for as many items as there are.
-func (w *walk) iterateAll(obj *val, key string, s *site) *val {
-	var out *val
-	w.counted(s.n, 0, obj.ref.size, func() { out = w.iterate(obj, key, s) })
-	if out.ref != nil && key == "map" {
-		out.ref.size = obj.ref.size
-	}
-	return out
 }
 
 func (w *walk) reduce(obj *val, key string, s *site) *val {

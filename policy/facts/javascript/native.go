@@ -36,7 +36,7 @@ func init() {
 		"Buffer.allocUnsafe": nativeAlloc, "ArrayBuffer": nativeRoom, "SharedArrayBuffer": nativeRoom, "Float64Array": nativeRoom,
 		"Uint32Array": nativeRoom, "Int32Array": nativeRoom, "Float32Array": nativeRoom, "BigInt64Array": nativeRoom,
 		"fs.symlink": nativeSymlink, "fs.symlinkSync": nativeSymlink, "fs.promises.symlink": nativeSymlink,
-		"fs.truncate": nativeLength, "fs.truncateSync": nativeLength, "fs.ftruncate": nativeLength, "fs.ftruncateSync": nativeLength, "Uint8Array": nativeBytes, "Uint8Array.from": nativeBytes, "TextDecoder": nativeDecoder,
+		"Uint8Array": nativeBytes, "Uint8Array.from": nativeBytes, "TextDecoder": nativeDecoder,
 		"TextEncoder": nativeDecoder, "Object.keys": nativeKeys, "Object.getOwnPropertyNames": nativeKeys,
 		"Object.values": nativeValues, "Object.entries": nativeEntries, "Object.assign": nativeAssign,
 		"Object.freeze": nativeFirst, "Object.seal": nativeFirst, "Object.preventExtensions": nativeFirst, "Object": nativeFirst,
@@ -162,10 +162,6 @@ func nativeFunction(w *walk, s *site) (*val, bool) {
 // nativeTimer runs a function later. Text in its place is code.
 func nativeTimer(w *walk, s *site) (*val, bool) {
 	a := s.arg(0)
-	if s.name == "setInterval" {
-		w.every(a, s.arg(1))
-	}
-	w.again(a, s.n)
 	switch {
 	case a.simple() && a.Type == "str" && (s.name == "setTimeout" || s.name == "setInterval"):
 		m := w.b.Mark()

@@ -11,7 +11,6 @@ import (
 
 func nativeArray(w *walk, s *site) (*val, bool) {
 	if len(s.args) == 1 && s.arg(0).isNumber() {
-		w.takes(s.arg(0), s.n)
 		if n, ok := s.arg(0).integer(); ok && n >= 0 && n <= 256 {
 			o := &object{role: array}
 			for range n {
@@ -19,8 +18,7 @@ func nativeArray(w *walk, s *site) (*val, bool) {
 			}
 			return &val{ref: o}, true
 		}
-		size, _ := s.arg(0).float()
-		return &val{ref: &object{role: array, open: true, size: size}}, true
+		return &val{ref: &object{role: array, open: true}}, true
 	}
 	return nativeArrayOf(w, s)
 }
@@ -56,13 +54,7 @@ func nativeArrayFrom(w *walk, s *site) (*val, bool) {
 		o.items = append(o.items, it)
 	}
 	if open && len(s.args) > 1 {
-		times := float64(0)
-		if src.ref != nil && src.ref.role == plain {
-			times, _ = w.member(src, "length", "", s.n).float()
-		}
-		w.counted(s.n, 0, times, func() {
-			o.items = append(o.items, w.back(s.arg(1), []*val{itemOf(src), unknown}, s.n))
-		})
+		o.items = append(o.items, w.back(s.arg(1), []*val{itemOf(src), unknown}, s.n))
 	}
 	return &val{ref: o}, true
 }

@@ -284,47 +284,17 @@ func nativeConcat(_ *walk, s *site) (*val, bool) {
 	return asBytes(of(facts.Concat(parts...))), true
 }
 
-// nativeAlloc looks at how much is asked for.
-func nativeAlloc(w *walk, s *site) (*val, bool) {
-	w.takes(s.arg(0), s.n)
+// nativeAlloc gives bytes.
+func nativeAlloc(_ *walk, s *site) (*val, bool) {
 	return &val{Value: facts.Value{Type: "bytes", From: s.origins()}}, true
 }
 
 // nativeRoom is nativeAlloc for what keeps its own type.
-func nativeRoom(w *walk, s *site) (*val, bool) {
-	if s.arg(0).isNumber() {
-		w.takes(s.arg(0), s.n)
-	}
+func nativeRoom(_ *walk, s *site) (*val, bool) {
 	if s.new && strings.HasSuffix(s.name, "ArrayBuffer") {
 		return of(facts.Value{Type: s.name}), true
 	}
 	return nil, false
-}
-
-// hugeLength is more than a file needs, in bytes.
-const hugeLength = 100_000_000_000
-
-// nativeLength looks at how long a file is made.
-func nativeLength(w *walk, s *site) (*val, bool) {
-	if f, ok := s.arg(1).float(); ok && f >= hugeLength {
-		w.structure(facts.StructHugeAlloc, "a file of "+spell(f)+" bytes", s.n)
-	}
-	return nil, false
-}
-
-const (
-	hugeAlloc   = 1 << 29
-	largeBuffer = 1 << 20 // that nobody keeps one after the other
-)
-
-func (w *walk) takes(size *val, n id) {
-	w.tally.grows++
-	if f, ok := size.float(); ok && f >= largeBuffer {
-		w.tally.buffers++
-	}
-	if f, ok := size.float(); ok && f >= hugeAlloc {
-		w.structure(facts.StructHugeAlloc, spell(f)+" elements", n)
-	}
 }
 
 // nativeDecoder stands for new TextDecoder() and its twin; their methods are in builtinMethod.

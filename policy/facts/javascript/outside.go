@@ -153,37 +153,24 @@ func (w *walk) shapes(s *site) {
 		return
 	}
 	spawns := false
-	if opening[s.name] {
-		w.tally.opens++
-	}
 	for i := range api.Effects {
 		switch e := &api.Effects[i]; e.Do {
 		case "argv", "execv", "shell", "shell_join":
 			spawns = true
 		case "action":
 			spawns = spawns || e.Op == "fork"
-		case "net":
-			w.tally.opens++
 		case "file":
-			switch e.Op {
-			case facts.OpWrite, facts.OpAppend, facts.OpMkdir:
-				w.tally.writes++
-			case facts.OpExec:
-				spawns = true
-			}
+			spawns = spawns || e.Op == facts.OpExec
 		}
 	}
 	w.scans(s)
 	if spawns {
-		w.tally.spawns++
-		w.spawned(s)
+		w.spawned++
+		w.spawn(s)
 		w.bombs(s)
 	}
 	w.pipes(s)
 }
-
-// opening are calls that open a file which stays open.
-var opening = map[string]bool{"fs.open": true, "fs.openSync": true, "fs.promises.open": true, "fs.createReadStream": true}
 
 // connects are calls that try a port.
 var connects = map[string]bool{"net.connect": true, "net.createConnection": true, "net.Socket.connect": true}

@@ -99,7 +99,7 @@ func (w *walk) tells(n id, want bool) bool {
 			return !want && w.compared(left, right)
 		}
 	case kCall:
-		return want && (w.picked(n) || w.listed(n) || w.namesText(w.t.child(n, fArguments)) && w.item(n, []string{"startsWith"}))
+		return want && (w.picked(n) || w.listed(n))
 	default: // tells nothing
 	}
 	return false
@@ -139,7 +139,7 @@ func (w *walk) compared(a, b id) bool {
 		return w.longText(b) && w.item(a, spelling)
 	case w.t.text(b) == "0":
 		args := w.t.child(a, fArguments)
-		return (w.longText(args) || w.namesText(args)) && w.item(a, []string{"indexOf"})
+		return w.longText(args) && w.item(a, []string{"indexOf"})
 	}
 	return false
 }
@@ -204,3 +204,12 @@ func (w *walk) listed(n id) bool {
 	}
 	return true
 }
+
+// redefines reports that the text may have a method of its own in place of one
+// that texts and patterns have.
+func (w *walk) redefines(method string) bool {
+	return w.given(method) && slices.ContainsFunc(prototypes, func(p string) bool { return strings.Contains(w.main.src, p) })
+}
+
+// prototypes are how a text gets hold of what all texts and patterns have.
+var prototypes = []string{"String.prototype", "RegExp.prototype", "constructor.prototype", "__proto__", "getPrototypeOf("}

@@ -18,9 +18,9 @@ type start struct {
 	waited bool // its turn goes on when that process is over, and not before
 }
 
-// spawned notes where the functions that are running start a process. One that
+// spawn notes where the functions that are running start a process. One that
 // everything waits for is never beside another.
-func (w *walk) spawned(s *site) {
+func (w *walk) spawn(s *site) {
 	if strings.HasSuffix(s.name, "Sync") {
 		return
 	}
@@ -74,9 +74,6 @@ func (w *walk) within(i int, n id) id {
 func (w *walk) recursion(fn *function, n id) {
 	if sites := w.spawns[fn.key()]; !w.idle && len(sites) > 0 && w.bomb(fn, n, sites) {
 		w.structure(facts.StructForkBomb, "a function that starts processes calls itself", n)
-	}
-	if !w.idle && w.once("recursion", n) && w.always(fn, n) {
-		w.structure(facts.StructInfiniteLoop, "recursion", n)
 	}
 }
 

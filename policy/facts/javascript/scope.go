@@ -25,7 +25,6 @@ type activation struct {
 	returns *val
 	last    *val // value of the last expression statement, which eval gives back
 	yields  []*val
-	again   int // how often it was put off by itself
 }
 
 // function is a function of the program, with the variables it sees.
@@ -40,12 +39,10 @@ type function struct {
 	home   *object
 	getter bool
 	setter bool
-	often  bool    // a timer calls it, every pause ms
-	pause  float64 // see often
-	method bool    // written as one
-	symbol bool    // one under a symbol of the program, which the language does not know
-	handed bool    // somebody outside has it
-	now    bool    // see callNow
+	method bool // written as one
+	symbol bool // one under a symbol of the program, which the language does not know
+	handed bool // somebody outside has it
+	now    bool // see callNow
 	yields bool
 	calls  int
 	active bool

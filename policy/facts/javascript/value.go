@@ -60,8 +60,7 @@ type object struct {
 	fn    *function       // closure; constructor of a class
 	decl  *declaration    // class
 	from  []string
-	waits []wait  // for a promise
-	size  float64 // of an array with more items than are kept, where that is known
+	waits []wait // for a promise
 }
 
 // wait is a function that is called when a promise has its value, and the promise of what it gives.

@@ -11,13 +11,13 @@ import (
 // that is known, and reports the calls that leave it.
 type walk struct {
 	frame
-	b     *facts.Builder
-	g     *grammar
-	root  *scope
-	quiet int // facts are not reported
-	loops int // around the current place
-	picks int // above 0, what is gone through is told apart by name
-	tally tally
+	b       *facts.Builder
+	g       *grammar
+	root    *scope
+	quiet   int // facts are not reported
+	loops   int // around the current place
+	picks   int // above 0, what is gone through is told apart by name
+	spawned int // how many processes were started so far
 
 	steps, inline, hard int
 

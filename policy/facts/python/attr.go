@@ -35,16 +35,7 @@ func (it *interp) attribute(v *val, name string, n *node, s *scope) *val {
 	case kRef:
 		return it.attributeOfRef(v, name, n)
 	case kObj:
-		if v.x != nil && v.x.dict[name] != nil {
-			return v.x.dict[name]
-		}
-		if got := pathAttribute(v, name); got != nil {
-			return got
-		}
-		if name == "pid" && children[v.text] {
-			return &val{from: []string{"own_process"}}
-		}
-		return it.member(v.text, name, v)
+		return it.attributeOfObj(v, name)
 	case kFunc:
 		switch name {
 		case "__name__", "__qualname__":
@@ -93,6 +84,22 @@ func (it *interp) attribute(v *val, name string, n *node, s *scope) *val {
 	}
 	// Something unknown: a method of it, so that what folds still folds.
 	return &val{kind: kRef, text: "?." + name, from: v.from, x: &extra{self: v}}
+}
+
+func (it *interp) attributeOfObj(v *val, name string) *val {
+	if v.x != nil && v.x.dict[name] != nil {
+		return v.x.dict[name]
+	}
+	if got := pathAttribute(v, name); got != nil {
+		return got
+	}
+	if name == "pid" && children[v.text] {
+		return &val{from: []string{"own_process"}}
+	}
+	if strings.HasSuffix(v.text, "Server") && (name == "server_address" || name == "server_port") {
+		return &val{from: []string{facts.FromOwnAddress}}
+	}
+	return it.member(v.text, name, v)
 }
 
 func attributeOfWrap(v *val, name string) *val {
@@ -197,8 +204,8 @@ func (it *interp) attributeOfRef(v *val, name string, n *node) *val {
 	if full == "ctypes.pythonapi" || v.text == "ctypes.cdll" && name != "LoadLibrary" {
 		return &val{kind: kObj, text: cLibrary, x: &extra{}}
 	}
-	if flag, ok := strings.CutPrefix(full, "os.O_"); ok && self == nil {
-		return str("O_" + flag)
+	if module, flag, _ := strings.Cut(full, "."); self == nil && (module == "os" && strings.HasPrefix(flag, "O_") || module == "socket" && (strings.HasPrefix(flag, "SOCK_") || strings.HasPrefix(flag, "AF_"))) {
+		return str(flag)
 	}
 	if from, ok := sources[full]; ok {
 		if argv := it.argv(); argv != nil && full == "sys.argv" {

@@ -198,7 +198,7 @@ func (it *interp) attributeNamed(v, name *val, n *node, s *scope) *val {
 	if name.kind != kStr {
 		it.began(v.kind != kFunc)
 		it.ownModule(v)
-		if slices.ContainsFunc(v.branches(), it.holdsAny) && !it.looksAtClass(n, s) {
+		if slices.ContainsFunc(v.branches(), it.holdsAny) {
 			it.opaqueAttribute(v, name, n)
 		}
 		out := &val{text: lookedUp, from: derived(v, name).from}
@@ -259,12 +259,10 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 	it.printsTo(name, a, n, s)
 	c := &invocation{it: it, name: name, self: self, arguments: a, n: n, s: s}
 	it.feed(name, a, self)
-	c.allocates()
-	c.consumes()
 	c.unpickles()
 	c.builds()
 	c.fills()
-	c.backtracks()
+	c.types()
 	if h, ok := it.x.handlers[name]; ok {
 		if v := h(c); v != nil {
 			if !harmless[lastPart(name)] {
@@ -307,7 +305,7 @@ func (it *interp) callRef(f *val, a *arguments, n *node, s *scope) *val {
 	if c.says(v) {
 		v.x.how = ofTheirs
 	}
-	return c.sized(v)
+	return v
 }
 
 // ofText are methods of texts alone, which make other texts of them.
@@ -356,7 +354,7 @@ func (it *interp) report(name string, a *arguments, self *val, n *node) *val {
 	if self != nil && self.kind == kObj {
 		it.usesEnv(name, self, n)
 	}
-	it.notice(name, a, self, n)
+	it.notice(name, a, n)
 	out := it.b.Call(c)
 	if !known && a.kw["env"] == nil && it.looksUp(name) && slices.ContainsFunc(a.all(), func(v *val) bool { return v.kind == kRef && v.text == "os.environ" }) {
 		out.From = mix(out.From, []string{everyVariable})

@@ -23,3 +23,17 @@ func (it *interp) readsClipboard(v *val, name string, n *node) {
 		it.b.Action("clipboard", "Gtk.Clipboard", name, it.pos(n))
 	}
 }
+
+// types notices characters that are put into a terminal as if somebody had typed
+// them.
+func (c *invocation) types() {
+	if c.name != "fcntl.ioctl" || c.it.quiet > 0 {
+		return
+	}
+	if op := c.nth(1); op.text == "termios.TIOCSTI" || op.kind == kInt && op.text == "21522" {
+		if typed, ok := c.nth(2).oneText(); ok && strings.Trim(typed, "\x00") == "" {
+			return // which wakes up who reads there, and says nothing
+		}
+		c.it.b.Action("keys", "input is put into a terminal", c.name, c.it.pos(c.n))
+	}
+}

@@ -296,7 +296,6 @@ func (it *interp) augmented(n *node, s *scope) *val {
 		}
 	}
 	it.feed("", &arguments{pos: []*val{v}}, old)
-	it.doubled(sign, old, v, left, right)
 	v = it.operate(sign, old, v, n)
 	it.assign(left, v, s)
 	return v

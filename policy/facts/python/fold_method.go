@@ -225,9 +225,6 @@ func joinText(sep, over *val, it *interp, n *node) *val {
 		h := head(acc)
 		return &val{from: derived(sep, over).from, x: &extra{pre: h}}
 	}
-	if over.x != nil && over.x.size > 0 && len(items) > 0 && acc.x != nil {
-		acc.x.size = max(acc.x.size, over.x.size)
-	}
 	return acc.with(over.from)
 }
 
@@ -369,7 +366,6 @@ func (c *invocation) listMethod(name string) *val {
 	}
 	switch name {
 	case "append", "add":
-		c.it.keepsOpen(c.get0(), c.it.shape.turns, c.n)
 		if len(c.pos) > 0 && len(v.x.items) < 8192 {
 			v.x.items = append(v.x.items, c.pos[0])
 			if c.it.loops > 0 {

@@ -278,11 +278,7 @@ func toBytes(c *invocation) *val {
 	if out, ok := bytesOf(v, c.it, c.n); ok {
 		return out
 	}
-	out := derived(c.all()...)
-	if v.x != nil && v.x.size > 0 {
-		return &val{from: out.from, x: &extra{size: v.x.size}}
-	}
-	return out
+	return derived(c.all()...)
 }
 
 // bytesOf joins a list of numbers.

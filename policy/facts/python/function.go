@@ -34,7 +34,6 @@ type function struct {
 	inside  []string // keys of the arguments of calls that are going on
 	itself  *bool    // see callsItself
 	later   bool     // something outside was given it, see postpones
-	rebound map[string]bool
 }
 
 type param struct {

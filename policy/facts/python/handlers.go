@@ -17,7 +17,7 @@ func newHandlers() map[string]handler {
 	out := map[string]handler{}
 	for _, m := range []map[string]handler{
 		namespaceHandlers(), textHandlers(), sequenceHandlers(), functionHandlers(), codecHandlers(), pathHandlers(), treeHandlers(), tempHandlers(), envHandlers(),
-		libraryHandlers(), optionHandlers(), nativeHandlers(), userHandlers(), linkHandlers(), groupHandlers(),
+		libraryHandlers(), optionHandlers(), nativeHandlers(), userHandlers(), linkHandlers(),
 	} {
 		maps.Copy(out, m)
 	}
@@ -40,8 +40,6 @@ func namespaceHandlers() map[string]handler {
 		"importlib.util.find_spec":           (*invocation).findSpec,
 		"importlib.util.module_from_spec":    (*invocation).moduleFromSpec,
 		"pkgutil.resolve_name":               (*invocation).resolveName,
-		"imp.find_module":                    (*invocation).findModule,
-		"imp.load_module":                    (*invocation).loadModule,
 		"pydoc.locate":                       (*invocation).resolveName,
 		"globals":                            func(c *invocation) *val { return &val{kind: kSpace} },
 		"dir":                                (*invocation).dir,
@@ -72,7 +70,6 @@ func namespaceHandlers() map[string]handler {
 		"type":                               (*invocation).typeCall,
 		"shutil.which":                       (*invocation).whichCall,
 		"types.FunctionType":                 (*invocation).functionOf,
-		"types.CodeType":                     (*invocation).codeOf,
 		"super":                              (*invocation).super,
 		"eval":                               (*invocation).evalCall,
 		"exec":                               (*invocation).execCall,
@@ -446,4 +443,21 @@ func (c *invocation) execStatement() *val {
 		}
 	}
 	return nil
+}
+
+// ownWords reports a dictionary of names that stand for no function, or for the
+// one that is called so.
+func (v *val) ownWords() bool {
+	if v.open {
+		return false
+	}
+	for _, key := range v.x.order {
+		name, _ := strings.CutPrefix(key, textKey)
+		item := v.x.dict[key]
+		own := item.kind == kFunc && item.x.fn.name == name || item.kind == kRef && item.text == name && name != "__builtins__"
+		if !item.isConst() && !own {
+			return false
+		}
+	}
+	return true
 }

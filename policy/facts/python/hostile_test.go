@@ -11,9 +11,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/caisson-dev/caisson/internal/stopwatch"
 	"github.com/caisson-dev/caisson/policy/facts"
 )
+
+// patience is more than any text takes on any machine, unless what it takes
+// grows with its square. bench/policy holds hostile texts to their time.
+const patience = 20 * time.Second
 
 func TestHostile(t *testing.T) {
 	t.Parallel()
@@ -60,9 +63,9 @@ func TestHostile(t *testing.T) {
 		"star":              long("from os import *\n", 5_000) + "foo()",
 	} {
 		t.Run(name, func(t *testing.T) {
-			took := stopwatch.Start()
+			start := time.Now()
 			d := scan(t, src)
-			if took := took(); took > 2*time.Second {
+			if took := time.Since(start); took > patience {
 				t.Errorf("took %v", took)
 			}
 			if slices.ContainsFunc(d.Dynamic, func(x facts.Dynamic) bool { return strings.Contains(x.Detail, "panicked") }) {
@@ -91,12 +94,8 @@ func TestRefused(t *testing.T) {
 // Some texts keep an error-recovering parser busy for minutes.
 func TestParseDeadline(t *testing.T) {
 	t.Parallel()
-	took := stopwatch.Start()
-	if tree := newLanguage().parse(strings.Repeat("def ( : [ { \" ' ) ] lambda x:\n", 11_000)); tree != nil {
-		t.Skip("the parser came to an end of it")
-	}
-	if took := took(); took > 3*parseWall {
-		t.Errorf("gave up only after %v", took)
+	if tree := newLanguage().parse(strings.Repeat("def ( : [ { \" ' ) ] lambda x:\n", 100_000)); tree != nil {
+		t.Error("the parser came to an end of it")
 	}
 }
 
@@ -250,9 +249,9 @@ func FuzzExtract(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, src string) {
-		took := stopwatch.Start()
+		start := time.Now()
 		d := scan(t, src)
-		if took := took(); took > 3*time.Second {
+		if took := time.Since(start); took > patience {
 			t.Fatalf("took %v", took)
 		}
 		if slices.ContainsFunc(d.Dynamic, func(x facts.Dynamic) bool { return strings.Contains(x.Detail, "panicked") }) {

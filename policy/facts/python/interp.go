@@ -103,7 +103,6 @@ func (it *interp) run() {
 	if it.starts || it.own || it.over || it.b.Depth() > 0 && !it.b.Offered() {
 		it.rest(false)
 	}
-	it.recursions()
 	if it.b.Depth() == 0 || it.b.Offered() {
 		it.b.Idle(true)
 		it.idle = true

@@ -299,9 +299,6 @@ func (it *interp) prefixed(n *node, s *scope) bool {
 // comprehension folds a comprehension over constants, and follows the body
 // once with what is known where it cannot.
 func (it *interp) comprehension(k kind, n *node, outer *scope) *val {
-	if names := it.namesOf(k, n, outer); names != nil {
-		return names
-	}
 	s := newScope(outer)
 	s.globals, s.fn = outer.globals, outer.fn
 	var clauses []*node
@@ -329,7 +326,6 @@ func (it *interp) comprehension(k kind, n *node, outer *scope) *val {
 		it.sifting++
 		defer func() { it.sifting-- }()
 	}
-	defer it.collectsForEver(n, clauses)()
 	rounds := 0
 	add := func() {
 		rounds++
@@ -365,7 +361,6 @@ func (it *interp) clause(clauses []*node, out *val, s *scope, add func(), rounds
 	left, right := c.child("left"), c.child("right")
 	over := it.evalOr(right, s)
 	items, known := it.iterate(over, c)
-	defer it.collected(out, turns(over, items), c)
 	defer it.repeated(turns(over, items))()
 	if known && len(items) <= 4096 && (len(items)+*rounds)*cost*it.unroll <= 8*unrollNodes && it.steps < it.limit/2 {
 		for _, item := range items {

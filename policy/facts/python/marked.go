@@ -30,9 +30,6 @@ func (c *invocation) dir() *val {
 // evaluateMarked is eval of the name of something that the module has, which is
 // looked up, or of a dotted name; nil for any other text.
 func (c *invocation) evaluateMarked(code *val) *val {
-	if c.name == "eval" && marked(code, ofDotted) {
-		return fromSomewhere // what is called of it is worth a fact
-	}
 	if c.name != "eval" || !marked(code, ofOwnNames) || len(c.all()) != 1 {
 		return nil
 	}

@@ -60,13 +60,6 @@ func (it *interp) operate(op string, a, b *val, n *node) *val {
 		if isTextual(a) || isTextual(b) {
 			return it.concat(a, b)
 		}
-	case "*":
-		it.enormous(a, b, n)
-		it.enormous(b, a, n)
-	case "**":
-		it.power(a, b, n)
-	case "<<":
-		it.power(integer(2), b, n)
 	case "&":
 		if a.kind == kWrap && a.text == "program" { // plumbum: command & FG
 			return it.runProgram(a.x.items, &arguments{}, n)
@@ -131,7 +124,6 @@ const maxCopied = 32 << 20
 // concat is the function of that name, within a bound on its work.
 func (it *interp) concat(a, b *val) *val {
 	it.copied += len(a.text) + len(b.text)
-	it.grown(sizeOf(a)+sizeOf(b), it.at)
 	if it.copied > maxCopied {
 		it.over = true
 		return derived(a, b)
@@ -176,9 +168,6 @@ func concat(a, b *val) *val {
 	}
 	if s, ok := b.one(); ok && b.isText() {
 		x.suf = clipTail(tail(a) + s)
-	}
-	if a.x != nil || b.x != nil {
-		x.size = min(sizeOf(a)+sizeOf(b), maxSize)
 	}
 	from = mix(mix(from, a.origins(1)), b.origins(1))
 	if !both {
@@ -272,16 +261,6 @@ func clipHead(s string) string { return s[:min(len(s), 4096)] }
 
 func clipTail(s string) string { return s[max(0, len(s)-4096):] }
 
-func sizeOf(v *val) int {
-	if v.x != nil && v.x.size > 0 {
-		return v.x.size
-	}
-	if v.isText() {
-		return len(v.text)
-	}
-	return 0
-}
-
 // times is repetition; nil where neither side is a sequence and a number.
 func times(a, b *val) *val {
 	n, ok := b.int()
@@ -301,7 +280,7 @@ func times(a, b *val) *val {
 		if float64(len(s))*float64(n) > facts.MaxFolded {
 			// As good as all of it, and known to be large.
 			kept := strings.Repeat(s, int(facts.MaxFolded/int64(max(len(s), 1))))
-			return &val{kind: a.kind, text: kept, from: a.from, x: &extra{size: int(min(float64(sizeOf(a))*float64(n), maxSize))}}
+			return &val{kind: a.kind, text: kept, from: a.from}
 		}
 		return text(a.kind, strings.Repeat(s, int(n))).with(a.from)
 	case a.isSeq():
@@ -313,8 +292,6 @@ func times(a, b *val) *val {
 			items = append(items, a.x.items...)
 		}
 		return &val{kind: a.kind, open: a.open, x: &extra{items: items}}
-	case a.kind == kUnknown && a.x != nil && a.x.size > 0:
-		return &val{from: a.from, x: &extra{size: int(min(float64(a.x.size)*float64(n), maxSize))}}
 	}
 	return nil
 }

@@ -112,3 +112,29 @@ func (it *interp) listens(object *node) bool {
 	v := it.module.vars[it.t.text(object)]
 	return v == nil || v.kind == kObj && (strings.Contains(v.text, "socket") || strings.Contains(strings.ToLower(v.text), "listen")) || v.kind == kUnknown && handedIn(v.from)
 }
+
+// acceptsEachTurn is the same of a server, which may also give up a turn when
+// nobody came.
+func (it *interp) acceptsEachTurn(body *node) bool {
+	for c := body.first; c != nil; c = c.next {
+		if c.kind == "expression_statement" && it.accepts(c) || c.kind == "try_statement" && it.acceptsOrLeaves(c) {
+			return true
+		}
+		if contains(c, "continue_statement") {
+			return false
+		}
+	}
+	return false
+}
+
+func contains(n *node, kind string) bool {
+	if n.kind == kind {
+		return true
+	}
+	for c := n.first; c != nil; c = c.next {
+		if contains(c, kind) {
+			return true
+		}
+	}
+	return false
+}

@@ -200,7 +200,7 @@ func (it *interp) entered(v *val) *val {
 
 func (it *interp) whileStatement(n *node, s *scope) {
 	cond, body := n.child("condition"), n.child("body")
-	leave := it.enterLoop(n, s)
+	leave := it.enterLoop(n)
 	defer leave()
 	rounds := 0
 	for rounds < maxUnroll && rounds*it.unroll*int(n.size) < unrollNodes && it.steps < it.limit/2 {
@@ -280,7 +280,7 @@ func (it *interp) forStatement(n *node, s *scope) {
 		defer func() { it.sifting-- }()
 	}
 	over := oneOfEach(it.eval(right, s))
-	leave := it.enterLoop(n, s)
+	leave := it.enterLoop(n)
 	defer leave()
 	items, known := it.iterate(over, n)
 	defer it.repeated(turns(over, items))()

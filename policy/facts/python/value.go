@@ -81,7 +81,7 @@ func byteText(s string) *val { return text(kBytes, s) }
 
 func text(k kind, s string) *val {
 	if len(s) > facts.MaxFolded {
-		return &val{kind: kUnknown, x: &extra{pre: s[:256], suf: s[len(s)-256:], size: len(s)}}
+		return &val{kind: kUnknown, x: &extra{pre: s[:256], suf: s[len(s)-256:]}}
 	}
 	return &val{kind: k, text: s}
 }

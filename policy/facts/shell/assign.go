@@ -133,7 +133,6 @@ func (w *walker) assignment(a *syntax.Assign, d declaration) {
 			t = w.appended(name, t)
 		}
 		w.set(name, t, d)
-		w.doubled(a, name)
 		if v := w.st.vars.get(name); v != nil && !w.guessed && !v.isArray && !v.isTable && !v.ref {
 			c := *v
 			c.constant = true

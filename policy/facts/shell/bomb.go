@@ -15,11 +15,8 @@ import (
 // runsItself is "$0" as a command: the same text again.
 func (w *walker) runsItself(c *invocation) text {
 	w.b.Unknown(facts.DynCommand, "$0", c.pos, []string{fromSelf}, nil)
-	switch {
-	case w.multiplies(c):
+	if w.multiplies(c) {
 		w.shape(facts.StructForkBomb, "$0", c.pos)
-	case w.chained(c):
-		w.shape(facts.StructInfiniteLoop, "recursion", c.pos)
 	}
 	return opaque()
 }
@@ -38,18 +35,6 @@ func (w *walker) multiplies(c *invocation) bool {
 		return false
 	}
 	return twice || !c.led && w.maybe == 0 && !w.otherwise(c)
-}
-
-// chained reports that one process of the script starts the next, in a way that
-// may not end.
-func (w *walker) chained(c *invocation) bool {
-	switch {
-	case w.relieved(c):
-		return w.maybe == 0
-	case w.repeat == 0 && w.apart(c):
-		return false
-	}
-	return w.forks > 0 && !c.led && !w.otherwise(c)
 }
 
 // otherwise: a script starts itself with a word by which it ends.
@@ -187,5 +172,5 @@ func neverLeaves(stmts []*syntax.Stmt) bool {
 	for _, s := range c.Do {
 		syntax.Walk(s, f.see)
 	}
-	return !f.leaves && !slices.Contains(f.calls, "") && !slices.Contains(f.calls, "eval") && !redefines(f.calls)
+	return !f.leaves && !slices.Contains(f.calls, "") && !slices.Contains(f.calls, "eval") && !slices.Contains(f.calls, ".") && !slices.Contains(f.calls, "source")
 }

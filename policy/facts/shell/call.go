@@ -320,9 +320,6 @@ func (w *walker) recursion(at int, background bool) {
 	fr := &w.calls[at]
 	twice := w.twice()
 	forked := w.forks > fr.forks
-	if !forked && !background && w.burns(at) {
-		w.shape(facts.StructInfiniteLoop, "recursion", w.pos(fr.fn.body))
-	}
 	if background || forked && (twice || w.maybe == fr.maybe) {
 		key := "bomb " + fr.fn.name
 		if !w.reported[key] {

@@ -58,8 +58,6 @@ func (w *walker) source(c *invocation) text {
 		}
 		content = folded(lying)
 		defer func(args []text, more bool) { w.st.args, w.st.more = args, more }(w.st.args, w.st.more)
-	} else {
-		w.selfWritten(args[0].t, c.pos)
 	}
 	if len(args) > 1 {
 		var rest []text
@@ -85,14 +83,6 @@ func (w *walker) ofProject(path text) bool {
 		class := w.tables.PathClass(w.tables.CleanPath(s, w.st.cwd))
 		return class != "workspace" && class != "relative"
 	})
-}
-
-// selfWritten reports that the script runs what it wrote.
-func (w *walker) selfWritten(path text, pos facts.Pos) {
-	p, _ := path.guess()
-	if !strings.HasPrefix(p, pipePrefix) {
-		w.shape(facts.StructSelfWrite, p, pos)
-	}
 }
 
 // evalText walks text as code in the current state: every alternative that is

@@ -34,9 +34,6 @@ func (w *walker) stmt(s *syntax.Stmt) text {
 	if s.Background || s.Coprocess || s.Disown {
 		var out text
 		w.forks++
-		if _, loop := s.Cmd.(*syntax.WhileClause); loop {
-			w.loopBehind = s
-		}
 		w.aside(func() { out = w.redirected(s, true) })
 		w.forks--
 		w.status = succeeds

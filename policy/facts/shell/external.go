@@ -19,7 +19,6 @@ func (w *walker) external(c *invocation) text {
 	}
 	c.out = out
 	v := w.report(c)
-	w.ownScript(c)
 	w.nestedShell(c)
 	w.status = unsure
 	if ok {
@@ -164,25 +163,6 @@ func (w *walker) inPath(name string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// ownScript reports that a file which the script wrote is run.
-func (w *walker) ownScript(c *invocation) {
-	name, ok := c.argv[0].t.guess()
-	if !ok {
-		return
-	}
-	file := c.argv[0].t
-	if p, _, ok := w.tables.Program(name); ok && p.Script && len(c.argv) > 1 {
-		if ops := operands(c.args()); len(ops) > 0 {
-			file = ops[0].t
-		}
-	} else if !strings.Contains(name, "/") {
-		return
-	}
-	if _, ok := w.load(file); ok {
-		w.selfWritten(file, c.pos)
-	}
 }
 
 // report hands a command to the builder, once for each that looks the same.

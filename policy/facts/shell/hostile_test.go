@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caisson-dev/caisson/internal/stopwatch"
 	"github.com/caisson-dev/caisson/policy/facts"
 	"github.com/caisson-dev/caisson/policy/facts/shell"
 )
@@ -24,6 +23,10 @@ func doubts(doc *facts.Document) []string {
 	}
 	return out
 }
+
+// patience is more than any text takes on any machine, unless what it takes
+// grows with its square. bench/policy holds hostile texts to their time.
+const patience = 20 * time.Second
 
 func TestHostile(t *testing.T) {
 	t.Parallel()
@@ -62,9 +65,9 @@ func TestHostile(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) { // one by one: each is timed
-			took := stopwatch.Start()
+			start := time.Now()
 			doc, _ := scan(t, c.src)
-			if took := took(); took > 10*time.Second {
+			if took := time.Since(start); took > patience {
 				t.Errorf("took %v", took)
 			}
 			if d := doubts(doc); c.doubt && len(d) == 0 {

@@ -24,7 +24,6 @@ func (w *walker) again(n, limit int) bool {
 }
 
 func (w *walker) forClause(c *syntax.ForClause) text {
-	w.many(c)
 	switch loop := c.Loop.(type) {
 	case *syntax.WordIter:
 		return w.forWords(c, loop)
@@ -154,9 +153,6 @@ func numeric(items []text) bool {
 
 func (w *walker) forArith(c *syntax.ForClause, loop *syntax.CStyleLoop) text {
 	w.arith(loop.Init)
-	if loop.Cond == nil {
-		w.infinite(c, nil, c.Do)
-	}
 	return w.iterate(c.Do, func() tri {
 		if loop.Cond == nil {
 			return unsure
@@ -170,7 +166,6 @@ func (w *walker) forArith(c *syntax.ForClause, loop *syntax.CStyleLoop) text {
 }
 
 func (w *walker) whileClause(c *syntax.WhileClause) text {
-	w.infinite(c, c.Cond, c.Do)
 	endless := constantly(c.Cond, !c.Until)
 	var cond text
 	out := w.iterate(c.Do, func() tri {

@@ -40,20 +40,18 @@ type walker struct {
 	status tri
 	last   text // the last argument of the last command, $_
 
-	traps     []pending
-	reported  map[string]bool
-	doublings map[*syntax.Assign]doubling
-	memo      map[string]facts.Value
-	declared  []*function
-	aliasing  map[string]bool
-	asked     map[*syntax.Stmt]emptiness
-	renamed   map[string]string // copies of programs, by path
+	traps    []pending
+	reported map[string]bool
+	memo     map[string]facts.Value
+	declared []*function
+	aliasing map[string]bool
+	asked    map[*syntax.Stmt]emptiness
+	renamed  map[string]string // copies of programs, by path
 
-	here             facts.Pos    // the statement whose output is delivered
-	loopBehind       *syntax.Stmt // the last loop that was put into the background
-	forks            int          // pipelines and background jobs around this place
-	maybe            int          // branches around this place
-	repeat           int          // loops and calls around this place: facts may come twice
+	here             facts.Pos // the statement whose output is delivered
+	forks            int       // pipelines and background jobs around this place
+	maybe            int       // branches around this place
+	repeat           int       // loops and calls around this place: facts may come twice
 	unrolled         int
 	plainRedirection redirection // none
 	depth            int         // of the text itself
@@ -110,7 +108,7 @@ var errUnparsable = errors.New("not a shell script")
 func (e *Extractor) Extract(ctx context.Context, src []byte, b *facts.Builder) error {
 	w := &walker{
 		b: b, x: e, tables: e.tables, st: newState(), in: &stream{}, fds: map[string]text{},
-		reported: map[string]bool{}, doublings: map[*syntax.Assign]doubling{}, memo: map[string]facts.Value{}, aliasing: map[string]bool{}, renamed: map[string]string{}, asked: map[*syntax.Stmt]emptiness{},
+		reported: map[string]bool{}, memo: map[string]facts.Value{}, aliasing: map[string]bool{}, renamed: map[string]string{}, asked: map[*syntax.Stmt]emptiness{},
 	}
 	w.st.cwd, w.depth = b.Cwd(), b.Depth()
 	w.st.arg0 = concat(concat(w.cwd(), lit("/")), opaque(fromSelf))

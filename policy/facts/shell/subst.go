@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"mvdan.cc/sh/v3/syntax"
-
-	"github.com/caisson-dev/caisson/policy/facts"
 )
 
 // pipePrefix begins the names of process substitutions.
@@ -17,9 +15,6 @@ func (w *walker) substitute(c *syntax.CmdSubst) text {
 	if w.substs > maxWords {
 		w.b.Limit("command substitutions", w.pos(c))
 		return opaque()
-	}
-	if unending(c.Stmts) {
-		w.shape(facts.StructHugeAlloc, "output without an end is kept", w.pos(c))
 	}
 	var out text
 	inside := w.in

@@ -1,0 +1,270 @@
+//go:build linux
+
+// Command monitor measures what it costs to watch sandboxes:
+//
+//	go run ./bench/monitor            tables, and exit code 1 where a bar does not hold
+//	go run ./bench/monitor -json      one object a line
+//	go run ./bench/monitor -smoke     a few samples, to see that all of it works
+//
+// It needs a Docker Engine on this host and Go to build caisson. Its containers
+// are removed at its end.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/caisson-dev/caisson/bench/measure"
+	"github.com/caisson-dev/caisson/bench/rig"
+	"github.com/caisson-dev/caisson/manager"
+	"github.com/caisson-dev/caisson/monitor"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+func main() { os.Exit(measure.Main("monitor", run)) }
+
+// fixture is a manager with a memory, and what it takes to watch its sandboxes.
+type fixture struct {
+	*rig.Rig
+	m     *manager.Manager
+	store monitor.Store
+}
+
+func run(ctx context.Context, s *measure.Suite) (err error) {
+	r, err := rig.New(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	cfg, err := r.Durable(ctx, r.Config())
+	if err != nil {
+		return err
+	}
+	f := &fixture{Rig: r, store: cfg.Store.(monitor.Store)}
+	if f.m, err = r.Manager(cfg); err != nil {
+		return err
+	}
+	for _, set := range []func(context.Context, *measure.Suite, *fixture) error{warm, told, many} {
+		if err := set(ctx, s, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watch runs a monitor until stop is called.
+func (f *fixture) watch(ctx context.Context, cfg monitor.Config) (*monitor.Monitor, func(), error) {
+	cfg.Sandboxes, cfg.Store = f.m, f.store
+	m, err := monitor.New(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var task sync.WaitGroup
+	task.Go(func() { m.Run(ctx) })
+	return m, func() { cancel(); task.Wait() }, nil
+}
+
+// warm measures a warm exec while its sandbox is watched, and while it is not, in
+// turns of the same length.
+func warm(ctx context.Context, s *measure.Suite, f *fixture) (err error) {
+	const name, with, without = "warm true, watched", "watched", "not watched"
+	if !s.Wants(name) {
+		return nil
+	}
+	box, err := f.m.Open(ctx, manager.OpenOptions{Language: "shell", Limits: sandbox.Limits{CPUs: float64(runtime.NumCPU())}})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, box.Close()) }()
+	turns, long := 12, 5*time.Second // each turn has samples in it
+	if s.Smoke {
+		turns, long = 2, 3*time.Second
+	}
+	sample := measure.Millis(func(ctx context.Context) error {
+		return rig.Succeeded(box.Exec(ctx, sandbox.Run{Command: []string{"true"}}, sandbox.Streams{}))
+	})
+	samples := map[string][]float64{}
+	for turn := range turns {
+		kind, stop := without, func() {}
+		if turn%4 == 1 || turn%4 == 2 { // so that neither is always first
+			kind = with
+			if _, stop, err = f.watch(ctx, monitor.Config{}); err != nil {
+				return err
+			}
+		}
+		for end := time.Now().Add(long); time.Now().Before(end); {
+			v, err := sample(ctx)
+			if err != nil {
+				stop()
+				return err
+			}
+			samples[kind] = append(samples[kind], v)
+		}
+		stop()
+	}
+	return s.Report(measure.Set{
+		Name: name, Unit: "ms", Subjects: []measure.Subject{{Name: with}, {Name: without}},
+		Rows: []measure.Row{{Name: "monitor/true", Own: with, Peer: without, Bar: &measure.Bar{
+			Asked: "p50 <= peer + 0.1 ms", Holds: func(own, peer measure.Stats) bool { return own.P50 <= peer.P50+0.1 },
+		}}},
+	}, samples)
+}
+
+// told measures how long after the sample that completes it an alert is out.
+func told(ctx context.Context, s *measure.Suite, f *fixture) (err error) {
+	const name, own = "alert after its sample", "subscriber"
+	if !s.Wants(name) {
+		return nil
+	}
+	box, err := f.m.Open(ctx, manager.OpenOptions{Language: "shell"})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, box.Close()) }()
+	m, stop, err := f.watch(ctx, monitor.Config{Every: 100 * time.Millisecond, Rules: []sandbox.AlertRule{{Name: "runs", When: "execs > 0"}}})
+	if err != nil {
+		return err
+	}
+	defer stop()
+	news := m.Subscribe(ctx)
+	took := make(chan float64, 1000) // one for each episode, once it is over
+	go func() {
+		late := 0.0
+		for n := range news {
+			if n.Rule == "runs" && n.Resolved.IsZero() {
+				late = float64(time.Since(n.Sample.Time)) / float64(time.Millisecond)
+			} else if n.Rule == "runs" {
+				took <- late
+			}
+		}
+	}()
+	return s.Measure(ctx, measure.Set{
+		Name: name, Unit: "ms", Rounds: 20,
+		Subjects: []measure.Subject{{Name: own, Sample: func(ctx context.Context) (float64, error) {
+			err := rig.Succeeded(box.Exec(ctx, sandbox.Run{Command: []string{"sleep", "0.5"}}, sandbox.Streams{}))
+			if err != nil {
+				return 0, err
+			}
+			select {
+			case v := <-took:
+				return v, nil
+			case <-time.After(time.Minute):
+				return 0, errors.New("no alert")
+			}
+		}}},
+		Rows: []measure.Row{{Name: "monitor/alert", Own: own, Bar: measure.Below("<= 500 ms", 500)}},
+	})
+}
+
+// many measures the CPU time that caisson and the engine take to sample many
+// sandboxes every two seconds, beside the engine's one-shot call for each.
+func many(ctx context.Context, s *measure.Suite, f *fixture) (err error) {
+	const name, own, alone, peer = "100 sandboxes, every 2 s", "caisson and engine", "caisson alone", "engine's one-shot statistics"
+	if !s.Wants(name) {
+		return nil
+	}
+	n, rounds := 100, 5
+	if s.Smoke {
+		n, rounds = 3, 1
+	}
+	for range n {
+		box, err := f.m.Open(ctx, manager.OpenOptions{Language: "shell"})
+		if err != nil {
+			return err
+		}
+		f.Defer(box.Close)
+	}
+	samples := map[string][]float64{}
+	for range rounds {
+		_, stop, err := f.watch(ctx, monitor.Config{})
+		if err != nil {
+			return err
+		}
+		time.Sleep(5 * time.Second)
+		ours, all, err := busy(func() error { time.Sleep(10 * time.Second); return nil })
+		stop()
+		if err != nil {
+			return err
+		}
+		samples[own], samples[alone] = append(samples[own], all), append(samples[alone], ours)
+		if _, all, err = busy(func() error { return f.oneShots(ctx, 10*time.Second) }); err != nil {
+			return err
+		}
+		samples[peer] = append(samples[peer], all)
+	}
+	return s.Report(measure.Set{
+		Name: name, Unit: "% of a core", Subjects: []measure.Subject{{Name: own}, {Name: alone}, {Name: peer}},
+		Rows: []measure.Row{{Name: "monitor/many", Own: own, Peer: peer, Bar: measure.Below("<= 5 %", 5)}},
+	}, samples)
+}
+
+// oneShots asks the engine for the statistics of every sandbox, every two seconds.
+func (f *fixture) oneShots(ctx context.Context, long time.Duration) error {
+	for end := time.Now().Add(long); time.Now().Before(end); {
+		next := time.Now().Add(monitor.DefaultEvery)
+		for _, l := range f.m.Live() {
+			got, err := f.API.ContainerStatsOneShot(ctx, "caisson-"+string(l.ID))
+			if err != nil {
+				return err
+			}
+			if err := got.Body.Close(); err != nil {
+				return err
+			}
+		}
+		time.Sleep(time.Until(next))
+	}
+	return nil
+}
+
+// busy is how much of a core this process uses while do runs, and how much it and
+// the engine, in percent. What others ask of the engine meanwhile counts too.
+func busy(do func() error) (ours, all float64, err error) {
+	oursBefore, allBefore := cpuTime()
+	begun := time.Now()
+	err = do()
+	oursAfter, allAfter := cpuTime()
+	passed := float64(time.Since(begun))
+	return 100 * float64(oursAfter-oursBefore) / passed, 100 * float64(allAfter-allBefore) / passed, err
+}
+
+// cpuTime is what this process has used, and what it and the engine's have.
+func cpuTime() (ours, total time.Duration) {
+	var ru unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &ru); err != nil {
+		panic(err) // it takes no argument that could be wrong
+	}
+	ours = time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
+	total = ours
+	all, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is right
+	for _, name := range all {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			continue // it has just ended
+		}
+		_, rest, _ := strings.Cut(string(b), " (")
+		comm, rest, _ := strings.Cut(rest, ") ")
+		if comm != "dockerd" && comm != "containerd" && !strings.HasPrefix(comm, "containerd-shim") {
+			continue
+		}
+		fields := strings.Fields(rest)
+		for _, i := range []int{11, 12} { // utime and stime, in hundredths of a second
+			ticks, err := strconv.Atoi(fields[i])
+			if err != nil {
+				panic(fmt.Sprintf("%s: %v", name, err))
+			}
+			total += time.Duration(ticks) * 10 * time.Millisecond
+		}
+	}
+	return ours, total
+}

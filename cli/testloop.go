@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/caisson-dev/caisson/api"
+	"github.com/caisson-dev/caisson/sandbox"
+	"github.com/caisson-dev/caisson/testloop"
+)
+
+// loopOptions are the flags of `caisson test` about cases and revising.
+type loopOptions struct {
+	cases, main, function, language string
+	compare                         string
+	tolerance                       float64
+	first                           bool
+
+	task, reviser, url, model string
+	iterations                int
+	key                       string
+}
+
+func (o *loopOptions) flags(f *pflag.FlagSet) {
+	f.StringVar(&o.cases, "cases", "", "judge by the inputs and outputs in this `FILE`")
+	f.StringVar(&o.main, "main", "", "the `FILE` of a folder that cases are for")
+	f.StringVar(&o.function, "function", "", "cases call this function, of Python or Node")
+	f.StringVarP(&o.language, "language", "l", "", "language of the solution, for cases; its suffix tells it too")
+	f.StringVar(&o.compare, "compare", "", "how outputs are compared: exact, trimmed, float or unordered (default trimmed, with --function exact)")
+	f.Float64Var(&o.tolerance, "tolerance", 1e-6, "how much numbers may differ by, with --compare float")
+	f.BoolVar(&o.first, "first-failure", false, "stop at the first case that does not pass")
+	f.StringVar(&o.reviser, "reviser", "", "ask this `COMMAND` for a better solution: it gets JSON and answers {\"files\": {name: text}}")
+	f.StringVar(&o.url, "reviser-url", "", "ask the chat endpoint at this `URL`, such as http://localhost:8080/v1; CAISSON_REVISER_KEY is its key")
+	f.StringVar(&o.model, "reviser-model", "", "the `MODEL` to ask there")
+	f.IntVar(&o.iterations, "max-iterations", 3, "judge so many solutions at most")
+	f.StringVar(&o.task, "task", "", "what the reviser is told that the solution is to do")
+}
+
+// readCases reads a list, or an object a line.
+func (o *loopOptions) readCases() ([]testloop.Case, error) {
+	if o.cases == "" {
+		return nil, nil
+	}
+	b, err := os.ReadFile(o.cases)
+	if err != nil {
+		return nil, missing(o.cases, err)
+	}
+	var list []testloop.Case
+	if trimmed := bytes.TrimSpace(b); len(trimmed) > 0 && trimmed[0] == '[' {
+		err = json.Unmarshal(trimmed, &list)
+	} else {
+		dec := json.NewDecoder(bytes.NewReader(b))
+		for err == nil {
+			var c testloop.Case
+			if err = dec.Decode(&c); err == nil {
+				list = append(list, c)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return nil, sandbox.Errorf(sandbox.Invalid, "%s: %w", o.cases, err).WithHint("it has to hold {\"input\": …, \"expected\": …}, as a JSON list or one a line")
+	}
+	return list, nil
+}
+
+// loop is what judges and revises.
+func (o *loopOptions) loop(s testloop.Suite, exec testloop.Exec, cases []testloop.Case) (testloop.Loop, error) {
+	l := testloop.Loop{Task: o.task, Solution: s.Solution, MaxIterations: o.iterations, Timeout: s.Timeout * time.Duration(max(1, o.iterations))}
+	switch {
+	case o.reviser != "" && o.url != "":
+		return l, sandbox.Errorf(sandbox.Invalid, "both --reviser and --reviser-url").WithHint("give one of them")
+	case o.iterations < 1:
+		return l, sandbox.Errorf(sandbox.Invalid, "--max-iterations %d is out of range", o.iterations).WithHint("it takes at least 1")
+	case o.reviser != "":
+		l.Reviser = testloop.CommandReviser{Line: o.reviser}
+	case o.url != "":
+		l.Reviser = testloop.ChatReviser{URL: o.url, Model: o.model, Key: o.key}
+	}
+	l.Judge = func(ctx context.Context, solution []sandbox.File) (testloop.Result, error) {
+		s.Solution = solution
+		return testloop.Pytest(ctx, exec, s)
+	}
+	if o.cases != "" {
+		c := testloop.CaseSuite{
+			Main: o.main, Function: o.function, Cases: cases, Compare: testloop.Comparison(o.compare), Tolerance: o.tolerance, First: o.first,
+			Run: s.Run, CaseTimeout: s.TestTimeout,
+		}
+		l.Judge = func(ctx context.Context, solution []sandbox.File) (testloop.Result, error) {
+			c.Solution = solution
+			return testloop.Cases(ctx, exec, c)
+		}
+	}
+	return l, nil
+}
+
+// emptied removes what an iteration left in the workspace of a session that was
+// made for the loop. "" is the user's own, which is left as it is.
+func emptied(ctx context.Context, svc api.Workspaces, session string) error {
+	if session == "" {
+		return nil
+	}
+	files, err := svc.Files(ctx, session)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for info, err := range files.Tree(ctx, ".", 1) {
+		if err != nil {
+			return err
+		}
+		names = append(names, info.Path)
+	}
+	for _, name := range names {
+		if err := files.Remove(ctx, name, true); err != nil && !errors.Is(err, sandbox.NotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// rounds tells what became of each solution, where there were several.
+func rounds(r testloop.Report) string {
+	if len(r.Iterations) < 2 {
+		return ""
+	}
+	var b strings.Builder
+	for _, it := range r.Iterations {
+		n := it.Result.Totals
+		fmt.Fprintf(&b, "iteration %d: %d of %s passed", it.Number, n.Passed, plural(n.Tests, "test", "tests"))
+		if it.Refused != "" {
+			b.WriteString("; " + oneLine(it.Refused, 200))
+		}
+		if it.Note != "" {
+			b.WriteString("; " + oneLine(it.Note, 200))
+		}
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "stopped: %s\n", r.Stopped)
+	return b.String()
+}

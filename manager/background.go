@@ -1,0 +1,80 @@
+package manager
+
+import (
+	"context"
+	"errors"
+
+	"github.com/caisson-dev/caisson/agent/client"
+	"github.com/caisson-dev/caisson/manager/box"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// startTracked starts a background exec. What was touched before it is recorded
+// first, as the session's own. Its answers are those of [client.Client.Start].
+func (m *Manager) startTracked(ctx context.Context, b *box.Box, r *resolved) (never *client.Outcome, err error) {
+	if err := m.verify(ctx, b, r); err != nil {
+		return nil, err
+	}
+	cmd := r.command()
+	cmd.Track, cmd.Later = m.tracked(r), r.run.Input
+	never, err = b.Client.Start(ctx, cmd)
+	if errors.Is(err, sandbox.Conflict) && cmd.Track {
+		if _, err := m.observe(ctx, b, sandbox.RecordOptions{Session: r.run.Session}); err != nil {
+			return nil, err
+		}
+		cmd.Late = true
+		never, err = b.Client.Start(ctx, cmd)
+	}
+	return never, err
+}
+
+// notStarted writes down that a background exec did not begin, once that is so:
+// where nobody waited for the agent's answer, it may have.
+func (m *Manager) notStarted(ctx context.Context, b *box.Box, r *resolved, why error) error {
+	broken := brokenByCall(why)
+	if broken == nil && ctx.Err() != nil {
+		switch err := m.endUnheard(ctx, b, r); {
+		case err == nil:
+			exit := sandbox.Exit{Reason: sandbox.ReasonCanceled, Cause: "nobody waited for its start"}
+			return m.finish(ctx, b, r, client.Outcome{Exit: exit}, nil, nil)
+		case !errors.Is(err, sandbox.NotFound):
+			broken = err
+		}
+	}
+	err := m.neverBegan(ctx, b, r, why)
+	if broken != nil {
+		err = joinErr(err, m.abandon(ctx, b, r.id, broken))
+	}
+	return err
+}
+
+// letGo writes down that a background exec runs: from here on nobody has to live
+// for it. One whose end was written down meanwhile, be it with its sandbox or its
+// session, is ended. Errors: Conflict where it went with its session.
+func (m *Manager) letGo(ctx context.Context, b *box.Box, r *resolved) (sandbox.ExecRecord, error) {
+	e := r.record
+	e.Owner = ""
+	err := m.recordLate(ctx, sandbox.Transaction{While: e.ID, PutExecs: []sandbox.ExecRecord{e}})
+	if err == nil {
+		return e, nil
+	}
+	if !errors.Is(err, sandbox.Conflict) {
+		m.cfg.Log.Warn("a background exec stays this process's", "exec", e.ID, "error", err)
+		return r.record, nil
+	}
+	if err := m.endUnheard(ctx, b, r); err != nil && !errors.Is(err, sandbox.NotFound) {
+		return sandbox.ExecRecord{}, joinErr(err, m.abandon(ctx, b, e.ID, err))
+	}
+	ended, err := m.execRecord(context.WithoutCancel(ctx), e.Session, e.ID)
+	if errors.Is(err, sandbox.NotFound) {
+		err = sandbox.Errorf(sandbox.Conflict, "session %s was removed while exec %s began", e.Session, e.ID.Short())
+	}
+	return ended, err
+}
+
+// endUnheard ends an exec that may have begun, whatever became of ctx.
+func (m *Manager) endUnheard(ctx context.Context, b *box.Box, r *resolved) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killPatience)
+	defer cancel()
+	return b.Client.Kill(ctx, r.id)
+}

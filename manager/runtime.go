@@ -1,0 +1,88 @@
+package manager
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/caisson-dev/caisson/runtimes"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// choose settles which runtime a caller gets who asks for one by name: "" is the
+// default, [runtimes.Auto] the first that can be used here and that isolates.
+// Errors: Invalid for a name that there is not; for auto, Unavailable with the
+// reasons where none can be used.
+func (m *Manager) choose(ctx context.Context, name string) (string, error) {
+	name = cmp.Or(name, m.cfg.Runtime)
+	switch {
+	case name == "":
+		return m.cfg.Runtimes.Names()[0], nil
+	case name != runtimes.Auto:
+		_, err := m.cfg.Runtimes.Runtime(name)
+		return name, err
+	}
+	why := []error{}
+	for _, name := range m.cfg.Runtimes.Names() {
+		rt, err := m.cfg.Runtimes.Runtime(name)
+		if err == nil {
+			var caps runtimes.Capabilities
+			if caps, err = rt.Capabilities(ctx); err == nil && caps.Isolation != "none" {
+				return name, nil
+			}
+		}
+		if err != nil {
+			why = append(why, sandbox.Errorf(sandbox.KindOf(err), "%s: %w", name, err))
+		}
+	}
+	return "", sandbox.Errorf(sandbox.Unavailable, "no runtime can be used here: %w", errors.Join(why...)).WithHint("see: caisson doctor")
+}
+
+// runtimeOf returns the runtime of something that is there. The name is "" in
+// what was kept when there was one runtime, which is the first.
+func (m *Manager) runtimeOf(name string) (runtimes.Runtime, error) {
+	if name != "" && !slices.Contains(m.cfg.Runtimes.Names(), name) {
+		return nil, sandbox.Errorf(sandbox.Unsupported, "it was made by the runtime %s, which this caisson does not have", name).
+			WithHint("it has: %s; use the program that made it", strings.Join(m.cfg.Runtimes.Names(), ", "))
+	}
+	return m.cfg.Runtimes.Runtime(name)
+}
+
+// nameOf is the runtime's of a session, which may be from when there was one.
+func (m *Manager) nameOf(s sandbox.Session) string {
+	return cmp.Or(s.Runtime, m.cfg.Runtimes.Names()[0])
+}
+
+// attach finds a sandbox by its handle.
+func (m *Manager) attach(ctx context.Context, h runtimes.Handle) (runtimes.Instance, error) {
+	rt, err := m.runtimeOf(h.Runtime)
+	if err != nil {
+		return nil, err
+	}
+	return rt.Attach(ctx, h)
+}
+
+// list returns what all runtimes have made. One that cannot be asked is an error
+// where it is the default, and logged where it is another: its engine may never
+// have been here. What the others have is returned all the same.
+func (m *Manager) list(ctx context.Context) (all []runtimes.Handle, err error) {
+	usual := cmp.Or(m.cfg.Runtime, m.cfg.Runtimes.Names()[0])
+	for _, name := range m.cfg.Runtimes.Names() {
+		rt, failed := m.cfg.Runtimes.Runtime(name)
+		if failed == nil {
+			var handles []runtimes.Handle
+			handles, failed = rt.List(ctx)
+			all = append(all, handles...)
+		}
+		switch {
+		case failed == nil:
+		case name == usual:
+			err = failed
+		default:
+			m.cfg.Log.Info("a runtime's sandboxes are not known", "runtime", name, "error", failed)
+		}
+	}
+	return all, err
+}

@@ -1,0 +1,26 @@
+package sqlite_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// TestUpgradeOfSessions opens a state whose sessions an older caisson wrote.
+func TestUpgradeOfSessions(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	_ = openDir(t, dir).Close()
+	edit(t, dir, `INSERT INTO sessions VALUES ('old', '{"id":"1","name":"old","limits":{"memory_bytes":64,"output_keep_bytes":1,"output_max_bytes":2},`+
+		`"idle_ns":1500000000,"ttl_ns":3600000000000,"timeout_ns":30000000000}')`, "PRAGMA user_version = 3")
+	s := openDir(t, dir)
+	defer s.Close()
+	v, err := s.Session(t.Context(), "old")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Idle != sandbox.Duration(1500*time.Millisecond) || v.TTL != sandbox.Duration(time.Hour) || v.Limits != (sandbox.Limits{Memory: 64}) {
+		t.Errorf("%+v", v.Session)
+	}
+}
