@@ -39,6 +39,7 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 	"github.com/caisson-dev/caisson/service"
 	"github.com/caisson-dev/caisson/store/sqlite"
+	"github.com/caisson-dev/caisson/telemetry"
 )
 
 // Config says what is opened. Its zero value is what the command works with,
@@ -59,7 +60,8 @@ type Config struct {
 	// Progress is told how the making of images goes, from any goroutine. nil
 	// tells nobody.
 	Progress func(sandbox.Progress)
-	// Log gets what nobody asked about. nil discards.
+	// Log gets what nobody asked about, and from the level info on a line for each
+	// event. nil discards.
 	Log *slog.Logger
 }
 
@@ -169,11 +171,15 @@ func (c *Caisson) join(ctx context.Context) (*service.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	journal, err := sqlite.Open(ctx, sqlite.Config{Dir: state})
+	journal, err := sqlite.Open(ctx, sqlite.Config{Dir: state, Told: telemetry.Events(c.cfg.Log)})
 	if err != nil {
 		return nil, err
 	}
 	c.atEnd(journal.Close)
+	tracer, err := c.tracer()
+	if err != nil {
+		return nil, err
+	}
 	box, err := c.letters(journal)
 	if err != nil {
 		return nil, err
@@ -204,7 +210,7 @@ func (c *Caisson) join(ctx context.Context) (*service.Service, error) {
 		return nil, err
 	}
 	mgr, err := manager.New(manager.Config{
-		Owner: owner, Runtimes: registry, Runtime: c.defaultRuntime(), Images: store, Gate: guard.Judge, Log: c.cfg.Log, Store: journal, StateID: journal.ID(), Recorder: changes,
+		Tracer: tracer, Owner: owner, Runtimes: registry, Runtime: c.defaultRuntime(), Images: store, Gate: guard.Judge, Log: c.cfg.Log, Store: journal, StateID: journal.ID(), Recorder: changes,
 		LockDir: filepath.Join(state, "locks"), Actor: actor(), AuditText: c.getenv("CAISSON_AUDIT_TEXT") != "",
 	})
 	if err != nil {

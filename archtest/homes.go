@@ -29,6 +29,8 @@ var homes = []home{
 	{library: "github.com/vbauerster/mpb", folders: []string{"cli"}},
 	{library: "charm.land", folders: []string{"cli"}},
 	{library: "github.com/prometheus", folders: []string{"monitor"}},
+	{library: "go.opentelemetry.io", folders: []string{"telemetry"}},
+	{library: "go.opentelemetry.io/otel/sdk", folders: []string{"telemetry/otlp"}},
 	{library: "github.com/expr-lang", folders: []string{"monitor"}},
 	{library: "github.com/spf13", folders: []string{"cli", "cmd"}},
 	{library: "modernc.org/sqlite", folders: []string{"store/sqlite"}},

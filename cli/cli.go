@@ -44,12 +44,18 @@ type Config struct {
 	// File is called at most once, before anything else, with the name of the
 	// file of settings, "" for the usual one. nil: there is none.
 	File func(name string) (*config.File, error)
+	// Log is called at most once, before a command begins, with what its flags say
+	// of the log. nil: there is none.
+	Log func(LogOptions) error
 	// Settings are the names of those that are not flags.
 	Settings []string
 	Version  string
 	// LookupEnv reads the environment; nil is [os.LookupEnv].
 	LookupEnv func(string) (string, bool)
 }
+
+// LogOptions are what the flags say of the log; "" is the default.
+type LogOptions struct{ Level, Format, File string }
 
 // open opens caisson for a command, which names the roles that it needs: each is
 // one of [api.Service], or a sum of some.
@@ -120,7 +126,19 @@ func newRoot(cfg Config) *cobra.Command {
 	})
 	var name string
 	root.PersistentFlags().StringVar(&name, "config", "", "`FILE` with defaults, languages and more, in place of the user's caisson.yaml")
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return configure(cmd, cfg, name) }
+	var log LogOptions
+	root.PersistentFlags().StringVar(&log.Level, "log-level", "", "what is logged: debug, info (with a line for each event), warn (the default) or error")
+	root.PersistentFlags().StringVar(&log.Format, "log-format", "", "text (the default) or json")
+	root.PersistentFlags().StringVar(&log.File, "log-file", "", "append the log to `FILE` in place of standard error")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if err := configure(cmd, cfg, name); err != nil || cfg.Log == nil {
+			return err
+		}
+		if err := cfg.Log(log); err != nil {
+			return usageError(cmd, err)
+		}
+		return nil
+	}
 	root.AddCommand(newRun(cfg), newSession(cfg), newExec(cfg), newPS(cfg), newLogs(cfg), newAttach(cfg), newInput(cfg), newKill(cfg), newFiles(cfg), newChanges(cfg), newUndo(cfg),
 		newApprovals(cfg), newAudit(cfg), newTop(cfg), newAlerts(cfg), newMetrics(cfg), policycmd.NewCmd(policycmd.Streams(cfg.IO), cfg.Policy), newImages(cfg), newTest(cfg), newGC(cfg), newDoctor(cfg), newVersion(cfg))
 	wrapArgs(root)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"path"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/caisson-dev/caisson/manager/box"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
+	"github.com/caisson-dev/caisson/telemetry"
 )
 
 // inlineMost is how much code an argv may carry. The kernel takes 128 KiB in
@@ -245,7 +247,7 @@ func (s *Sandbox) exec(ctx context.Context, r *resolved, d sandbox.Decision, str
 // what it started. broken says why the sandbox must not be used again, where
 // that is so: see [brokenBy].
 func (m *Manager) runIn(ctx context.Context, b *box.Box, r *resolved, d sandbox.Decision, streams sandbox.Streams, reap bool) (_ sandbox.Result, broken, err error) {
-	if err := r.space.put(ctx, b.Client); err != nil {
+	if err := r.put(ctx, b); err != nil {
 		return sandbox.Result{}, brokenByCall(err), err
 	}
 	ctx, over := b.Begin(ctx, sandbox.LiveExec{ID: r.id, Started: m.cfg.Now(), Timeout: time.Duration(r.limits.Timeout)})
@@ -262,11 +264,14 @@ func (m *Manager) runIn(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 	cmd := r.command()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Reap = r.stdin(streams), stdout, stderr, reap || r.run.Reap
 	seen := b.Witness(ctx, time.Duration(r.limits.Timeout))
-	out, err := m.runTracked(ctx, b, r, cmd)
+	running, done := telemetry.Start(ctx, "exec")
+	out, err := m.runTracked(running, b, r, cmd)
 	seen.Tell(&out)
 	guard.explain(&out)
 	box.ExplainStop(ctx, &out)
 	out.Exit = out.Coded()
+	telemetry.Note(running, slog.String("exit_reason", string(out.Reason)), slog.Int("exit_code", out.Code))
+	done(err)
 	if err != nil {
 		if broken = brokenByCall(err); broken != nil {
 			err = sandbox.Errorf(sandbox.Unavailable, "%w (%s)", err, b.Explain(ctx))
@@ -289,7 +294,9 @@ func (m *Manager) runIn(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 	res.Truncated.Stdout += out.Lost.Stdout
 	res.Truncated.Stderr += out.Lost.Stderr
 	broken = brokenBy(out)
-	res.Changes, err = m.recordRun(ctx, b, r, out)
+	recording, done := telemetry.Start(ctx, "record", slog.String("recorded", "changes"))
+	res.Changes, err = m.recordRun(recording, b, r, out)
+	done(err)
 	if err != nil {
 		res.ChangesError, broken = err.Error(), errors.Join(broken, forgedBy(err))
 	}
@@ -297,6 +304,22 @@ func (m *Manager) runIn(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 		m.collect(ctx, b, r, streams.Artifact, &res)
 	}
 	return res, broken, m.finish(ctx, b, r, out, res.Changes, err)
+}
+
+// note tells the span of ctx what it is about.
+func (r *resolved) note(ctx context.Context) {
+	telemetry.Note(ctx, telemetry.ID("exec", r.id), slog.String("session", r.run.Session), slog.String("language", r.question.Language.Name))
+}
+
+// put puts the files of a run into the workspace.
+func (r *resolved) put(ctx context.Context, b *box.Box) error {
+	if len(r.run.Files) == 0 {
+		return r.space.put(ctx, b.Client)
+	}
+	ctx, done := telemetry.Start(ctx, "put", slog.Int("files", len(r.run.Files)))
+	err := r.space.put(ctx, b.Client)
+	done(err)
+	return err
 }
 
 // command is what the agent is asked to run.
@@ -326,15 +349,21 @@ func (m *Manager) begin(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 		ID: r.id, Session: r.run.Session, Sandbox: b.ID, Argv: r.question.Argv, Owner: m.cfg.Owner, Background: background,
 		Started: m.cfg.Now().UTC(),
 	}
-	return m.record(ctx, sandbox.Transaction{
+	ctx, done := telemetry.Start(ctx, "record", slog.String("recorded", "start"))
+	err := m.record(ctx, sandbox.Transaction{
 		DeleteExecs: forget, PutExecs: []sandbox.ExecRecord{r.record}, Events: []sandbox.Event{m.startedEvent(r, b, d, r.run.Session)},
 	})
+	done(err)
+	return err
 }
 
 // finish writes down how an exec ended and what it changed; unrecorded says why
 // not all of that is known.
 func (m *Manager) finish(ctx context.Context, b *box.Box, r *resolved, out client.Outcome, changes []sandbox.FileChange, unrecorded error) error {
-	return m.closeExecWith(ctx, sandbox.ExecRecord{ID: r.id, Session: r.run.Session, Sandbox: b.ID}, out, changes, unrecorded)
+	ctx, done := telemetry.Start(ctx, "record", slog.String("recorded", "end"))
+	err := m.closeExecWith(ctx, sandbox.ExecRecord{ID: r.id, Session: r.run.Session, Sandbox: b.ID}, out, changes, unrecorded)
+	done(err)
+	return err
 }
 
 // neverBegan writes down that an exec that was announced did not begin, or that

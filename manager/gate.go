@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"io"
+	"log/slog"
 	"time"
 
 	"github.com/caisson-dev/caisson/agent/client"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
+	"github.com/caisson-dev/caisson/telemetry"
 )
 
 // Question is what a gate is asked. Exactly one of Exec and Plan is set.
@@ -120,7 +122,9 @@ type asker struct {
 // judgePlan asks about a sandbox that is planned.
 func (m *Manager) judgePlan(who asker) func(context.Context, *runtimes.Plan) error {
 	return func(ctx context.Context, plan *runtimes.Plan) error {
+		ctx, done := telemetry.Start(ctx, "gate", slog.String("judged", "sandbox"))
 		_, _, err := m.judge(ctx, Question{Plan: &PlanQuestion{Plan: plan, Approve: who.approve, Ask: who.ask}})
+		done(err)
 		return err
 	}
 }
@@ -128,8 +132,11 @@ func (m *Manager) judgePlan(who asker) func(context.Context, *runtimes.Plan) err
 // judgeExec asks about an exec. What the gate puts in its place is what runs.
 func (m *Manager) judgeExec(ctx context.Context, r *resolved) (sandbox.Decision, error) {
 	begun := time.Now()
+	ctx, done := telemetry.Start(ctx, "gate", slog.String("judged", "exec"))
 	d, p, err := m.judge(ctx, Question{Exec: &r.question})
 	r.judging = time.Since(begun)
+	telemetry.Note(ctx, slog.String("verdict", string(d.Verdict)), slog.String("level", d.Level.String()))
+	done(err)
 	if p != nil && err == nil {
 		r.program = p
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/caisson-dev/caisson/manager/box"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
+	"github.com/caisson-dev/caisson/telemetry"
 )
 
 // Images is what the manager needs of the images.
@@ -47,6 +48,9 @@ type Config struct {
 	// Log gets what nobody asked about, such as a sweep's removals. nil
 	// discards.
 	Log *slog.Logger
+	// Tracer makes a span of each run. nil traces those that are asked for within
+	// a span.
+	Tracer telemetry.Tracer
 	// Owner names this process to others that share the engine. "" is
 	// [ProcessOwner].
 	Owner string

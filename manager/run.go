@@ -8,6 +8,7 @@ import (
 	"github.com/caisson-dev/caisson/manager/box"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
+	"github.com/caisson-dev/caisson/telemetry"
 )
 
 // Run runs one exec in a sandbox of its own and destroys that. Judging the run
@@ -17,6 +18,8 @@ import (
 // with an error of the kind Denied says what was decided. An error of the
 // clean-up is joined to the others; the Result stands.
 func (m *Manager) Run(ctx context.Context, run sandbox.Run, streams sandbox.Streams) (_ sandbox.Result, err error) {
+	ctx, done := telemetry.Begin(ctx, m.cfg.Tracer, "run")
+	defer func() { done(err) }()
 	if run.Language == "" && run.Image == "" && len(run.Command) > 0 {
 		run.Language = "shell"
 	}
@@ -31,6 +34,7 @@ func (m *Manager) Run(ctx context.Context, run sandbox.Run, streams sandbox.Stre
 	if err != nil {
 		return sandbox.Result{}, err
 	}
+	r.note(ctx)
 	s.who = asker{run.Approve, streams.Ask}
 	if err := m.track(s); err != nil {
 		return sandbox.Result{}, err

@@ -10,17 +10,21 @@ import (
 	"github.com/caisson-dev/caisson/manager/box"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
+	"github.com/caisson-dev/caisson/telemetry"
 )
 
 // ExecIn runs one exec in a session. The sandbox of its language is made at
 // first use, beside the judging. What the process leaves in the background goes
 // on after it. Errors are those of [Sandbox.Exec], NotFound for the session,
 // and Conflict where it is paused.
-func (m *Manager) ExecIn(ctx context.Context, session string, run sandbox.Run, streams sandbox.Streams) (sandbox.Result, error) {
+func (m *Manager) ExecIn(ctx context.Context, session string, run sandbox.Run, streams sandbox.Streams) (_ sandbox.Result, err error) {
+	ctx, done := telemetry.Begin(ctx, m.cfg.Tracer, "run")
+	defer func() { done(err) }()
 	v, lang, r, err := m.resolveIn(ctx, session, run, streams, false)
 	if err != nil {
 		return sandbox.Result{}, err
 	}
+	r.note(ctx)
 	b, replaced, d, err := m.judgeAndConnect(ctx, v, lang, r)
 	if err != nil {
 		return m.refused(ctx, r, err)
@@ -80,7 +84,9 @@ func (m *Manager) judgeAndConnect(ctx context.Context, v sandbox.SessionView, la
 // StartIn starts a background exec in a session and returns once it runs. Its
 // output is kept, the newest up to a bound, and read by [Manager.AttachExec]. It has
 // no timeout unless the run gives one.
-func (m *Manager) StartIn(ctx context.Context, session string, run sandbox.Run, local sandbox.Local) (sandbox.ExecRecord, error) {
+func (m *Manager) StartIn(ctx context.Context, session string, run sandbox.Run, local sandbox.Local) (_ sandbox.ExecRecord, err error) {
+	ctx, done := telemetry.Begin(ctx, m.cfg.Tracer, "start")
+	defer func() { done(err) }()
 	streams := sandbox.Streams{Local: local}
 	if run.Input {
 		streams.Stdin = laterInput{}
@@ -89,12 +95,13 @@ func (m *Manager) StartIn(ctx context.Context, session string, run sandbox.Run, 
 	if err != nil {
 		return sandbox.ExecRecord{}, err
 	}
+	r.note(ctx)
 	b, _, d, err := m.judgeAndConnect(ctx, v, lang, r)
 	if err != nil {
 		_, err = m.refused(ctx, r, err)
 		return sandbox.ExecRecord{}, err
 	}
-	if err := r.space.put(ctx, b.Client); err != nil {
+	if err := r.put(ctx, b); err != nil {
 		if broken := brokenByCall(err); broken != nil {
 			err = joinErr(err, m.abandon(ctx, b, r.id, broken))
 		}

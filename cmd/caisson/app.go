@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"sync"
 
 	"github.com/caisson-dev/caisson"
@@ -16,6 +17,7 @@ import (
 	"github.com/caisson-dev/caisson/config"
 	"github.com/caisson-dev/caisson/policy"
 	"github.com/caisson-dev/caisson/sandbox"
+	"github.com/caisson-dev/caisson/telemetry"
 )
 
 // app is one run of the command. It opens caisson when a command needs it.
@@ -25,6 +27,9 @@ type app struct {
 	out, err io.Writer
 
 	file *config.File // of settings; nil before it is read
+
+	log     *slog.Logger // nil before its flags are read, and where there is none
+	logFile *os.File     // nil where it goes to err
 
 	mu       sync.Mutex
 	door     *caisson.Caisson // nil before it is needed
@@ -44,7 +49,7 @@ func (a *app) getenv(name string) string {
 func (a *app) run(ctx context.Context, args []string) int {
 	code := cli.Main(ctx, cli.Config{
 		IO: cli.IOStreams{In: a.in, Out: a.out, Err: a.err}, Service: a.service, Policy: a.policy, Doctor: a.doctor, Runtimes: a.runtimes, Version: caisson.Version(),
-		LookupEnv: a.lookup, File: a.readFile, Settings: settings,
+		LookupEnv: a.lookup, File: a.readFile, Settings: settings, Log: a.startLog,
 	}, args)
 	if err := a.close(); err != nil {
 		fmt.Fprintln(a.err, "caisson: clean up:", err)
@@ -61,7 +66,7 @@ func (a *app) open() *caisson.Caisson {
 	defer a.mu.Unlock()
 	if a.door == nil {
 		a.progress = cli.NewProgress(a.err)
-		a.door = caisson.New(caisson.Config{Getenv: a.getenv, File: a.file, Progress: a.progress.Show, Log: a.logger()})
+		a.door = caisson.New(caisson.Config{Getenv: a.getenv, File: a.file, Progress: a.progress.Show, Log: a.log})
 	}
 	return a.door
 }
@@ -69,6 +74,9 @@ func (a *app) open() *caisson.Caisson {
 func (a *app) close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.logFile != nil {
+		defer a.logFile.Close()
+	}
 	if a.door == nil {
 		return nil
 	}
@@ -108,14 +116,16 @@ func (j judge) Check(ctx context.Context, language string, code []byte, file str
 	return j.Contain(ctx, j.Judge(ctx, r), in.Walls)
 }
 
-// logger writes to standard error what CAISSON_LOG asks for: debug, info, warn
-// (the default) or error.
-func (a *app) logger() *slog.Logger {
-	level := slog.LevelWarn
-	if v := cmp.Or(a.getenv("CAISSON_LOG"), a.file.Setting("CAISSON_LOG")); v != "" {
-		if err := level.UnmarshalText([]byte(v)); err != nil {
-			level = slog.LevelWarn
+// startLog opens the log that the flags ask for. Without a level, CAISSON_LOG is
+// it.
+func (a *app) startLog(o cli.LogOptions) (err error) {
+	c := telemetry.LogConfig{Format: o.Format, Level: cmp.Or(o.Level, a.getenv("CAISSON_LOG"), a.file.Setting("CAISSON_LOG")), Out: a.err}
+	if o.File != "" {
+		if a.logFile, err = os.OpenFile(o.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err != nil {
+			return sandbox.Errorf(sandbox.Invalid, "open the log: %w", err).WithHint("name a file that can be written with --log-file")
 		}
+		c.Out = a.logFile
 	}
-	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level}))
+	a.log, err = telemetry.NewLog(c)
+	return err
 }

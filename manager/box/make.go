@@ -5,11 +5,13 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/caisson-dev/caisson/agent/client"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
+	"github.com/caisson-dev/caisson/telemetry"
 )
 
 // Images is what it takes of the images.
@@ -96,7 +98,10 @@ func (m *Maker) makeOf(ctx context.Context, o Order) (_ *Box, err error) {
 		}()
 	}
 	if o.From == nil {
-		if b.Instance, err = o.Runtime.Create(ctx, b.ID, b.Plan); err != nil {
+		creating, done := telemetry.Start(ctx, "create", telemetry.ID("sandbox", b.ID), slog.String("runtime", b.Plan.Runtime))
+		b.Instance, err = o.Runtime.Create(creating, b.ID, b.Plan)
+		done(err)
+		if err != nil {
 			return nil, OfImage(err)
 		}
 	}
@@ -105,7 +110,9 @@ func (m *Maker) makeOf(ctx context.Context, o Order) (_ *Box, err error) {
 			err = errors.Join(err, b.End(ctx))
 		}
 	}()
-	if err = m.claim(ctx, b, o); err == nil && o.Book != nil {
+	claiming, done := telemetry.Start(ctx, "claim", telemetry.ID("sandbox", b.ID))
+	err = m.claim(claiming, b, o)
+	if done(err); err == nil && o.Book != nil {
 		err = o.Book.Ready(ctx, b)
 	}
 	return b, err
@@ -200,14 +207,18 @@ func baseEnv(image []string) []string {
 // by [OfImage] how it went. named is an image in place of the language's, or "".
 func (m *Maker) WithImage(ctx context.Context, rt runtimes.Runtime, lang sandbox.Language, named string, do func(sandbox.Image) error) error {
 	if own, ok := rt.(runtimes.Provisioner); ok {
-		image, err := own.Provision(ctx, lang, named)
+		making, done := telemetry.Start(ctx, "image")
+		image, err := own.Provision(making, lang, named)
+		done(err)
 		if err != nil {
 			return err
 		}
 		return do(image)
 	}
 	for tried := false; ; tried = true {
-		image, err := m.Images.Ensure(ctx, cmp.Or(named, lang.Image))
+		making, done := telemetry.Start(ctx, "image")
+		image, err := m.Images.Ensure(making, cmp.Or(named, lang.Image))
+		done(err)
 		if err != nil {
 			return err
 		}

@@ -32,6 +32,14 @@ func (s *Store) Apply(ctx context.Context, c sandbox.Transaction) error {
 	if err != nil {
 		return err
 	}
+	err = s.apply(ctx, c)
+	if err == nil && s.told != nil && len(c.Events) > 0 {
+		s.told(c.Events)
+	}
+	return err
+}
+
+func (s *Store) apply(ctx context.Context, c sandbox.Transaction) error {
 	r := &request{change: c, done: make(chan error, 1)}
 	s.mu.RLock()
 	if s.closed {

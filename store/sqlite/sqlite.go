@@ -39,6 +39,9 @@ var migrations embed.FS
 // Config says where the state is. Dir is required, and made with mode 0700.
 type Config struct {
 	Dir string
+	// Told is called with events once they are written down, in the order of each
+	// caller's own. nil tells nobody.
+	Told func([]sandbox.Event)
 }
 
 // Store is an open state folder. It is safe for concurrent use.
@@ -49,6 +52,7 @@ type Store struct {
 	write  *sql.DB // one connection
 	read   *sql.DB
 	anchor *anchor
+	told   func([]sandbox.Event) // may be nil
 
 	requests chan *request
 	stopped  chan struct{} // closed once the writer has ended
@@ -70,7 +74,7 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 		return nil, sandbox.Errorf(sandbox.Internal, "find the state folder: %w", err)
 	}
 	path := filepath.Join(cfg.Dir, "state.db")
-	s := &Store{dir: cfg.Dir, requests: make(chan *request, maxBatch), stopped: make(chan struct{})}
+	s := &Store{dir: cfg.Dir, told: cfg.Told, requests: make(chan *request, maxBatch), stopped: make(chan struct{})}
 	s.anew = "move state.db and audit.head in " + cfg.Dir + " aside and start anew; caisson gc then removes what its sessions left"
 	if err := touch(path); err != nil {
 		return nil, s.unwritable(err, "open the state")
