@@ -35,6 +35,7 @@ import (
 	"github.com/caisson-dev/caisson/internal/dockerclient"
 	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/monitor"
+	"github.com/caisson-dev/caisson/outbox"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
 	"github.com/caisson-dev/caisson/service"
@@ -180,11 +181,15 @@ func (c *Caisson) join(ctx context.Context) (*service.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	box, err := c.letters(journal)
+	var box *outbox.Outbox
+	desk, err := c.desk(journal, func() { box.Posted() })
 	if err != nil {
 		return nil, err
 	}
-	guard, desk, err := c.gate(journal, state)
+	if box, err = c.letters(journal, desk); err != nil {
+		return nil, err
+	}
+	guard, err := c.gate(desk, state)
 	if err != nil {
 		return nil, err
 	}

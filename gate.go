@@ -18,27 +18,35 @@ import (
 	"github.com/caisson-dev/caisson/testloop"
 )
 
-// gate makes what judges every run, and the desk that settles what it asks.
-func (c *Caisson) gate(journal *sqlite.Store, state string) (*gate.Gate, *approval.Desk, error) {
-	cfg := approval.Config{Store: journal, Actor: actor(), Log: c.cfg.Log}
+// desk makes the desk that settles what the gate asks; posted is told of letters.
+func (c *Caisson) desk(journal *sqlite.Store, posted func()) (*approval.Desk, error) {
+	cfg := approval.Config{Store: journal, Posted: posted, Actor: actor(), Log: c.cfg.Log}
 	var err error
 	if v := c.getenv("CAISSON_APPROVE_TIMEOUT"); v != "" {
 		if cfg.Patience, err = sandbox.ParseDuration(v); err != nil || cfg.Patience <= 0 {
-			return nil, nil, sandbox.Errorf(sandbox.Invalid, "CAISSON_APPROVE_TIMEOUT %q is not a time", v).WithHint("set it to a time such as 5m")
+			return nil, sandbox.Errorf(sandbox.Invalid, "CAISSON_APPROVE_TIMEOUT %q is not a time", v).WithHint("set it to a time such as 5m")
 		}
 	}
-	if cfg.Approver, err = c.approver(); err != nil {
-		return nil, nil, err
+	command, hook := c.getenv("CAISSON_APPROVER"), c.getenv(approveWebhook)
+	switch {
+	case command != "" && hook != "":
+		return nil, sandbox.Errorf(sandbox.Invalid, "both CAISSON_APPROVER and CAISSON_APPROVE_WEBHOOK are set").WithHint("unset one of them")
+	case command != "":
+		if cfg.Approver, err = approval.Command(approval.CommandConfig{Line: command}); err != nil {
+			return nil, err
+		}
+	case hook != "":
+		cfg.Letters = toApprovals
 	}
-	desk, err := approval.New(cfg)
-	if err != nil {
-		return nil, nil, err
-	}
+	return approval.New(cfg)
+}
+
+// gate makes what judges every run.
+func (c *Caisson) gate(desk *approval.Desk, state string) (*gate.Gate, error) {
 	unknown := cmp.Or(sandbox.Verdict(c.cfg.Getenv("CAISSON_UNKNOWN_LANGUAGE")), c.cfg.File.UnknownLanguage)
-	g, err := gate.New(gate.Config{
+	return gate.New(gate.Config{
 		Policy: c.texts(state), Plans: c.plans(state), Desk: desk, Actor: actor(), UnknownLanguage: unknown, Own: testloop.Own(),
 	})
-	return g, desk, err
 }
 
 // texts is the policy that judges what runs. What another process has decided
@@ -160,21 +168,4 @@ func (c *Caisson) check(ctx context.Context, language string, code []byte, file 
 		return sandbox.Decision{}, err
 	}
 	return p.Contain(ctx, p.Judge(ctx, policy.Request{Language: language, Code: code, File: file}), sandbox.Walls), nil
-}
-
-// approver is the program or the server that answers what policy asks, where
-// one is configured. Where both are, that is a mistake.
-func (c *Caisson) approver() (sandbox.Asker, error) {
-	command, hook := c.getenv("CAISSON_APPROVER"), c.getenv("CAISSON_APPROVE_WEBHOOK")
-	switch {
-	case command != "" && hook != "":
-		return nil, sandbox.Errorf(sandbox.Invalid, "both CAISSON_APPROVER and CAISSON_APPROVE_WEBHOOK are set").WithHint("unset one of them")
-	case command != "":
-		return approval.Command(approval.CommandConfig{Line: command})
-	case hook != "":
-		return approval.Webhook(approval.WebhookConfig{
-			URL: hook, Secret: []byte(c.getenv("CAISSON_APPROVE_WEBHOOK_SECRET")), AllowPrivate: c.getenv("CAISSON_APPROVE_WEBHOOK_PRIVATE") == "1",
-		})
-	}
-	return nil, nil //nolint:nilnil // there is none, and that is no error
 }

@@ -17,10 +17,14 @@ const (
 	toAlertsWebhook  = "alerts-webhook"
 	toAlertsCommand  = "alerts-command"
 	toChangesWebhook = "changes-webhook"
+	toApprovals      = "approvals-webhook"
 )
 
+// approveWebhook is the setting of the server that answers questions.
+const approveWebhook = "CAISSON_APPROVE_WEBHOOK"
+
 // letters opens the outbox with the receivers that the settings name.
-func (c *Caisson) letters(journal store.Store) (*outbox.Outbox, error) {
+func (c *Caisson) letters(journal store.Store, desk outbox.Correspondent) (*outbox.Outbox, error) {
 	receivers := map[string]outbox.Receiver{}
 	for name, setting := range map[string]string{toAlertsWebhook: "CAISSON_ALERTS_WEBHOOK", toChangesWebhook: "CAISSON_CHANGES_WEBHOOK"} {
 		address := c.getenv(setting)
@@ -34,6 +38,17 @@ func (c *Caisson) letters(journal store.Store) (*outbox.Outbox, error) {
 			return nil, err
 		}
 		receivers[name] = hook
+	}
+	if address := c.getenv(approveWebhook); address != "" {
+		private := c.getenv(approveWebhook+"_PRIVATE") == "1"
+		hook, err := outbox.Webhook(outbox.WebhookConfig{
+			URL: address, Secret: []byte(c.getenv(approveWebhook + "_SECRET")), Signed: true, Plain: private, Public: !private, Correspondent: desk,
+			Setting: approveWebhook, Allows: approveWebhook + "_PRIVATE=1 allows http and private networks",
+		})
+		if err != nil {
+			return nil, err
+		}
+		receivers[toApprovals] = hook
 	}
 	if line := c.getenv("CAISSON_ALERTS_COMMAND"); line != "" {
 		receivers[toAlertsCommand] = outbox.Command(line)
@@ -52,7 +67,7 @@ func (c *Caisson) watch(journal store.Store, mgr *manager.Manager, box *outbox.O
 		Sandboxes: mgr, Store: journal, Rules: file.Monitor.Rules, Every: file.Monitor.Every, Posted: box.Posted, Actor: actor(), Log: c.cfg.Log,
 	}
 	for _, name := range box.Names() {
-		if name != toChangesWebhook {
+		if name == toAlertsWebhook || name == toAlertsCommand {
 			cfg.Receivers = append(cfg.Receivers, name)
 		}
 	}

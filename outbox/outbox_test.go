@@ -223,3 +223,94 @@ func TestWebhookKeepsItsAddress(t *testing.T) {
 		t.Errorf("http: %v, %s", err, sandbox.HintOf(err))
 	}
 }
+
+// pen is a correspondent.
+type pen struct {
+	mu     sync.Mutex
+	posted map[string]int
+	failed []error
+}
+
+func (*pen) Request(_ context.Context, l sandbox.Letter) (map[string]string, []byte, error) {
+	if string(l.Body) == `"unwanted"` {
+		return nil, nil, nil
+	}
+	return map[string]string{"X-Id": string(l.Body)}, l.Body, nil
+}
+
+func (p *pen) Reply(_ context.Context, l sandbox.Letter, r sandbox.Reply) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.posted == nil {
+		p.posted = map[string]int{}
+	}
+	p.posted[string(l.Body)]++
+	if r.Failed != nil {
+		p.failed = append(p.failed, r.Failed)
+		return nil
+	}
+	if r.Status != http.StatusOK || string(r.Body) != "heard "+string(l.Body) {
+		return fmt.Errorf("%d %q", r.Status, r.Body)
+	}
+	return nil
+}
+
+// With a correspondent each letter has its own answer, and what was taken is not
+// posted again for what was not.
+func TestCorrespondent(t *testing.T) {
+	t.Parallel()
+	down := true
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		if r.Header.Get("X-Id") != string(b) || r.Header.Get("Content-Type") != "application/json" || string(b) == `"2"` && down {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		_, _ = io.WriteString(w, "heard "+string(b))
+	}))
+	t.Cleanup(s.Close)
+	p := &pen{}
+	r, err := outbox.Webhook(outbox.WebhookConfig{URL: s.URL, Plain: true, Correspondent: p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	letters := []sandbox.Letter{{ID: 1, Body: []byte(`"1"`)}, {ID: 2, Body: []byte(`"2"`)}, {ID: 3, Body: []byte(`"unwanted"`)}, {ID: 4, Body: []byte(`"4"`)}}
+	if err := r.Deliver(t.Context(), letters); err == nil {
+		t.Error("what the server did not take is delivered")
+	}
+	down = false
+	if err := r.Deliver(t.Context(), letters); err != nil {
+		t.Error(err)
+	}
+	if got := fmt.Sprint(p.posted); got != `map["1":1 "2":2 "4":1]` {
+		t.Errorf("posted: %s", got)
+	}
+}
+
+// Where only public addresses are allowed no other is connected to, whatever its
+// name resolves to, and the correspondent hears that at once.
+func TestPublicAddresses(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was reached") }))
+	t.Cleanup(s.Close)
+	port := s.URL[strings.LastIndexByte(s.URL, ':'):]
+	for _, host := range []string{
+		"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "[::]", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254",
+		"100.64.0.1", "[fd00::1]", "[fe80::1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "224.0.0.1", "198.18.0.1",
+	} {
+		p := &pen{}
+		r, err := outbox.Webhook(outbox.WebhookConfig{URL: "https://" + host + port, Public: true, Correspondent: p, Allows: "THIS=1 allows it"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = r.Deliver(t.Context(), []sandbox.Letter{{ID: 1, Body: []byte("{}")}})
+		if err != nil || len(p.failed) != 1 || !strings.Contains(p.failed[0].Error(), "not a public one") || sandbox.HintOf(p.failed[0]) != "THIS=1 allows it" {
+			t.Errorf("%s: %v, %v", host, err, p.failed)
+		}
+	}
+	for _, c := range []outbox.WebhookConfig{{URL: "https://example.org", Signed: true}, {URL: "https://example.org", Signed: true, Secret: []byte("short")}, {URL: "file:///etc/passwd", Plain: true}} {
+		if _, err := outbox.Webhook(c); !errors.Is(err, sandbox.Invalid) {
+			t.Errorf("%q: %v", c.URL, err)
+		}
+	}
+}

@@ -90,6 +90,15 @@ type Letter struct {
 	Attempts int       `json:"attempts"` // that failed
 }
 
+// Reply is what a server answered to a letter.
+type Reply struct {
+	From   string // the server's name
+	Status int    // as HTTP has it
+	Body   []byte // nil where it is too long
+	// Failed says, in place of all that, why no attempt can reach the server.
+	Failed error
+}
+
 // LetterRetry puts a letter off after an attempt that failed.
 type LetterRetry struct {
 	ID   int64

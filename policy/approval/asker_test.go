@@ -3,13 +3,9 @@ package approval_test
 import (
 	"context"
 	"errors"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,119 +68,5 @@ func TestAskerThatFails(t *testing.T) {
 	})
 	if by, why := settle(t, d, question("d"), sandbox.ApproveDefault, nil); by != nil || !strings.Contains(why, "out of order") {
 		t.Errorf("%+v %q", by, why)
-	}
-}
-
-const secret = "a secret of sixteen bytes"
-
-func TestWebhook(t *testing.T) {
-	t.Parallel()
-	var tries atomic.Int32
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil || r.Header.Get("X-Caisson-Signature") != "sha256="+approval.Sign([]byte(secret), r.Header.Get("X-Caisson-Timestamp"), body) {
-			w.WriteHeader(http.StatusForbidden)
-			return
-		}
-		switch r.URL.Path {
-		case "/yes":
-			if tries.Add(1) < 3 {
-				w.WriteHeader(http.StatusServiceUnavailable)
-				return
-			}
-			_, _ = io.WriteString(w, `{"approve":true,"by":"ops"}`)
-		case "/no":
-			_, _ = io.WriteString(w, `{"approve":false}`)
-		case "/later":
-			w.WriteHeader(http.StatusAccepted)
-		case "/elsewhere":
-			http.Redirect(w, r, "/yes", http.StatusTemporaryRedirect)
-		case "/slow":
-			<-r.Context().Done()
-		default:
-			w.WriteHeader(http.StatusNotFound)
-		}
-	}))
-	t.Cleanup(s.Close)
-	hook := func(path, key string) (sandbox.ApprovalAnswer, error) {
-		t.Helper()
-		// Where an answer is to come, a busy machine may take its time with it.
-		try, all := time.Minute, time.Minute
-		if path == "/slow" || path == "/later" {
-			try, all = 100*time.Millisecond, 2*time.Second
-		}
-		ask, err := approval.Webhook(approval.WebhookConfig{
-			URL: s.URL + path, Secret: []byte(key), AllowPrivate: true, Backoff: time.Millisecond, Timeout: try,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), all)
-		defer cancel()
-		return ask(ctx, question("d"))
-	}
-	if ans, err := hook("/yes", secret); err != nil || !ans.Approve || ans.By != "ops" || ans.Via != "webhook" || tries.Load() != 3 {
-		t.Errorf("after two failures: %+v, %v, %d tries", ans, err, tries.Load())
-	}
-	if ans, err := hook("/no", secret); err != nil || ans.Approve {
-		t.Errorf("no: %+v, %v", ans, err)
-	}
-	for _, path := range []string{"/elsewhere", "/none", "/slow", "/later"} {
-		if ans, err := hook(path, secret); err == nil || ans.Approve {
-			t.Errorf("%s: %+v, %v", path, ans, err)
-		}
-	}
-	if ans, err := hook("/yes", "another secret, and long"); err == nil || ans.Approve {
-		t.Errorf("a wrong signature: %+v, %v", ans, err)
-	}
-}
-
-// A webhook reaches no private address unless that is allowed, whatever its
-// name resolves to.
-func TestWebhookStaysOutside(t *testing.T) {
-	t.Parallel()
-	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { t.Error("it was reached") }))
-	t.Cleanup(s.Close)
-	port := s.URL[strings.LastIndexByte(s.URL, ':'):]
-	for _, host := range []string{
-		"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "[::]", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254",
-		"100.64.0.1", "[fd00::1]", "[fe80::1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "224.0.0.1", "198.18.0.1",
-	} {
-		ask, err := approval.Webhook(approval.WebhookConfig{URL: "https://" + host + port, Secret: []byte(secret), Backoff: time.Hour, Timeout: time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		_, err = ask(ctx, question("d"))
-		cancel()
-		if err == nil || !strings.Contains(err.Error(), "not a public one") {
-			t.Errorf("%s: %v", host, err)
-		}
-	}
-	for _, c := range []approval.WebhookConfig{
-		{URL: "http://example.org/x", Secret: []byte(secret)}, {URL: "https://user:pass@example.org", Secret: []byte(secret)},
-		{URL: "file:///etc/passwd", Secret: []byte(secret), AllowPrivate: true}, {URL: "https://example.org"}, {URL: "", Secret: []byte(secret)},
-	} {
-		if _, err := approval.Webhook(c); !errors.Is(err, sandbox.Invalid) {
-			t.Errorf("%q: %v", c.URL, err)
-		}
-	}
-}
-
-// An address is a secret: what is told of a failure goes into the audit.
-func TestWebhookKeepsItsAddress(t *testing.T) {
-	t.Parallel()
-	gone := httptest.NewServer(nil)
-	gone.Close()
-	for _, address := range []string{"https://u:s3cret@h.test/x", "ftp://h.test/s3cret", "h.test/s3cret", "https://h.test/s3cret\x7f", gone.URL + "/s3cret?token=s3cret"} {
-		ask, err := approval.Webhook(approval.WebhookConfig{URL: address, Secret: []byte(secret), AllowPrivate: true, Backoff: time.Hour})
-		if err == nil {
-			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-			_, err = ask(ctx, question("d"))
-			cancel()
-		}
-		if err == nil || strings.Contains(err.Error()+sandbox.HintOf(err), "s3cret") {
-			t.Errorf("%s: %v; %s", address, err, sandbox.HintOf(err))
-		}
 	}
 }

@@ -45,7 +45,7 @@ func (d *Desk) await(ctx context.Context, a sandbox.Approval, ask sandbox.Asker)
 		select {
 		case err := <-failed:
 			trouble = err.Error()
-			if ask == nil || d.c.Approver == nil {
+			if ask == nil || !d.others() {
 				// Who was to answer cannot: nobody waits for nothing.
 				return d.close(ctx, a, sandbox.ApprovalExpired, "the approver failed: "+trouble)
 			}
@@ -98,8 +98,11 @@ func (d *Desk) settled(ctx context.Context, a sandbox.Approval, trouble string) 
 		return nil, "its approval was used by another run", nil
 	case sandbox.ApprovalPending, sandbox.ApprovalExpired, sandbox.ApprovalWithdrawn:
 	}
-	if trouble != "" {
+	switch {
+	case trouble != "":
 		return nil, "the approver failed: " + trouble, nil
+	case a.Note != "":
+		return nil, a.Note, nil
 	}
 	return nil, refusedExpired, nil
 }

@@ -32,6 +32,12 @@ type Config struct {
 	// Approver is a program or a server that is asked beside the run's own
 	// asker; nil is none. It makes [sandbox.ApproveDefault] wait.
 	Approver sandbox.Asker
+	// Letters names the receiver of letters whom questions go to beside, as a
+	// server of the outbox: the desk is its correspondent. "" is none. It makes
+	// [sandbox.ApproveDefault] wait, too. Posted is told that there is one; nil
+	// tells nobody.
+	Letters string
+	Posted  func()
 	// Mode stands for [sandbox.ApproveDefault].
 	Mode sandbox.ApproveMode
 	// Patience is how long a question waits; 5 minutes where 0. An approval
@@ -68,6 +74,9 @@ func New(c Config) (*Desk, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	if c.Posted == nil {
+		c.Posted = func() {}
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -102,14 +111,21 @@ func (d *Desk) Settle(ctx context.Context, a sandbox.Approval, mode sandbox.Appr
 	if mode == sandbox.ApproveAlways {
 		return d.approveAll(ctx, a)
 	}
-	if mode == sandbox.ApproveDefault && ask == nil && d.c.Approver == nil {
+	if mode == sandbox.ApproveDefault && ask == nil && !d.others() {
 		return nil, refusedNobody, nil
 	}
-	if err := d.c.Store.Apply(ctx, sandbox.Transaction{AskApproval: &a, Events: []sandbox.Event{d.asked(a)}}); err != nil {
+	err := d.c.Store.Apply(ctx, sandbox.Transaction{
+		AskApproval: &a, PostLetters: d.letters(a, ask == nil), Events: []sandbox.Event{d.asked(a)},
+	})
+	if err != nil {
 		return nil, "", err
 	}
+	d.c.Posted()
 	return d.await(ctx, a, ask)
 }
+
+// others reports whether there is a program or a server to ask.
+func (d *Desk) others() bool { return d.c.Approver != nil || d.c.Letters != "" }
 
 // earlier uses an approval that is there already.
 func (d *Desk) earlier(ctx context.Context, digest string) (*sandbox.ApprovedBy, error) {
