@@ -84,7 +84,7 @@ ci: ## what CI runs: set-up, lint, the tests, a smoke run of the benchmarks
 	$(MAKE) --no-print-directory setup-tests
 	$(MAKE) --no-print-directory lint
 	$(MAKE) --no-print-directory bench-smoke
-	$(MAKE) --no-print-directory test
+	CAISSON_REQUIRE_BUBBLEWRAP=1 $(MAKE) --no-print-directory test
 
 clean: ## remove what was built; images and the engine stay
 	rm -rf bin .cache
