@@ -47,7 +47,7 @@ type testService interface {
 func newTest(cfg Config) *cobra.Command {
 	o := &testOptions{}
 	cmd := &cobra.Command{
-		Use:   "test --solution FILE|DIR --tests FILE|DIR | --cases FILE",
+		Use:   "test --solution FILE|DIR --tests FILE|DIR [-- COMMAND…] | --cases FILE",
 		Short: "Run tests on a solution that may cheat, and say truly which passed",
 		Long: `Run pytest in a sandbox and say of each test how it ended. Tests and solution
 lie where nothing in the sandbox can write; results come back on a way of their
@@ -58,6 +58,9 @@ With --cases, a solution in any language is judged by what it puts out: FILE has
 {"input": …, "expected": …} as a JSON list or one a line, standard input and
 output, or with --function the list of its arguments and what it returns.
 
+With --runner tap, COMMAND runs in a workspace that has both, and what it prints
+in the Test Anything Protocol is read: it reports for itself, and may lie.
+
 With --reviser, a program or a chat endpoint is asked for a better solution while
 tests fail, and that is judged the same way.
 
@@ -66,8 +69,13 @@ one test passed and none failed, erred, hung or crashed; 1 otherwise; 126 refuse
 by policy; of caisson's errors: 2 wrong usage, 125 most others.`,
 		Example: `  caisson test --solution solution.py --tests test_solution.py
   caisson test --solution src --tests tests --json --junit report.xml`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.execute(cmd.Context(), cfg) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.loop.command = args
+			if err := o.loop.checkRunner(); err != nil {
+				return err
+			}
+			return o.execute(cmd.Context(), cfg)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.solution, "solution", "", "what is judged: a `FILE`, or a folder with all that is in it")
@@ -126,7 +134,7 @@ func (o *testOptions) execute(ctx context.Context, cfg Config) error {
 
 // language is that of the solution: of the file that is run, for cases.
 func (o *testOptions) language(svc api.Languages, s testloop.Suite) (string, error) {
-	if o.loop.cases == "" {
+	if o.loop.cases == "" && o.loop.runner != "tap" {
 		return "python", nil
 	}
 	if o.loop.language != "" {

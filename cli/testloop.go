@@ -25,6 +25,9 @@ type loopOptions struct {
 	tolerance                       float64
 	first                           bool
 
+	runner  string
+	command []string // of the runner
+
 	task, reviser, url, model string
 	iterations                int
 	key                       string
@@ -32,6 +35,7 @@ type loopOptions struct {
 
 func (o *loopOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.cases, "cases", "", "judge by the inputs and outputs in this `FILE`")
+	f.StringVar(&o.runner, "runner", "pytest", "what runs the tests: pytest, or tap for a COMMAND that prints it and reports for itself")
 	f.StringVar(&o.main, "main", "", "the `FILE` of a folder that cases are for")
 	f.StringVar(&o.function, "function", "", "cases call this function, of Python or Node")
 	f.StringVarP(&o.language, "language", "l", "", "language of the solution, for cases; its suffix tells it too")
@@ -75,6 +79,21 @@ func (o *loopOptions) readCases() ([]testloop.Case, error) {
 	return list, nil
 }
 
+// checkRunner holds the runner against what else is given.
+func (o *loopOptions) checkRunner() error {
+	switch {
+	case o.runner != "pytest" && o.runner != "tap":
+		return sandbox.Errorf(sandbox.Invalid, "no runner is called %q", o.runner).WithHint("--runner takes pytest or tap")
+	case o.runner == "tap" && o.cases != "":
+		return sandbox.Errorf(sandbox.Invalid, "both --cases and --runner tap").WithHint("give one of them")
+	case o.runner == "tap" && len(o.command) == 0:
+		return sandbox.Errorf(sandbox.Invalid, "--runner tap without a command").WithHint("give the command that prints TAP behind --")
+	case o.runner != "tap" && len(o.command) > 0:
+		return sandbox.Errorf(sandbox.Invalid, "a command is for --runner tap").WithHint("leave it out, or add --runner tap")
+	}
+	return nil
+}
+
 // loop is what judges and revises.
 func (o *loopOptions) loop(s testloop.Suite, exec testloop.Exec, cases []testloop.Case) (testloop.Loop, error) {
 	l := testloop.Loop{Task: o.task, Solution: s.Solution, MaxIterations: o.iterations, Timeout: s.Timeout * time.Duration(max(1, o.iterations))}
@@ -90,6 +109,9 @@ func (o *loopOptions) loop(s testloop.Suite, exec testloop.Exec, cases []testloo
 	}
 	l.Judge = func(ctx context.Context, solution []sandbox.File) (testloop.Result, error) {
 		s.Solution = solution
+		if o.runner == "tap" {
+			return testloop.TAP(ctx, exec, s, o.command)
+		}
 		return testloop.Pytest(ctx, exec, s)
 	}
 	if o.cases != "" {

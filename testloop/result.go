@@ -32,6 +32,9 @@ const (
 	TrustShared Trust = "shared_interpreter"
 	// TrustOutside: what the solution put out was judged where it could not reach.
 	TrustOutside Trust = "outside"
+	// TrustSelf: the command that ran the tests reported for itself, and could
+	// report anything.
+	TrustSelf Trust = "self_reported"
 )
 
 // Frame is one line of a traceback. Files begin with tests/ or solution/ where
