@@ -206,7 +206,7 @@ func (c *Caisson) join(ctx context.Context) (*service.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	owner, err := manager.ProcessOwner()
+	holder, err := manager.ProcessHolder()
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func (c *Caisson) join(ctx context.Context) (*service.Service, error) {
 		return nil, err
 	}
 	mgr, err := manager.New(manager.Config{
-		Tracer: tracer, Owner: owner, Runtimes: registry, Runtime: c.defaultRuntime(), Images: store, Gate: guard.Judge, Log: c.cfg.Log, Store: journal, StateID: journal.ID(), Recorder: changes,
+		Tracer: tracer, Holder: holder, Runtimes: registry, Runtime: c.defaultRuntime(), Images: store, Gate: guard.Judge, Log: c.cfg.Log, Store: journal, StateID: journal.ID(), Recorder: changes,
 		LockDir: filepath.Join(state, "locks"), Actor: actor(), AuditText: c.getenv("CAISSON_AUDIT_TEXT") != "",
 	})
 	if err != nil {

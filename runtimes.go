@@ -44,9 +44,9 @@ func (c *Caisson) openEngine() (*dockerclient.Client, error) {
 func (c *Caisson) newRegistry() (*runtimes.Registry, error) {
 	state, noState := c.stateDir()
 	agent, noAgent := c.helper("caisson-agent", "CAISSON_AGENT")
-	owner, noOwner := manager.ProcessOwner()
-	missing := cmp.Or(noState, noAgent, noOwner)
-	r := runtimes.NewRegistry(runtimes.Host{Agent: agent, Base: c.runtimeDir(state), State: filepath.Join(state, "runtimes"), Owner: owner})
+	holder, noHolder := manager.ProcessHolder()
+	missing := cmp.Or(noState, noAgent, noHolder)
+	r := runtimes.NewRegistry(runtimes.Host{Agent: agent, Base: c.runtimeDir(state), State: filepath.Join(state, "runtimes"), Holder: holder})
 	var errs []error
 	add := func(name string, open runtimes.Opener) {
 		errs = append(errs, r.Register(name, func(h runtimes.Host) (runtimes.Runtime, error) {
@@ -69,7 +69,7 @@ func (c *Caisson) openDocker(h runtimes.Host) (runtimes.Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	rt, err := docker.New(docker.Config{Engine: engine, Agent: h.Agent, Base: h.Base, Remote: c.getenv("CAISSON_REMOTE") != "", Owner: h.Owner})
+	rt, err := docker.New(docker.Config{Engine: engine, Agent: h.Agent, Base: h.Base, Remote: c.getenv("CAISSON_REMOTE") != "", Holder: h.Holder})
 	if err != nil {
 		return nil, err
 	}

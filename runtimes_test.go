@@ -20,7 +20,7 @@ func TestOwnRuntimes(t *testing.T) {
 	env := map[string]string{"CAISSON_AGENT": enginetest.Agent(t), "CAISSON_RUNTIME": "mine", "DOCKER_HOST": "unix:///nonexistent"}
 	cfg := caisson.Config{Getenv: func(name string) string { return env[name] }, StateDir: t.TempDir(), Runtimes: map[string]runtimes.Opener{
 		"mine": func(h runtimes.Host) (runtimes.Runtime, error) {
-			if h.Agent != env["CAISSON_AGENT"] || h.Base == "" || h.State == "" || h.Owner == "" {
+			if h.Agent != env["CAISSON_AGENT"] || h.Base == "" || h.State == "" || h.Holder == "" {
 				t.Errorf("opened with %+v", h)
 			}
 			return &runtimetest.Memory{}, nil

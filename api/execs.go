@@ -20,6 +20,9 @@ type Execs interface {
 	Exec(ctx context.Context, session string, run sandbox.Run, streams sandbox.Streams) (sandbox.Result, error)
 	// StartExec starts one in the background and returns once it runs.
 	StartExec(ctx context.Context, session string, run sandbox.Run, local sandbox.Local) (sandbox.ExecRecord, error)
+	// ListExecs returns the execs that a filter selects, the newest first: those that
+	// run, and those in the background that have ended.
+	ListExecs(ctx context.Context, filter sandbox.ExecFilter) ([]sandbox.ExecRecord, error)
 	// Processes lists the execs of a session as its sandboxes know them.
 	Processes(ctx context.Context, session string) ([]Process, error)
 }

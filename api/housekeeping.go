@@ -22,7 +22,7 @@ type SweepOptions struct {
 	Kept   bool `json:"kept,omitempty"` // also what was kept on purpose
 }
 
-// Orphan is something that caisson made and whose owner is gone.
+// Orphan is something that caisson made and whose holder is gone.
 type Orphan struct {
 	Kind    string     `json:"kind"` // sandbox, volume, folder, changes
 	ID      sandbox.ID `json:"id"`

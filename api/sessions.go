@@ -14,8 +14,8 @@ type Sessions interface {
 	CreateSession(ctx context.Context, opts SessionOptions, local sandbox.Local) (sandbox.Session, error)
 	// Session returns one session. Errors: NotFound.
 	Session(ctx context.Context, name string) (sandbox.SessionView, error)
-	// Sessions returns all of them.
-	Sessions(ctx context.Context) ([]sandbox.SessionView, error)
+	// Sessions returns those that a filter selects, by name.
+	Sessions(ctx context.Context, filter sandbox.SessionFilter) ([]sandbox.SessionView, error)
 	// RenewSession sets when sandboxes end, counted from now.
 	RenewSession(ctx context.Context, name string, opts RenewOptions) error
 	// RemoveSession destroys a session with its workspace. Execs that run make
@@ -54,26 +54,8 @@ type Snapshots interface {
 	ForkSession(ctx context.Context, session string, opts ForkOptions) (Forked, error)
 }
 
-// SessionOptions ask for a session. A zero field is its default.
-type SessionOptions struct {
-	Name     string           `json:"name,omitempty"` // "" makes one up
-	Language string           `json:"language,omitempty"`
-	Image    string           `json:"image,omitempty"`
-	Idle     sandbox.Duration `json:"idle_ms,omitempty"` // 0 is never
-	TTL      sandbox.Duration `json:"ttl_ms,omitempty"`  // 0 is never
-	Limits   sandbox.Limits   `json:"limits,omitzero"`
-	Network  sandbox.Network  `json:"network,omitzero"`
-	// Workspace is a volume where its kind is unset. Where that is the host, its
-	// source is the name of a folder that is configured; volumes are not chosen.
-	Workspace sandbox.Workspace `json:"workspace,omitzero"`
-	// Runtime names what makes its sandboxes. "" is the default.
-	Runtime string `json:"runtime,omitempty"`
-	// OCIRuntime names the engine's runtime, such as "runsc". "" is its default.
-	OCIRuntime string `json:"oci_runtime,omitempty"`
-	// Env is added to the environment of each exec, KEY=VALUE, below its own, and
-	// judged with it.
-	Env []string `json:"env,omitempty"`
-}
+// SessionOptions ask for a session.
+type SessionOptions = sandbox.SessionOptions
 
 // RenewOptions say when a session's sandboxes end: nil leaves a time as it is, 0
 // is never.
@@ -82,12 +64,8 @@ type RenewOptions struct {
 	TTL  *sandbox.Duration `json:"ttl_ms,omitempty"`
 }
 
-// ForkOptions say what a fork is. The zero value makes up a name and forks the
-// workspace as it is, for which the origin's sandboxes end.
-type ForkOptions struct {
-	Name     string `json:"name,omitempty"`
-	Snapshot string `json:"snapshot,omitempty"` // of the origin
-}
+// ForkOptions say what a fork is.
+type ForkOptions = sandbox.ForkOptions
 
 // Forked is what came of a fork.
 type Forked struct {

@@ -22,6 +22,8 @@ var requests = map[reflect.Type]any{
 	reflect.TypeFor[sandbox.Run]():            filled[sandbox.Run](),
 	reflect.TypeFor[sandbox.File]():           filled[sandbox.File](),
 	reflect.TypeFor[sandbox.AttachOptions]():  filled[sandbox.AttachOptions](),
+	reflect.TypeFor[sandbox.SessionFilter]():  filled[sandbox.SessionFilter](),
+	reflect.TypeFor[sandbox.ExecFilter]():     filled[sandbox.ExecFilter](),
 	reflect.TypeFor[sandbox.EventFilter]():    filled[sandbox.EventFilter](),
 	reflect.TypeFor[sandbox.AlertFilter]():    filled[sandbox.AlertFilter](),
 	reflect.TypeFor[sandbox.ReadingFilter]():  filled[sandbox.ReadingFilter](),

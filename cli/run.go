@@ -34,6 +34,7 @@ type runOptions struct {
 	files    []string
 	contents contents // of the host's files
 	env      []string
+	labels   []string
 	stdin    string
 	kind     string // of workspace
 	json     bool
@@ -87,6 +88,7 @@ func (o *runOptions) execFlags(f *pflag.FlagSet) {
 	f.StringVarP(&o.code, "code", "c", "", "code to run")
 	f.StringArrayVar(&o.files, "file", nil, "copy `SRC[:DST]` into the workspace; a folder with all that is in it (repeatable)")
 	envFlag(f, &o.env)
+	labelFlag(f, &o.labels)
 	f.StringVar(&o.stdin, "stdin", "", "`FILE` for the program's standard input; - is caisson's own, which it is by default where that is a terminal, a pipe or a file")
 	f.StringVarP(&o.run.Dir, "workdir", "w", "", "working directory; relative to /workspace")
 	durationVar(f, &l.Timeout, "timeout", l.Timeout, "end the program after this long")
@@ -289,6 +291,10 @@ func (o *runOptions) collect(cfg Config) error {
 		o.run.Files = append(o.run.Files, files...)
 	}
 	o.run.Env = variables(cfg, o.env)
+	var err error
+	if o.run.Labels, err = labelsOf(o.labels); err != nil {
+		return err
+	}
 	if o.session == "" {
 		switch k := sandbox.WorkspaceKind(o.kind); k {
 		case sandbox.WorkspaceTmpfs, sandbox.WorkspaceVolume:

@@ -71,7 +71,7 @@ func newSessionCreate(cfg Config) *cobra.Command {
 	var o api.SessionOptions
 	var local sandbox.Local
 	var workspace string
-	var env []string
+	var env, labels []string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "create [NAME]",
@@ -85,6 +85,10 @@ func newSessionCreate(cfg Config) *cobra.Command {
 				return err
 			}
 			o.Env = variables(cfg, env)
+			var err error
+			if o.Labels, err = labelsOf(labels); err != nil {
+				return err
+			}
 			switch {
 			case workspace == "volume", workspace == "tmpfs":
 				o.Workspace.Kind = sandbox.WorkspaceKind(workspace)
@@ -117,6 +121,7 @@ func newSessionCreate(cfg Config) *cobra.Command {
 	durationVar(f, &o.Idle, "idle", sandbox.Duration(30*time.Minute), "end a sandbox that nobody has used for so long; 0 is never")
 	durationVar(f, &o.TTL, "ttl", 0, "end each sandbox after so long; 0 is never")
 	envFlag(f, &env)
+	labelFlag(f, &labels)
 	f.StringVar(&workspace, "workspace", "volume", "what /workspace is made of: volume, tmpfs, or a folder of the host: its path with a slash, or its name in caisson.yaml")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	o.Limits = sandbox.DefaultLimits
@@ -126,6 +131,8 @@ func newSessionCreate(cfg Config) *cobra.Command {
 
 func newSessionList(cfg Config) *cobra.Command {
 	var asJSON bool
+	var labels []string
+	var filter sandbox.SessionFilter
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"},
 		Short: "List the sessions",
@@ -135,7 +142,10 @@ func newSessionList(cfg Config) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := svc.Sessions(cmd.Context())
+			if filter.Labels, err = labelsOf(labels); err != nil {
+				return err
+			}
+			list, err := svc.Sessions(cmd.Context(), filter)
 			if err != nil {
 				return err
 			}
@@ -152,12 +162,16 @@ func newSessionList(cfg Config) *cobra.Command {
 			return t.flush()
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	f := cmd.Flags()
+	f.StringArrayVar(&labels, "label", nil, "only those with the label `KEY=VALUE` (repeatable)")
+	f.IntVar(&filter.Limit, "limit", 0, "at most so many; 0 is all")
+	f.StringVar(&filter.After, "after", "", "only those behind this `NAME`: the last one of the page before")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
 func sessionNames(ctx context.Context, svc api.Sessions) ([]string, error) {
-	list, err := svc.Sessions(ctx)
+	list, err := svc.Sessions(ctx, sandbox.SessionFilter{})
 	names := make([]string, len(list))
 	for i, v := range list {
 		names[i] = v.Name

@@ -27,7 +27,7 @@ func TestGivenUpForEveryone(t *testing.T) {
 		rt.Survivors = func(argv []string) int { return strings.Count(strings.Join(argv, " "), "escape") }
 	})
 	here, there := ms[0], ms[1]
-	if _, err := here.CreateSession(t.Context(), manager.SessionOptions{Name: "work", Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceTmpfs}}); err != nil {
+	if _, err := here.CreateSession(t.Context(), sandbox.SessionOptions{Name: "work", Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceTmpfs}}); err != nil {
 		t.Fatal(err)
 	}
 	begun, beside := make(chan struct{}), make(chan sandbox.Result)
@@ -79,7 +79,7 @@ func TestGivenUpAtOnce(t *testing.T) {
 		rt.Survivors = func(argv []string) int { return strings.Count(strings.Join(argv, " "), "escape") }
 		rt.OnDestroy = func(runtimes.Handle) error { once.Do(func() { close(gone) }); return nil }
 	})
-	if _, err := ms[0].CreateSession(t.Context(), manager.SessionOptions{Name: "work", Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceTmpfs}}); err != nil {
+	if _, err := ms[0].CreateSession(t.Context(), sandbox.SessionOptions{Name: "work", Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceTmpfs}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := ms[0].ExecIn(t.Context(), "work", echo, sandbox.Streams{}); err != nil {
@@ -116,7 +116,7 @@ func TestKillSurvived(t *testing.T) {
 	ms, _, rt := lightPlaces(t, 2, func(_ *manager.Config, rt *runtimetest.Memory) {
 		rt.Survivors = func([]string) int { return 2 }
 	})
-	if _, err := ms[0].CreateSession(t.Context(), manager.SessionOptions{Name: "work", Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceTmpfs}}); err != nil {
+	if _, err := ms[0].CreateSession(t.Context(), sandbox.SessionOptions{Name: "work", Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceTmpfs}}); err != nil {
 		t.Fatal(err)
 	}
 	begun, done := make(chan struct{}), make(chan sandbox.Result)
@@ -148,7 +148,7 @@ func TestKillSurvived(t *testing.T) {
 func TestCutOff(t *testing.T) {
 	t.Parallel()
 	ms, _, rt := lightPlaces(t, 1, nil)
-	if _, err := ms[0].CreateSession(t.Context(), manager.SessionOptions{Name: "work", Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceTmpfs}}); err != nil {
+	if _, err := ms[0].CreateSession(t.Context(), sandbox.SessionOptions{Name: "work", Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceTmpfs}}); err != nil {
 		t.Fatal(err)
 	}
 	first, err := ms[0].ExecIn(t.Context(), "work", script("echo 1"), sandbox.Streams{})

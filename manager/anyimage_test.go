@@ -182,7 +182,7 @@ func TestVolumeOfAnImage(t *testing.T) {
 	}
 	img.Volumes = nil
 	rt, id := kit.Runtime(t), sandbox.NewID()
-	plan, err := rt.Plan(t.Context(), sandbox.Spec{Image: img, Owner: kit.Owner, Identity: sandbox.IdentityFor(id)})
+	plan, err := rt.Plan(t.Context(), sandbox.Spec{Image: img, Holder: kit.Holder, Identity: sandbox.IdentityFor(id)})
 	if err != nil {
 		t.Fatal(err)
 	}

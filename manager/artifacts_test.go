@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -24,7 +23,7 @@ func (t *taken) Close() error { t.closed = true; return nil }
 func TestArtifacts(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.create(t, manager.SessionOptions{Name: "work"})
+	p.create(t, sandbox.SessionOptions{Name: "work"})
 	script := `mkdir -p out/deep artifacts; echo 1 > out/a.txt; printf '\0\377' > out/deep/b.png; ln -s /etc/passwd out/link
 mkfifo out/pipe; echo 2 > top.txt; echo '{}' > artifacts/r.json; truncate -s 9M out/big`
 	for _, tc := range []struct {

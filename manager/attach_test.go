@@ -20,7 +20,7 @@ import (
 func TestInput(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.create(t, manager.SessionOptions{Name: "work"})
+	p.create(t, sandbox.SessionOptions{Name: "work"})
 	e, err := p.StartIn(t.Context(), "work", sandbox.Run{
 		Command: []string{"sh", "-c", `while read x; do echo "got $x"; echo "heard $x" >&2; done; echo over; exit 7`}, Input: true,
 	}, sandbox.Local{})
@@ -74,7 +74,7 @@ func TestInput(t *testing.T) {
 func TestInputWaits(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.create(t, manager.SessionOptions{Name: "work"})
+	p.create(t, sandbox.SessionOptions{Name: "work"})
 	e, err := p.StartIn(t.Context(), "work", sandbox.Run{Command: []string{"sh", "-c", "until [ -e go ]; do sleep 0.05; done; exec sha256sum"}, Input: true}, sandbox.Local{})
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestInputWaits(t *testing.T) {
 func TestInputOfOthers(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.create(t, manager.SessionOptions{Name: "work"})
+	p.create(t, sandbox.SessionOptions{Name: "work"})
 	e, err := p.StartIn(t.Context(), "work", sandbox.Run{Command: []string{"sleep", "1000"}}, sandbox.Local{})
 	if err != nil {
 		t.Fatal(err)

@@ -53,7 +53,7 @@ func (m *Manager) notStarted(ctx context.Context, b *box.Box, r *resolved, why e
 // session, is ended. Errors: Conflict where it went with its session.
 func (m *Manager) letGo(ctx context.Context, b *box.Box, r *resolved) (sandbox.ExecRecord, error) {
 	e := r.record
-	e.Owner = ""
+	e.Holder = ""
 	err := m.recordLate(ctx, sandbox.Transaction{While: e.ID, PutExecs: []sandbox.ExecRecord{e}})
 	if err == nil {
 		return e, nil

@@ -47,7 +47,7 @@ func (p *place) between(t *testing.T, do func(other *manager.Manager)) (sandbox.
 func TestAnnouncedIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.create(t, manager.SessionOptions{Name: "work"})
+	p.create(t, sandbox.SessionOptions{Name: "work"})
 	sh(t, p.Manager, "work", "true")
 	e, err := p.between(t, func(other *manager.Manager) {
 		if rec, err := other.Recover(t.Context()); err != nil || rec.Ended != 0 || len(rec.Failures) > 0 {
@@ -58,7 +58,7 @@ func TestAnnouncedIsLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := must(p.Session(t.Context(), "work"))
-	if len(v.Execs) != 1 || v.Execs[0].ID != e.ID || !v.Execs[0].Ended.IsZero() || v.Execs[0].Owner != "" {
+	if len(v.Execs) != 1 || v.Execs[0].ID != e.ID || !v.Execs[0].Ended.IsZero() || v.Execs[0].Holder != "" {
 		t.Errorf("the session has %+v", v.Execs)
 	}
 	if _, err := p.Snapshot(t.Context(), "work", ""); !errors.Is(err, sandbox.Conflict) {
@@ -77,7 +77,7 @@ func TestAnnouncedIsLeftAlone(t *testing.T) {
 func TestEndedWhileItStarts(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.create(t, manager.SessionOptions{Name: "work"})
+	p.create(t, sandbox.SessionOptions{Name: "work"})
 	sh(t, p.Manager, "work", "true")
 	e, err := p.between(t, func(*manager.Manager) {
 		v := must(p.Session(t.Context(), "work"))

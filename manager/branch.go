@@ -87,17 +87,10 @@ func (m *Manager) RemoveSnapshot(ctx context.Context, session, snapshot string) 
 	})
 }
 
-// ForkOptions say what a fork is. The zero value makes up a name and forks the
-// workspace as it is.
-type ForkOptions struct {
-	Name     string
-	Snapshot string // of the origin: its id, the beginning of it, or its name
-}
-
 // Fork makes a session whose workspace is a copy of another's, or of a snapshot
 // of it, with its settings and its user. What was recorded of the origin is known
 // in the fork. Errors: those of [Manager.Snapshot] and [Manager.CreateSession].
-func (m *Manager) Fork(ctx context.Context, session string, opts ForkOptions) (fork sandbox.Session, how sandbox.CopiedBy, err error) {
+func (m *Manager) Fork(ctx context.Context, session string, opts sandbox.ForkOptions) (fork sandbox.Session, how sandbox.CopiedBy, err error) {
 	id := sandbox.NewID()
 	if opts.Name == "" {
 		opts.Name = "s-" + string(id[:8])
@@ -238,7 +231,7 @@ func (m *Manager) branch(ctx context.Context, s sandbox.Session, w sandbox.Works
 	}
 	err = m.maker.WithImage(ctx, rt, lang, s.Image, func(image sandbox.Image) (err error) {
 		kept, copied, how, err = b.Branch(ctx, runtimes.BranchOf{
-			Workspace: w, Kept: sandbox.NewID(), Made: made, Image: image, Identity: s.Identity, Owner: m.sessionOwner(), Session: s.Name,
+			Workspace: w, Kept: sandbox.NewID(), Made: made, Image: image, Identity: s.Identity, Holder: m.sessionHolder(), Session: s.Name,
 		})
 		return box.OfImage(err)
 	})
@@ -305,7 +298,7 @@ func workspacesOf(s sandbox.Session) []sandbox.Workspace {
 // snapshot needs. The caller holds [layersLock], and has written down that the
 // workspaces are not used any more.
 func (m *Manager) dropVolumes(ctx context.Context, runtime string, workspaces ...sandbox.Workspace) error {
-	views, err := m.cfg.Store.Sessions(ctx)
+	views, err := m.cfg.Store.Sessions(ctx, sandbox.SessionFilter{})
 	if err != nil {
 		return err
 	}

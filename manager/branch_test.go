@@ -7,7 +7,6 @@ import (
 
 	"github.com/caisson-dev/caisson/bridge"
 	"github.com/caisson-dev/caisson/internal/enginetest"
-	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -31,13 +30,13 @@ func branching(t *testing.T, test func(*testing.T, *place, sandbox.CopiedBy)) {
 // TestFork forks a live session, goes on in both, and removes the origin.
 func TestFork(t *testing.T) {
 	branching(t, func(t *testing.T, p *place, by sandbox.CopiedBy) {
-		p.create(t, manager.SessionOptions{Name: "a"})
+		p.create(t, sandbox.SessionOptions{Name: "a"})
 		sh(t, p.Manager, "a", `mkdir -p d/e; echo one > d/f; ln d/f hard; ln -s d/f soft; echo x > 'odd
 name'; chmod 640 d/f; chmod 2750 d/e; mkfifo p; touch -d 2001-02-03 d/f d; truncate -s 3M sparse; echo gone > gone`)
 		undoable := sh(t, p.Manager, "a", "rm gone; echo two > two")
 		before := string(sh(t, p.Manager, "a", lookScript).Stdout)
 		sh(t, p.Manager, "a", "nohup sleep 300 >/dev/null 2>&1 & true") // in the background: it ends with the sandbox
-		f, how, err := p.Fork(t.Context(), "a", manager.ForkOptions{Name: "b"})
+		f, how, err := p.Fork(t.Context(), "a", sandbox.ForkOptions{Name: "b"})
 		if err != nil || how != by || f.Name != "b" {
 			t.Fatalf("%+v, %s, %v", f, how, err)
 		}
@@ -68,7 +67,7 @@ name'; chmod 640 d/f; chmod 2750 d/e; mkfifo p; touch -d 2001-02-03 d/f d; trunc
 		}
 		// A fork of the fork outlives both.
 		// It was copied, since a file with two names was written on an overlay.
-		if _, how, err := p.Fork(t.Context(), "b", manager.ForkOptions{Name: "c"}); err != nil || how != sandbox.CopiedByBytes {
+		if _, how, err := p.Fork(t.Context(), "b", sandbox.ForkOptions{Name: "c"}); err != nil || how != sandbox.CopiedByBytes {
 			t.Fatalf("%s, %v", how, err)
 		}
 		for _, name := range []string{"a", "b"} {
@@ -87,7 +86,7 @@ name'; chmod 640 d/f; chmod 2750 d/e; mkfifo p; touch -d 2001-02-03 d/f d; trunc
 // TestSnapshot keeps workspaces and brings them back.
 func TestSnapshot(t *testing.T) {
 	branching(t, func(t *testing.T, p *place, by sandbox.CopiedBy) {
-		p.create(t, manager.SessionOptions{Name: "a"})
+		p.create(t, sandbox.SessionOptions{Name: "a"})
 		empty, err := p.Snapshot(t.Context(), "a", "")
 		if err != nil || empty.Copied != by {
 			t.Fatalf("%+v, %v", empty, err)
@@ -111,7 +110,7 @@ func TestSnapshot(t *testing.T) {
 			}
 			sh(t, p.Manager, "a", "echo 3 > f; rm -r d; echo 3 > g")
 		}
-		if _, _, err := p.Fork(t.Context(), "a", manager.ForkOptions{Name: "b", Snapshot: "first"}); err != nil {
+		if _, _, err := p.Fork(t.Context(), "a", sandbox.ForkOptions{Name: "b", Snapshot: "first"}); err != nil {
 			t.Fatal(err)
 		}
 		if got := sh(t, p.Manager, "b", "cat f d/f; echo B > f"); string(got.Stdout) != "1\n1\n" {
@@ -139,8 +138,8 @@ func TestSnapshot(t *testing.T) {
 func TestForkRefused(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.create(t, manager.SessionOptions{Name: "a"})
-	p.create(t, manager.SessionOptions{Name: "m", Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceTmpfs}})
+	p.create(t, sandbox.SessionOptions{Name: "a"})
+	p.create(t, sandbox.SessionOptions{Name: "m", Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceTmpfs}})
 	rec, err := p.StartIn(t.Context(), "a", sandbox.Run{Command: []string{"sleep", "300"}}, sandbox.Local{})
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +155,7 @@ func TestForkRefused(t *testing.T) {
 		{"m", "b", "", sandbox.Unsupported},
 		{"none", "b", "", sandbox.NotFound},
 	} {
-		if _, _, err := p.Fork(t.Context(), tc.session, manager.ForkOptions{Name: tc.name, Snapshot: tc.snapshot}); !errors.Is(err, tc.want) {
+		if _, _, err := p.Fork(t.Context(), tc.session, sandbox.ForkOptions{Name: tc.name, Snapshot: tc.snapshot}); !errors.Is(err, tc.want) {
 			t.Errorf("%+v: %v", tc, err)
 		}
 	}

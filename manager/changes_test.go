@@ -50,7 +50,7 @@ func TestChanges(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			p.create(t, manager.SessionOptions{Name: "work"})
+			p.create(t, sandbox.SessionOptions{Name: "work"})
 			for _, step := range []struct{ script, want string }{
 				{"true", ""},
 				{"echo 1 > a; mkdir d; ln -s a l; ln a h; mkfifo p", "created a own; created d own; created h own; created l own; created p own"},
@@ -74,7 +74,7 @@ func TestChanges(t *testing.T) {
 func TestWhoseChanges(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	v := p.create(t, manager.SessionOptions{Name: "work"})
+	v := p.create(t, sandbox.SessionOptions{Name: "work"})
 	p.changed(t, "work", "(until test -e go; do sleep 0.01; done; echo x > late) & true", "")
 	f, err := p.Files(t.Context(), "work")
 	if err != nil {
@@ -139,7 +139,7 @@ func TestWhoseChanges(t *testing.T) {
 func TestChangesAudited(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	v := p.create(t, manager.SessionOptions{Name: "work"})
+	v := p.create(t, sandbox.SessionOptions{Name: "work"})
 	_, res := p.changed(t, "work", "echo 1 > a", "")
 	found := false
 	for e, err := range p.store.Events(t.Context(), sandbox.EventFilter{Exec: res.ExecID, Kinds: []string{sandbox.EventExecEnded}}) {
@@ -176,7 +176,7 @@ func TestChangesAudited(t *testing.T) {
 func TestUndoInSandbox(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	v := p.create(t, manager.SessionOptions{Name: "work"})
+	v := p.create(t, sandbox.SessionOptions{Name: "work"})
 	look := "stat -c '%n %a %Y %F %s' . * */* 2>/dev/null | sort; cat a d/f; readlink l; true"
 	p.changed(t, "work", "echo one > a; mkdir -m 750 d; echo two > d/f; ln -s a l; chmod 400 d/f", "")
 	_, before := p.changed(t, "work", look, "")
@@ -221,7 +221,7 @@ func TestOneShotChanges(t *testing.T) {
 func TestFeedWhileRunning(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.create(t, manager.SessionOptions{Name: "work"})
+	p.create(t, sandbox.SessionOptions{Name: "work"})
 	f, err := p.Files(t.Context(), "work")
 	if err != nil {
 		t.Fatal(err)
@@ -269,7 +269,7 @@ func TestFeedWhileRunning(t *testing.T) {
 func TestRecordWithinBudget(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.create(t, manager.SessionOptions{Name: "work", Limits: sandbox.Limits{FileSize: 4 * sandbox.GiB}})
+	p.create(t, sandbox.SessionOptions{Name: "work", Limits: sandbox.Limits{FileSize: 4 * sandbox.GiB}})
 	_, res := p.changed(t, "work", "for i in $(seq 40); do truncate -s 3G s$i; done; echo 1 > z", "")
 	made, unread := 0, 0
 	for _, c := range res.Changes {
@@ -294,7 +294,7 @@ func TestRecordWithinBudget(t *testing.T) {
 func TestWhoseBesideAnother(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "python")
-	p.create(t, manager.SessionOptions{Name: "work"})
+	p.create(t, sandbox.SessionOptions{Name: "work"})
 	sh(t, p.Manager, "work", "true") // from here on it is connected to the first
 	begun, first, second := make(chan struct{}), make(chan sandbox.Result, 1), make(chan sandbox.Result, 1)
 	run := func(into chan sandbox.Result, run sandbox.Run, streams sandbox.Streams) {

@@ -162,7 +162,7 @@ func TestEngineRestarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	if _, err := m.CreateSession(t.Context(), manager.SessionOptions{Name: "work"}); err != nil {
+	if _, err := m.CreateSession(t.Context(), sandbox.SessionOptions{Name: "work"}); err != nil {
 		t.Fatal(err)
 	}
 	sh(t, m, "work", "echo kept > kept")
@@ -173,7 +173,7 @@ func TestEngineRestarted(t *testing.T) {
 	var wg sync.WaitGroup
 	for _, name := range []string{"work", "work", "work", "one", "two", "three"} {
 		if name != "work" {
-			if _, err := m.CreateSession(t.Context(), manager.SessionOptions{Name: name}); err != nil {
+			if _, err := m.CreateSession(t.Context(), sandbox.SessionOptions{Name: name}); err != nil {
 				t.Fatal(err)
 			}
 		}

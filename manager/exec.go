@@ -141,6 +141,9 @@ func checkRun(run sandbox.Run) error {
 	if run.Role != "" && run.Role != sandbox.RoleUser && run.Role != sandbox.RoleRunner {
 		return sandbox.Errorf(sandbox.Invalid, "unknown role %q", run.Role).WithHint("roles are user and runner")
 	}
+	if err := run.Labels.Check(); err != nil {
+		return err
+	}
 	if err := run.Approve.Check(); err != nil {
 		return err
 	}
@@ -346,7 +349,8 @@ func (r *resolved) stdin(streams sandbox.Streams) io.Reader {
 // those to forget.
 func (m *Manager) begin(ctx context.Context, b *box.Box, r *resolved, d sandbox.Decision, background bool, forget ...sandbox.ID) error {
 	r.record = sandbox.ExecRecord{
-		ID: r.id, Session: r.run.Session, Sandbox: b.ID, Argv: r.question.Argv, Owner: m.cfg.Owner, Background: background,
+		ID: r.id, Session: r.run.Session, Sandbox: b.ID, Argv: r.question.Argv, Holder: m.cfg.Holder, Background: background,
+		Owner: sandbox.CallerFrom(ctx).Owner, Labels: r.run.Labels,
 		Started: m.cfg.Now().UTC(),
 	}
 	ctx, done := telemetry.Start(ctx, "record", slog.String("recorded", "start"))
@@ -361,7 +365,7 @@ func (m *Manager) begin(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 // not all of that is known.
 func (m *Manager) finish(ctx context.Context, b *box.Box, r *resolved, out client.Outcome, changes []sandbox.FileChange, unrecorded error) error {
 	ctx, done := telemetry.Start(ctx, "record", slog.String("recorded", "end"))
-	err := m.closeExecWith(ctx, sandbox.ExecRecord{ID: r.id, Session: r.run.Session, Sandbox: b.ID}, out, changes, unrecorded)
+	err := m.closeExecWith(ctx, sandbox.ExecRecord{ID: r.id, Session: r.run.Session, Sandbox: b.ID, Labels: r.run.Labels}, out, changes, unrecorded)
 	done(err)
 	return err
 }

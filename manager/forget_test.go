@@ -49,7 +49,7 @@ func TestRemovedImageIsMadeAgain(t *testing.T) {
 	})
 	ctx := t.Context()
 	for name, kind := range map[string]sandbox.WorkspaceKind{"work": sandbox.WorkspaceTmpfs, "origin": sandbox.WorkspaceVolume} {
-		if _, err := m.CreateSession(ctx, manager.SessionOptions{Name: name, Workspace: sandbox.Workspace{Kind: kind, Source: "theirs"}}); err != nil {
+		if _, err := m.CreateSession(ctx, sandbox.SessionOptions{Name: name, Workspace: sandbox.Workspace{Kind: kind, Source: "theirs"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -59,7 +59,7 @@ func TestRemovedImageIsMadeAgain(t *testing.T) {
 			_, err := m.ExecIn(ctx, "work", echo, sandbox.Streams{})
 			return err
 		},
-		"a fork": func() error { _, _, err := m.Fork(ctx, "origin", manager.ForkOptions{Name: "copy"}); return err },
+		"a fork": func() error { _, _, err := m.Fork(ctx, "origin", sandbox.ForkOptions{Name: "copy"}); return err },
 	} {
 		forgotten.Store(0)
 		if err := do(); err != nil || forgotten.Load() != 1 {

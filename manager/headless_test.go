@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -33,7 +32,7 @@ time.sleep(0.1)
 func TestHeadless(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "python")
-	p.create(t, manager.SessionOptions{Name: "work", Language: "python"})
+	p.create(t, sandbox.SessionOptions{Name: "work", Language: "python"})
 	e, err := p.StartIn(t.Context(), "work", sandbox.Run{Code: headless}, sandbox.Local{})
 	if err != nil {
 		t.Fatal(err)

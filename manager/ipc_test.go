@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -25,7 +24,7 @@ const lookIPC = "tail -qn +2 /proc/sysvipc/shm /proc/sysvipc/sem /proc/sysvipc/m
 func TestIPCGoes(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "python")
-	p.create(t, manager.SessionOptions{Name: "work", Language: "python"})
+	p.create(t, sandbox.SessionOptions{Name: "work", Language: "python"})
 	exec := func(run sandbox.Run) string {
 		t.Helper()
 		res, err := p.ExecIn(t.Context(), "work", run, sandbox.Streams{})

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -22,9 +23,11 @@ type Store interface {
 	Apply(ctx context.Context, c sandbox.Transaction) error
 	// Session returns a session by name. Errors: NotFound.
 	Session(ctx context.Context, name string) (sandbox.SessionView, error)
-	// Sessions returns all of them, and under the name "" the one-shots that
-	// run.
-	Sessions(ctx context.Context) ([]sandbox.SessionView, error)
+	// Sessions returns those that a filter selects; of all, also the one-shots that
+	// run, under the name "".
+	Sessions(ctx context.Context, f sandbox.SessionFilter) ([]sandbox.SessionView, error)
+	// Execs returns execs, the newest first.
+	Execs(ctx context.Context, f sandbox.ExecFilter) ([]sandbox.ExecRecord, error)
 }
 
 // record writes a change with its events. Without a store there is nothing to
@@ -33,9 +36,10 @@ func (m *Manager) record(ctx context.Context, c sandbox.Transaction) error {
 	if m.cfg.Store == nil {
 		return nil
 	}
+	who := sandbox.CallerFrom(ctx)
 	for i := range c.Events {
 		e := &c.Events[i]
-		e.Time, e.Actor = m.cfg.Now().UTC(), m.cfg.Actor
+		e.Time, e.Actor, e.Owner = m.cfg.Now().UTC(), cmp.Or(who.Name, m.cfg.Actor), who.Owner
 	}
 	return m.cfg.Store.Apply(ctx, c)
 }
@@ -61,6 +65,7 @@ func data(v any) json.RawMessage {
 
 // startedData is what an exec.started event says.
 type startedData struct {
+	Labels   sandbox.Labels `json:"labels,omitempty"`
 	Language string         `json:"language,omitempty"`
 	Command  string         `json:"command_sha256"` // of argv, environment, directory and staged code
 	Text     []string       `json:"command,omitempty"`
@@ -97,6 +102,7 @@ func (s *startedData) judged(d sandbox.Decision) {
 
 // endedData is what an exec.ended event says.
 type endedData struct {
+	Labels   sandbox.Labels     `json:"labels,omitempty"`
 	Reason   sandbox.ExitReason `json:"exit_reason"`
 	Code     int                `json:"exit_code"`
 	Signal   string             `json:"signal,omitempty"`
@@ -119,7 +125,7 @@ func (q ExecQuestion) digest() string {
 
 func (m *Manager) startedEvent(r *resolved, b *box.Box, d sandbox.Decision, session string) sandbox.Event {
 	s := startedData{
-		Language: r.question.Language.Name, Command: r.question.digest(), Dir: r.question.Dir, Role: r.question.Role,
+		Labels: r.run.Labels, Language: r.question.Language.Name, Command: r.question.digest(), Dir: r.question.Dir, Role: r.question.Role,
 		UID: b.Plan.Spec.Identity.UID, Image: b.Plan.Spec.Image.ID, Limits: b.Plan.Spec.Limits,
 		ExecLimits: r.limits, PolicyMS: milliseconds(r.judging), StartMS: milliseconds(time.Since(r.asked)),
 	}
@@ -136,8 +142,9 @@ func (m *Manager) startedEvent(r *resolved, b *box.Box, d sandbox.Decision, sess
 // milliseconds has a precision of microseconds.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-func endedEvent(id sandbox.ID, l sandbox.ID, session string, exit sandbox.Exit, u sandbox.Usage, stdout, stderr int64) sandbox.Event {
-	return sandbox.Event{Kind: sandbox.EventExecEnded, Session: session, Sandbox: l, Exec: id, Data: data(endedData{
+func endedEvent(e sandbox.ExecRecord, exit sandbox.Exit, u sandbox.Usage, stdout, stderr int64) sandbox.Event {
+	return sandbox.Event{Kind: sandbox.EventExecEnded, Session: e.Session, Sandbox: e.Sandbox, Exec: e.ID, Data: data(endedData{
+		Labels: e.Labels,
 		Reason: exit.Reason, Code: exit.Code, Signal: exit.Signal, Cause: exit.Cause, Events: exit.Events,
 		Duration: u.Wall.Milliseconds(), CPU: u.CPU.Milliseconds(), Memory: u.PeakMemory, Stdout: stdout, Stderr: stderr,
 	})}
@@ -146,7 +153,7 @@ func endedEvent(id sandbox.ID, l sandbox.ID, session string, exit sandbox.Exit, 
 // deniedEvent is for a run that was refused.
 func deniedEvent(r *resolved, d sandbox.Decision, session string) sandbox.Event {
 	s := startedData{
-		Language: r.question.Language.Name, Command: r.question.digest(), Dir: r.question.Dir, Role: r.question.Role,
+		Labels: r.run.Labels, Language: r.question.Language.Name, Command: r.question.digest(), Dir: r.question.Dir, Role: r.question.Role,
 		Limits: r.question.Limits, ExecLimits: r.limits, PolicyMS: milliseconds(r.judging),
 	}
 	s.judged(d)
@@ -181,15 +188,15 @@ func sessionLock(name string) string { return "session-" + name }
 
 func (m *Manager) lockPath(name string) string { return filepath.Join(m.cfg.LockDir, name) }
 
-// ownerPrefix begins the owner of what a session holds: it belongs to the state
+// holderPrefix begins the holder of what a session holds: it belongs to the state
 // folder that remembers it, and to no process.
-const ownerPrefix = "state:"
+const holderPrefix = "state:"
 
-func (m *Manager) sessionOwner() string { return ownerPrefix + m.cfg.StateID }
+func (m *Manager) sessionHolder() string { return holderPrefix + m.cfg.StateID }
 
 // ofThisState reports whether something belongs to this state folder, and
 // whether to any.
-func (m *Manager) ofThisState(owner string) (ours, any bool) {
-	id, ok := strings.CutPrefix(owner, ownerPrefix)
+func (m *Manager) ofThisState(holder string) (ours, any bool) {
+	id, ok := strings.CutPrefix(holder, holderPrefix)
 	return ok && id == m.cfg.StateID, ok
 }

@@ -24,7 +24,7 @@ type lateHolder struct {
 func newLateHolder(rt runtimes.Runtime, session string) *lateHolder {
 	l := &lateHolder{Runtime: rt, session: session, left: map[sandbox.ID]runtimes.Handle{}}
 	for kind, id := range map[string]sandbox.ID{runtimes.KindVolume: sandbox.NewID(), runtimes.KindSandbox: sandbox.NewID()} {
-		l.left[id] = runtimes.Handle{Version: runtimes.HandleVersion, Kind: kind, ID: id, Owner: "dead", Session: session, Created: time.Unix(0, 0)}
+		l.left[id] = runtimes.Handle{Version: runtimes.HandleVersion, Kind: kind, ID: id, Holder: "dead", Session: session, Created: time.Unix(0, 0)}
 	}
 	return l
 }
@@ -74,7 +74,7 @@ func TestHeldByWhatCameLate(t *testing.T) {
 		var late *lateHolder
 		m, _ := light(t, func(c *manager.Config, rt *runtimetest.Memory) {
 			late = newLateHolder(rt, "")
-			c.Runtimes, c.Alive = runtimes.Only(runtimetest.MemoryName, late), func(owner string) bool { return owner != "dead" }
+			c.Runtimes, c.Alive = runtimes.Only(runtimetest.MemoryName, late), func(holder string) bool { return holder != "dead" }
 		})
 		got, err := m.Sweep(t.Context(), false, false)
 		if err != nil || len(late.left) > 0 || len(got) != 2 {
@@ -91,9 +91,9 @@ func TestHeldByWhatCameLate(t *testing.T) {
 		var late *lateHolder
 		m, _ := remembering(t, func(c *manager.Config, rt *runtimetest.Memory) {
 			late = newLateHolder(anyWorkspace{rt}, "work")
-			c.Runtimes, c.Alive = runtimes.Only(runtimetest.MemoryName, late), func(owner string) bool { return owner != "dead" }
+			c.Runtimes, c.Alive = runtimes.Only(runtimetest.MemoryName, late), func(holder string) bool { return holder != "dead" }
 		})
-		if _, err := m.CreateSession(t.Context(), manager.SessionOptions{Name: "work"}); err != nil {
+		if _, err := m.CreateSession(t.Context(), sandbox.SessionOptions{Name: "work"}); err != nil {
 			t.Fatal(err)
 		}
 		if err := m.RemoveSession(t.Context(), "work", false); err != nil {

@@ -83,7 +83,7 @@ func (m *Manager) Reach(ctx context.Context) error {
 	if m.cfg.Store == nil {
 		return nil
 	}
-	views, err := m.Sessions(ctx)
+	views, err := m.Sessions(ctx, sandbox.SessionFilter{})
 	if err != nil {
 		return err
 	}

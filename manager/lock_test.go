@@ -30,8 +30,8 @@ func TestUnknownNames(t *testing.T) {
 			"snapshot":        func() error { _, err := m.Snapshot(ctx, name, ""); return err },
 			"restore":         func() error { _, err := m.Restore(ctx, name, "x"); return err },
 			"remove snapshot": func() error { return m.RemoveSnapshot(ctx, name, "x") },
-			"fork":            func() error { _, _, err := m.Fork(ctx, name, manager.ForkOptions{}); return err },
-			"fork a snapshot": func() error { _, _, err := m.Fork(ctx, name, manager.ForkOptions{Snapshot: "x"}); return err },
+			"fork":            func() error { _, _, err := m.Fork(ctx, name, sandbox.ForkOptions{}); return err },
+			"fork a snapshot": func() error { _, _, err := m.Fork(ctx, name, sandbox.ForkOptions{Snapshot: "x"}); return err },
 			"exec":            func() error { _, err := m.ExecIn(ctx, name, echo, sandbox.Streams{}); return err },
 			"files":           func() error { _, err := m.Files(ctx, name); return err },
 		} {
@@ -80,7 +80,7 @@ func TestLockOfRemoved(t *testing.T) {
 		store = c.Store
 		c.LockDir, c.Store = dir, lookedUp{store, told}
 	})
-	if _, err := m.CreateSession(t.Context(), manager.SessionOptions{Name: "work", Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceTmpfs}}); err != nil {
+	if _, err := m.CreateSession(t.Context(), sandbox.SessionOptions{Name: "work", Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceTmpfs}}); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "session-work")

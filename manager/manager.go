@@ -51,12 +51,12 @@ type Config struct {
 	// Tracer makes a span of each run. nil traces those that are asked for within
 	// a span.
 	Tracer telemetry.Tracer
-	// Owner names this process to others that share the engine. "" is
-	// [ProcessOwner].
-	Owner string
-	// Alive tells whether an owner may still come back for what it made. nil is
-	// [OwnerAlive].
-	Alive func(owner string) bool
+	// Holder names this process to others that share the engine. "" is
+	// [ProcessHolder].
+	Holder string
+	// Alive tells whether a holder may still come back for what it made. nil is
+	// [HolderAlive].
+	Alive func(holder string) bool
 }
 
 // Manager makes and uses sandboxes. It is safe for concurrent use. Its owner
@@ -93,19 +93,19 @@ func New(cfg Config) (*Manager, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	if cfg.Owner == "" {
-		owner, err := ProcessOwner()
+	if cfg.Holder == "" {
+		holder, err := ProcessHolder()
 		if err != nil {
 			return nil, err
 		}
-		cfg.Owner = owner
+		cfg.Holder = holder
 	}
 	if cfg.Alive == nil {
-		cfg.Alive = OwnerAlive
+		cfg.Alive = HolderAlive
 	}
 	return &Manager{
 		cfg: cfg, open: map[*Sandbox]struct{}{}, boxes: map[sandbox.ID]*box.Box{}, lives: map[sandbox.ID]*box.Box{},
-		maker: &box.Maker{Images: cfg.Images, Owner: cfg.Owner, Patience: cfg.Patience},
+		maker: &box.Maker{Images: cfg.Images, Holder: cfg.Holder, Patience: cfg.Patience},
 	}, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/caisson-dev/caisson/internal/enginetest"
-	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -23,11 +22,11 @@ func TestEngineThatMapsUsers(t *testing.T) {
 			t.Errorf("%s: %v, %+v, %s", name, err, res.Exit, res.Stderr)
 		}
 	}
-	if _, err := p.CreateSession(t.Context(), manager.SessionOptions{Name: "work", Language: "shell"}); err != nil {
+	if _, err := p.CreateSession(t.Context(), sandbox.SessionOptions{Name: "work", Language: "shell"}); err != nil {
 		t.Fatal(err)
 	}
 	sh("work", `mkdir d; echo 1 >d/a; echo 2 >/tmp/b; echo 3 >~/c; test "$(stat -c %u d/a)" = "$(id -u)"`)
-	if _, _, err := p.Fork(t.Context(), "work", manager.ForkOptions{Name: "fork"}); err != nil {
+	if _, _, err := p.Fork(t.Context(), "work", sandbox.ForkOptions{Name: "fork"}); err != nil {
 		t.Fatal(err)
 	}
 	sh("fork", "echo 2 >>d/a; rm d/a; rmdir d; echo 1 >e")
@@ -36,7 +35,7 @@ func TestEngineThatMapsUsers(t *testing.T) {
 	if err := os.Chown(folder.Source, 1234, 1234); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.CreateSession(t.Context(), manager.SessionOptions{Name: "host", Workspace: folder}); !errors.Is(err, sandbox.Unsupported) {
+	if _, err := p.CreateSession(t.Context(), sandbox.SessionOptions{Name: "host", Workspace: folder}); !errors.Is(err, sandbox.Unsupported) {
 		t.Errorf("a folder of the host: %v", err)
 	}
 	if _, err := p.Run(t.Context(), sandbox.Run{Command: []string{"true"}, Workspace: folder}, sandbox.Streams{}); !errors.Is(err, sandbox.Unsupported) {

@@ -39,7 +39,7 @@ func (noImages) Ensure(_ context.Context, ref string) (sandbox.Image, error) {
 func light(t *testing.T, change func(*manager.Config, *runtimetest.Memory)) (*manager.Manager, *runtimetest.Memory) {
 	t.Helper()
 	rt := &runtimetest.Memory{}
-	cfg := manager.Config{Runtimes: runtimes.Only(runtimetest.MemoryName, rt), Images: noImages{}, Gate: manager.Unjudged, Owner: "me", Alive: func(string) bool { return true }, Patience: enginetest.Patience}
+	cfg := manager.Config{Runtimes: runtimes.Only(runtimetest.MemoryName, rt), Images: noImages{}, Gate: manager.Unjudged, Holder: "me", Alive: func(string) bool { return true }, Patience: enginetest.Patience}
 	if change != nil {
 		change(&cfg, rt)
 	}
@@ -300,14 +300,14 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Only what is a dead owner's, and was not kept on purpose, is swept.
+// Only what is a dead holder's, and was not kept on purpose, is swept.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	m, rt := light(t, func(c *manager.Config, _ *runtimetest.Memory) {
-		c.Alive = func(owner string) bool { return owner != "dead" }
+		c.Alive = func(holder string) bool { return holder != "dead" }
 	})
-	make := func(owner string, keep bool) sandbox.ID {
-		plan, err := rt.Plan(t.Context(), sandbox.Spec{Image: sandbox.Image{Ref: "x"}, Owner: owner, Keep: keep, Identity: sandbox.IdentityFor("x")})
+	make := func(holder string, keep bool) sandbox.ID {
+		plan, err := rt.Plan(t.Context(), sandbox.Spec{Image: sandbox.Image{Ref: "x"}, Holder: holder, Keep: keep, Identity: sandbox.IdentityFor("x")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -389,13 +389,13 @@ func TestDestroyFails(t *testing.T) {
 
 func TestOwner(t *testing.T) {
 	t.Parallel()
-	me, err := manager.ProcessOwner()
+	me, err := manager.ProcessHolder()
 	if err != nil {
 		t.Fatal(err)
 	}
 	parts := strings.Split(me, "/")
-	if len(parts) != 4 || !manager.OwnerAlive(me) {
-		t.Fatalf("owner %q", me)
+	if len(parts) != 4 || !manager.HolderAlive(me) {
+		t.Fatalf("holder %q", me)
 	}
 	for name, tt := range map[string]struct {
 		change func([]string)
@@ -409,11 +409,11 @@ func TestOwner(t *testing.T) {
 	} {
 		p := append([]string(nil), parts...)
 		tt.change(p)
-		if got := manager.OwnerAlive(strings.Join(p, "/")); got != tt.alive {
+		if got := manager.HolderAlive(strings.Join(p, "/")); got != tt.alive {
 			t.Errorf("%s: alive %v", name, got)
 		}
 	}
-	if !manager.OwnerAlive("") || !manager.OwnerAlive("enginetest/1/x") {
+	if !manager.HolderAlive("") || !manager.HolderAlive("enginetest/1/x") {
 		t.Error("what cannot be read may live")
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"github.com/caisson-dev/caisson/internal/enginetest"
-	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -33,7 +32,7 @@ func TestPausedLong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			p.create(t, manager.SessionOptions{Name: "work", Idle: sandbox.Duration(idle)})
+			p.create(t, sandbox.SessionOptions{Name: "work", Idle: sandbox.Duration(idle)})
 			id := sh(t, p.Manager, "work", "true").Sandbox
 			if err := freeze(t, p, id, false); err != nil {
 				t.Fatal(err)
@@ -54,7 +53,7 @@ func TestPausedLong(t *testing.T) {
 func TestPauseBesideOneThatEnded(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "python")
-	p.create(t, manager.SessionOptions{Name: "work"})
+	p.create(t, sandbox.SessionOptions{Name: "work"})
 	python := func() sandbox.Result {
 		t.Helper()
 		res, err := p.ExecIn(t.Context(), "work", sandbox.Run{Language: "python", Code: "1"}, sandbox.Streams{})

@@ -83,7 +83,7 @@ func (p *place) manager(t testing.TB) *manager.Manager {
 func (p *place) held(t testing.TB) []string {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
-	mine := filters.NewArgs(filters.Arg("label", "dev.caisson.owner=state:"+p.store.ID()))
+	mine := filters.NewArgs(filters.Arg("label", "dev.caisson.holder=state:"+p.store.ID()))
 	boxes, err := p.kit.API.ContainerList(ctx, container.ListOptions{All: true, Filters: mine})
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func (p *place) empty(t testing.TB) {
 		return
 	}
 	defer m.Close()
-	list, err := m.Sessions(ctx)
+	list, err := m.Sessions(ctx, sandbox.SessionFilter{})
 	if err != nil {
 		t.Error(err)
 	}
@@ -151,7 +151,7 @@ func (p *place) empty(t testing.TB) {
 	}
 }
 
-func (p *place) create(t testing.TB, o manager.SessionOptions) sandbox.Session {
+func (p *place) create(t testing.TB, o sandbox.SessionOptions) sandbox.Session {
 	t.Helper()
 	if o.Limits == (sandbox.Limits{}) {
 		o.Limits.CPUs = 1

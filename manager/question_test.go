@@ -34,7 +34,7 @@ func TestQuestionIsWhatHolds(t *testing.T) {
 			return manager.Unjudged(ctx, q)
 		}
 	})
-	if _, err := m.CreateSession(t.Context(), manager.SessionOptions{Name: "work", Network: sandbox.Network{Mode: "bridge"}, Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceTmpfs}}); err != nil {
+	if _, err := m.CreateSession(t.Context(), sandbox.SessionOptions{Name: "work", Network: sandbox.Network{Mode: "bridge"}, Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceTmpfs}}); err != nil {
 		t.Fatal(err)
 	}
 	box, err := m.Open(t.Context(), manager.OpenOptions{Language: "shell", Network: sandbox.Network{Mode: "bridge"}})
@@ -86,7 +86,7 @@ func remembering(t *testing.T, change func(*manager.Config, *runtimetest.Memory)
 		}
 	})
 	t.Cleanup(func() {
-		list, err := m.Sessions(context.Background())
+		list, err := m.Sessions(context.Background(), sandbox.SessionFilter{})
 		if err != nil {
 			t.Error(err)
 		}
@@ -109,7 +109,7 @@ func TestDomainsAreRefused(t *testing.T) {
 	if _, err := m.Run(t.Context(), run, sandbox.Streams{}); !errors.Is(err, sandbox.Unsupported) {
 		t.Errorf("a run: %v", err)
 	}
-	_, err := m.CreateSession(t.Context(), manager.SessionOptions{Name: "work", Network: only, Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceTmpfs}})
+	_, err := m.CreateSession(t.Context(), sandbox.SessionOptions{Name: "work", Network: only, Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceTmpfs}})
 	if !errors.Is(err, sandbox.Unsupported) {
 		t.Errorf("a session: %v", err)
 	}

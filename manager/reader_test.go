@@ -8,7 +8,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -17,7 +16,7 @@ import (
 func TestReader(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.create(t, manager.SessionOptions{Name: "work"})
+	p.create(t, sandbox.SessionOptions{Name: "work"})
 	e, err := p.StartIn(t.Context(), "work", sandbox.Run{Command: []string{"bash", "-c", "while :; do echo line; sleep 0.01; done"}}, sandbox.Local{})
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +59,7 @@ func TestReader(t *testing.T) {
 func TestReaderBeside(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.create(t, manager.SessionOptions{Name: "work"})
+	p.create(t, sandbox.SessionOptions{Name: "work"})
 	const much = 4 << 20
 	reader, looked := p.manager(t), make(chan error, 1)
 	var once sync.Once
@@ -71,7 +70,7 @@ func TestReaderBeside(t *testing.T) {
 				looked <- errors.Join(err, errors.New("the exec is not listed"))
 				return
 			}
-			// The owner takes nothing until the reader has a good part.
+			// The holder takes nothing until the reader has a good part.
 			read := &milestone{most: 256 << 10, passed: make(chan struct{})}
 			go func() {
 				_, err := reader.AttachExec(t.Context(), "work", v.Execs[0].ID, sandbox.AttachOptions{Follow: true}, read, io.Discard)

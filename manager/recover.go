@@ -31,7 +31,7 @@ func (m *Manager) Recover(ctx context.Context) (Recovered, error) {
 		return Recovered{}, err
 	}
 	defer unlock()
-	views, err := m.cfg.Store.Sessions(ctx)
+	views, err := m.cfg.Store.Sessions(ctx, sandbox.SessionFilter{})
 	if err != nil {
 		return Recovered{}, err
 	}
@@ -46,7 +46,7 @@ func (m *Manager) Recover(ctx context.Context) (Recovered, error) {
 			if !e.Ended.IsZero() {
 				continue
 			}
-			if e.Owner != "" && (e.Owner == m.cfg.Owner || m.cfg.Alive(e.Owner)) {
+			if e.Holder != "" && (e.Holder == m.cfg.Holder || m.cfg.Alive(e.Holder)) {
 				continue // somebody starts it, or follows it
 			}
 			if err := m.recoverExec(ctx, v, e, &did); err != nil {
@@ -62,7 +62,7 @@ func (m *Manager) Recover(ctx context.Context) (Recovered, error) {
 func (m *Manager) recoverBox(ctx context.Context, v sandbox.SessionView, rec sandbox.SandboxRecord, did *Recovered) error {
 	why := ""
 	switch {
-	case rec.State == sandbox.StateCreating && rec.Owner != m.cfg.Owner && !m.cfg.Alive(rec.Owner):
+	case rec.State == sandbox.StateCreating && rec.Holder != m.cfg.Holder && !m.cfg.Alive(rec.Holder):
 		why = "its maker died while making it"
 	case rec.State != sandbox.StateGone && !rec.Expires.IsZero() && m.cfg.Now().After(rec.Expires):
 		why = "its time to live is over"
@@ -131,7 +131,7 @@ func (m *Manager) recoverExec(ctx context.Context, v sandbox.SessionView, e sand
 	if e.Background {
 		return nil // whoever asks for its output sees its end
 	}
-	e.Owner = m.cfg.Owner
+	e.Holder = m.cfg.Holder
 	if err := m.record(ctx, sandbox.Transaction{While: e.ID, PutExecs: []sandbox.ExecRecord{e}, Events: []sandbox.Event{{
 		Kind: sandbox.EventRecovered, Session: v.Name, Sandbox: e.Sandbox, Exec: e.ID,
 	}}}); err != nil {
@@ -171,7 +171,7 @@ func (m *Manager) closeExec(ctx context.Context, e sandbox.ExecRecord, out clien
 
 func (m *Manager) closeExecWith(ctx context.Context, e sandbox.ExecRecord, out client.Outcome, changes []sandbox.FileChange, unrecorded error) error {
 	out.Exit = out.Coded()
-	event := endedEvent(e.ID, e.Sandbox, e.Session, out.Exit, out.Usage, out.Stdout, out.Stderr)
+	event := endedEvent(e, out.Exit, out.Usage, out.Stdout, out.Stderr)
 	change := sandbox.Transaction{While: e.ID, Events: []sandbox.Event{withChanges(event, changes, unrecorded)}}
 	if e.Background {
 		e.Ended, e.Exit = m.cfg.Now().UTC(), out.Exit

@@ -44,7 +44,7 @@ func TestRemoveGoesOn(t *testing.T) {
 	m, _ := remembering(t, func(c *manager.Config, rt *runtimetest.Memory) {
 		c.Runtimes, c.LockDir, c.Recorder = runtimes.Only(runtimetest.MemoryName, heldVolumes{anyWorkspace{rt}}), dir, books{forgotten: forgotten}
 	})
-	v, err := m.CreateSession(t.Context(), manager.SessionOptions{Name: "work"})
+	v, err := m.CreateSession(t.Context(), sandbox.SessionOptions{Name: "work"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestRemovedWhileRecorded(t *testing.T) {
 		store := c.Store
 		c.Recorder = books{forgotten: forgotten, fails: func() error { return remove() }}
 		remove = func() error {
-			views, err := store.Sessions(context.Background())
+			views, err := store.Sessions(context.Background(), sandbox.SessionFilter{})
 			if err != nil || len(views) != 1 {
 				return err
 			}
@@ -82,7 +82,7 @@ func TestRemovedWhileRecorded(t *testing.T) {
 			return errors.Join(store.Apply(context.Background(), change), sandbox.Errorf(sandbox.Unavailable, "its sandbox is gone"))
 		}
 	})
-	v, err := m.CreateSession(t.Context(), manager.SessionOptions{Name: "work", Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceTmpfs}})
+	v, err := m.CreateSession(t.Context(), sandbox.SessionOptions{Name: "work", Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceTmpfs}})
 	if err != nil {
 		t.Fatal(err)
 	}

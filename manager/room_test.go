@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -41,7 +40,7 @@ func TestWorkspaceHoldsItsSize(t *testing.T) {
 			if name == "entries" {
 				limits.Workspace = 256 * sandbox.KiB
 			}
-			if _, err := p.CreateSession(t.Context(), manager.SessionOptions{Name: name, Language: "python", Limits: limits}); err != nil {
+			if _, err := p.CreateSession(t.Context(), sandbox.SessionOptions{Name: name, Language: "python", Limits: limits}); err != nil {
 				t.Fatal(err)
 			}
 			if res := sh(name, "echo 1 >mine; sleep 0.3"); res.Code != 0 {

@@ -60,8 +60,8 @@ func newTwoRuntimes(t *testing.T) *twoRuntimes {
 func (p *twoRuntimes) manager(t *testing.T, usual string) *manager.Manager {
 	t.Helper()
 	m, err := manager.New(manager.Config{
-		Patience: enginetest.Patience, Runtimes: p.all, Runtime: usual, Images: p.kit.Images, Gate: manager.Unjudged, Owner: p.kit.Owner,
-		Store: p.store, StateID: p.store.ID(), LockDir: filepath.Join(p.dir, "locks"), Alive: func(owner string) bool { return owner != "dead" },
+		Patience: enginetest.Patience, Runtimes: p.all, Runtime: usual, Images: p.kit.Images, Gate: manager.Unjudged, Holder: p.kit.Holder,
+		Store: p.store, StateID: p.store.ID(), LockDir: filepath.Join(p.dir, "locks"), Alive: func(holder string) bool { return holder != "dead" },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func (p *twoRuntimes) manager(t *testing.T, usual string) *manager.Manager {
 func (p *twoRuntimes) sessions(t *testing.T, m *manager.Manager) {
 	t.Helper()
 	for _, name := range each {
-		s, err := m.CreateSession(t.Context(), manager.SessionOptions{
+		s, err := m.CreateSession(t.Context(), sandbox.SessionOptions{
 			Name: name, Language: "shell", Runtime: name, Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceTmpfs},
 		})
 		if err != nil || s.Runtime != name {
@@ -190,7 +190,7 @@ func TestRecoverAndSweepEachRuntime(t *testing.T) {
 		// Its sandbox went away, with what a process ran that has died too.
 		rec := v.Sandboxes[0]
 		if err := p.store.Apply(t.Context(), sandbox.Transaction{PutExecs: []sandbox.ExecRecord{{
-			ID: sandbox.NewID(), Session: name, Sandbox: rec.ID, Argv: []string{"sleep", "600"}, Owner: "dead", Started: rec.Created,
+			ID: sandbox.NewID(), Session: name, Sandbox: rec.ID, Argv: []string{"sleep", "600"}, Holder: "dead", Started: rec.Created,
 		}}}); err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +203,7 @@ func TestRecoverAndSweepEachRuntime(t *testing.T) {
 		}
 		// And a sandbox of nobody's any more.
 		image := p.kit.Image(t, "shell")
-		plan, err := rt.Plan(t.Context(), sandbox.Spec{Image: image, Owner: "dead", Identity: sandbox.IdentityFor("x")})
+		plan, err := rt.Plan(t.Context(), sandbox.Spec{Image: image, Holder: "dead", Identity: sandbox.IdentityFor("x")})
 		if err != nil {
 			t.Fatal(err)
 		}

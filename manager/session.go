@@ -17,24 +17,6 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// SessionOptions ask for a session. The zero value of a field is its default.
-type SessionOptions struct {
-	Name      string // "" makes one up
-	Language  string // of an exec that names none
-	Image     string // overrides the language's
-	Idle, TTL sandbox.Duration
-	Limits    sandbox.Limits
-	Network   sandbox.Network
-	// Workspace is a volume of the engine's where its kind is unset: it has to
-	// outlive its sandboxes.
-	Workspace sandbox.Workspace
-	// Runtime names what makes its sandboxes. "" is the default.
-	Runtime string
-	// OCIRuntime names the engine's runtime. "" is its default.
-	OCIRuntime string
-	Env        []string // of each exec, KEY=VALUE, below its own
-}
-
 // DefaultIdle is how long a session's sandbox waits for a use before it ends.
 const DefaultIdle = 30 * time.Minute
 
@@ -50,7 +32,7 @@ func (m *Manager) needStore() error {
 
 // CreateSession remembers a session. Its sandboxes are made at first use.
 // Errors: Invalid, Conflict where the name is taken, Unsupported.
-func (m *Manager) CreateSession(ctx context.Context, opts SessionOptions) (sandbox.Session, error) {
+func (m *Manager) CreateSession(ctx context.Context, opts sandbox.SessionOptions) (sandbox.Session, error) {
 	if err := m.needStore(); err != nil {
 		return sandbox.Session{}, err
 	}
@@ -81,6 +63,9 @@ func (m *Manager) CreateSession(ctx context.Context, opts SessionOptions) (sandb
 	if err := checkEnv(opts.Env); err != nil {
 		return sandbox.Session{}, err
 	}
+	if err := opts.Labels.Check(); err != nil {
+		return sandbox.Session{}, err
+	}
 	runtime, err := m.choose(ctx, opts.Runtime)
 	if err != nil {
 		return sandbox.Session{}, err
@@ -88,7 +73,7 @@ func (m *Manager) CreateSession(ctx context.Context, opts SessionOptions) (sandb
 	s := sandbox.Session{
 		ID: id, Name: opts.Name, Language: opts.Language, Image: opts.Image, Created: m.cfg.Now().UTC(), Idle: opts.Idle, TTL: opts.TTL,
 		Limits: opts.Limits.WithDefaults(), Network: opts.Network.WithDefaults(), Workspace: opts.Workspace, Identity: sandbox.IdentityFor(id),
-		Runtime: runtime, OCIRuntime: opts.OCIRuntime, Env: opts.Env,
+		Runtime: runtime, OCIRuntime: opts.OCIRuntime, Env: opts.Env, Labels: opts.Labels, Owner: sandbox.CallerFrom(ctx).Owner,
 	}
 	if err := m.settleWorkspace(ctx, &s); err != nil {
 		return sandbox.Session{}, err
@@ -161,7 +146,7 @@ func (m *Manager) HeldBy(ctx context.Context, s sandbox.Session) sandbox.HeldBy 
 	if err != nil {
 		return ""
 	}
-	h, ok := rt.(runtimes.Holder)
+	h, ok := rt.(runtimes.SizeHolder)
 	if !ok {
 		return ""
 	}
@@ -184,12 +169,12 @@ func (m *Manager) Session(ctx context.Context, name string) (sandbox.SessionView
 	return v, err
 }
 
-// Sessions returns every session.
-func (m *Manager) Sessions(ctx context.Context) ([]sandbox.SessionView, error) {
+// Sessions returns the sessions that a filter selects, by name.
+func (m *Manager) Sessions(ctx context.Context, f sandbox.SessionFilter) ([]sandbox.SessionView, error) {
 	if err := m.needStore(); err != nil {
 		return nil, err
 	}
-	all, err := m.cfg.Store.Sessions(ctx)
+	all, err := m.cfg.Store.Sessions(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -200,6 +185,14 @@ func (m *Manager) Sessions(ctx context.Context) ([]sandbox.SessionView, error) {
 		}
 	}
 	return named, nil
+}
+
+// Execs returns the execs that a filter selects, the newest first.
+func (m *Manager) Execs(ctx context.Context, f sandbox.ExecFilter) ([]sandbox.ExecRecord, error) {
+	if err := m.needStore(); err != nil {
+		return nil, err
+	}
+	return m.cfg.Store.Execs(ctx, f)
 }
 
 // RemoveSession destroys a session: its sandboxes, what runs in them, and its
@@ -262,7 +255,7 @@ func (m *Manager) removeLeft(ctx context.Context, v sandbox.SessionView) error {
 		return err
 	}
 	for _, h := range handles {
-		if h.Kind != runtimes.KindSandbox || h.Session != v.Name || !m.leftToUs(h.Owner) {
+		if h.Kind != runtimes.KindSandbox || h.Session != v.Name || !m.leftToUs(h.Holder) {
 			continue
 		}
 		if err := m.remove(ctx, h); err != nil {
@@ -272,13 +265,13 @@ func (m *Manager) removeLeft(ctx context.Context, v sandbox.SessionView) error {
 	return nil
 }
 
-// leftToUs reports whether what an owner made for a session of that name is this
+// leftToUs reports whether what a holder made for a session of that name is this
 // state's, or a dead process's.
-func (m *Manager) leftToUs(owner string) bool {
-	if ours, any := m.ofThisState(owner); any {
+func (m *Manager) leftToUs(holder string) bool {
+	if ours, any := m.ofThisState(holder); any {
 		return ours
 	}
-	return owner == m.cfg.Owner || owner != "" && !m.cfg.Alive(owner)
+	return holder == m.cfg.Holder || holder != "" && !m.cfg.Alive(holder)
 }
 
 // forget drops a session from the state. Another process may be about to start

@@ -193,7 +193,7 @@ func (m *Manager) makeBox(ctx context.Context, v sandbox.SessionView, lang sandb
 	b, err := m.maker.New(ctx, box.Order{
 		Runtime: rt, Language: lang, Image: image, Session: v.ID, Idle: v.Idle, TTL: v.TTL, Book: &sessionBook{m: m, v: v, lang: lang, old: old}, Judge: m.judgePlan(who),
 		Spec: sandbox.Spec{
-			Language: lang.Name, Session: v.Name, Owner: m.sessionOwner(), Limits: v.Limits, Network: v.Network,
+			Language: lang.Name, Session: v.Name, Holder: m.sessionHolder(), Limits: v.Limits, Network: v.Network,
 			Workspace: v.Workspace, Identity: v.Identity, OCIRuntime: v.OCIRuntime,
 		},
 	})
@@ -217,7 +217,7 @@ func (k *sessionBook) Creating(ctx context.Context, b *box.Box) error {
 	spec := b.Plan.Spec
 	k.rec = sandbox.SandboxRecord{
 		ID: b.ID, Session: k.v.Name, Language: k.lang.Name, Runtime: b.Plan.Runtime, NotEnforced: b.Plan.NotEnforced, State: sandbox.StateCreating, Secret: b.Secret, Image: spec.Image.ID,
-		Volumes: spec.Image.Volumes, Walls: b.Plan.Walls, Owner: k.m.cfg.Owner, Created: k.m.cfg.Now().UTC(), Expires: k.m.expiry(k.v.TTL),
+		Volumes: spec.Image.Volumes, Walls: b.Plan.Walls, Holder: k.m.cfg.Holder, Created: k.m.cfg.Now().UTC(), Expires: k.m.expiry(k.v.TTL),
 		Handle: data(runtimes.Handle{Version: runtimes.HandleVersion, Runtime: b.Plan.Runtime, Kind: runtimes.KindSandbox, ID: b.ID}),
 	}
 	return k.m.record(ctx, sandbox.Transaction{PutSandboxes: []sandbox.SandboxRecord{k.rec}, Events: []sandbox.Event{{

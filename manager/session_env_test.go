@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -15,12 +14,12 @@ func TestSessionEnv(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	const secret = "not-for-the-audit"
-	p.create(t, manager.SessionOptions{Name: "work", Env: []string{"A=" + secret, "B=2", "EMPTY="}})
+	p.create(t, sandbox.SessionOptions{Name: "work", Env: []string{"A=" + secret, "B=2", "EMPTY="}})
 	say := sandbox.Run{Command: []string{"sh", "-c", `echo "$A $B $C ${EMPTY-unset}"`}, Env: []string{"B=own", "C=3"}}
 	if res, err := p.ExecIn(t.Context(), "work", say, sandbox.Streams{}); err != nil || string(res.Stdout) != secret+" own 3 \n" {
 		t.Errorf("%q, %v", res.Stdout, err)
 	}
-	if _, _, err := p.Fork(t.Context(), "work", manager.ForkOptions{Name: "fork"}); err != nil {
+	if _, _, err := p.Fork(t.Context(), "work", sandbox.ForkOptions{Name: "fork"}); err != nil {
 		t.Fatal(err)
 	}
 	say.Env = nil
@@ -40,7 +39,7 @@ func TestSessionEnv(t *testing.T) {
 		t.Errorf("%d sessions have their names in the audit", named)
 	}
 	for _, env := range []string{"A", "=1", "A=\x00"} {
-		if _, err := p.CreateSession(t.Context(), manager.SessionOptions{Name: "bad", Env: []string{env}}); !errors.Is(err, sandbox.Invalid) {
+		if _, err := p.CreateSession(t.Context(), sandbox.SessionOptions{Name: "bad", Env: []string{env}}); !errors.Is(err, sandbox.Invalid) {
 			t.Errorf("%q: %v", env, err)
 		}
 	}
@@ -51,7 +50,7 @@ func TestSessionEnv(t *testing.T) {
 func TestSessionStats(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.create(t, manager.SessionOptions{Name: "work"})
+	p.create(t, sandbox.SessionOptions{Name: "work"})
 	if s, err := p.SessionStats(t.Context(), "work"); err != nil || s.Session != "work" || len(s.Sandboxes) != 0 || s.Execs != 0 {
 		t.Errorf("before it has a sandbox: %+v, %v", s, err)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-func openFiles(t testing.TB, p *place, o manager.SessionOptions) *manager.Files {
+func openFiles(t testing.TB, p *place, o sandbox.SessionOptions) *manager.Files {
 	t.Helper()
 	o.Name = "work"
 	p.create(t, o)
@@ -36,7 +36,7 @@ func openFiles(t testing.TB, p *place, o manager.SessionOptions) *manager.Files 
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	f := openFiles(t, p, manager.SessionOptions{})
+	f := openFiles(t, p, sandbox.SessionOptions{})
 	ctx := t.Context()
 	all := make([]byte, 70_000)
 	for i := range all {
@@ -129,7 +129,7 @@ func (failing) Read([]byte) (int, error) { return 0, errors.New("the source brok
 func TestFilesStayInside(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	f := openFiles(t, p, manager.SessionOptions{})
+	f := openFiles(t, p, sandbox.SessionOptions{})
 	ctx := t.Context()
 	sh(t, p.Manager, "work", `ln -s / root; ln -s /etc/passwd passwd; ln -s ../.. up; ln -s /tmp tmp; ln -s /workspace/in abs; echo x > in
 		mkfifo fifo; mkdir d; ln -s ../in d/in; ln -s loop loop; echo secret > /tmp/secret; chmod 666 /tmp/secret; ln -s /tmp/secret secret`)
@@ -187,7 +187,7 @@ func TestFilesStayInside(t *testing.T) {
 func TestFilesRaced(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "python")
-	f := openFiles(t, p, manager.SessionOptions{Language: "python"})
+	f := openFiles(t, p, sandbox.SessionOptions{Language: "python"})
 	ctx := t.Context()
 	e, err := p.StartIn(ctx, "work", sandbox.Run{Code: `
 import os, shutil
@@ -247,7 +247,7 @@ func TestFilesStream(t *testing.T) {
 	}
 	p := newPlace(t)
 	limits := sandbox.Limits{Memory: 128 << 20, CPUs: 2}
-	f := openFiles(t, p, manager.SessionOptions{Limits: limits})
+	f := openFiles(t, p, sandbox.SessionOptions{Limits: limits})
 	v, err := p.Session(t.Context(), "work")
 	if err != nil || len(v.Sandboxes) != 1 {
 		t.Fatal(v.Sandboxes, err)
@@ -289,7 +289,7 @@ func peakMemory(t testing.TB, pid int) int64 {
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	f := openFiles(t, p, manager.SessionOptions{})
+	f := openFiles(t, p, sandbox.SessionOptions{})
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	seen := map[string]bool{}
@@ -342,7 +342,7 @@ func TestHostFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	_, err = p.CreateSession(t.Context(), manager.SessionOptions{Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceHost, Source: dir}})
+	_, err = p.CreateSession(t.Context(), sandbox.SessionOptions{Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceHost, Source: dir}})
 	if !errors.Is(err, sandbox.Denied) || sandbox.HintOf(err) == "" {
 		t.Errorf("a folder of root's: %v", err)
 	}
@@ -356,7 +356,7 @@ func TestHostFolder(t *testing.T) {
 	if err := os.Chown(dir+"/theirs", owner, owner); err != nil {
 		t.Fatal(err)
 	}
-	f := openFiles(t, p, manager.SessionOptions{Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceHost, Source: dir}})
+	f := openFiles(t, p, sandbox.SessionOptions{Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceHost, Source: dir}})
 	if got := sh(t, p.Manager, "work", "cat theirs; echo made > made; id -u").Stdout; string(got) != "from the host1234\n" {
 		t.Errorf("inside: %q", got)
 	}

@@ -27,7 +27,7 @@ func TestMany(t *testing.T) {
 	p := newPlace(t)
 	one := func(i int) {
 		name := fmt.Sprintf("s%d", i)
-		if _, err := p.CreateSession(t.Context(), manager.SessionOptions{Name: name}); err != nil {
+		if _, err := p.CreateSession(t.Context(), sandbox.SessionOptions{Name: name}); err != nil {
 			t.Errorf("create: %v", err)
 			return
 		}
@@ -113,8 +113,8 @@ func TestNoRecordNoRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	p.create(t, manager.SessionOptions{Name: "work"})
-	p.create(t, manager.SessionOptions{Name: "unused"})
+	p.create(t, sandbox.SessionOptions{Name: "work"})
+	p.create(t, sandbox.SessionOptions{Name: "unused"})
 	sh(t, m, "work", "true")
 	s.fail.Store(true)
 	touch := sandbox.Run{Command: []string{"touch", "/workspace/ran"}, Language: "shell"}
@@ -123,7 +123,7 @@ func TestNoRecordNoRun(t *testing.T) {
 		"background": func() error { return second(m.StartIn(t.Context(), "work", touch, sandbox.Local{})) },
 		"first use":  func() error { return second(m.ExecIn(t.Context(), "unused", touch, sandbox.Streams{})) },
 		"one-shot":   func() error { return second(m.Run(t.Context(), touch, sandbox.Streams{})) },
-		"create":     func() error { return second(m.CreateSession(t.Context(), manager.SessionOptions{Name: "more"})) },
+		"create":     func() error { return second(m.CreateSession(t.Context(), sandbox.SessionOptions{Name: "more"})) },
 	} {
 		if err := try(); !errors.Is(err, sandbox.Exhausted) {
 			t.Errorf("%s: %v", what, err)
@@ -140,7 +140,7 @@ func TestNoRecordNoRun(t *testing.T) {
 func TestLostUnder(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.create(t, manager.SessionOptions{Name: "work"})
+	p.create(t, sandbox.SessionOptions{Name: "work"})
 	id := sh(t, p.Manager, "work", "true").Sandbox
 	begun, done := make(chan struct{}), make(chan sandbox.Result, 1)
 	go func() {

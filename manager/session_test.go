@@ -25,8 +25,8 @@ import (
 func TestSession(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "python")
-	p.create(t, manager.SessionOptions{Name: "work", Language: "python"})
-	if _, err := p.CreateSession(t.Context(), manager.SessionOptions{Name: "work"}); !errors.Is(err, sandbox.Conflict) || sandbox.HintOf(err) == "" {
+	p.create(t, sandbox.SessionOptions{Name: "work", Language: "python"})
+	if _, err := p.CreateSession(t.Context(), sandbox.SessionOptions{Name: "work"}); !errors.Is(err, sandbox.Conflict) || sandbox.HintOf(err) == "" {
 		t.Errorf("a taken name: %v", err)
 	}
 	if _, err := p.ExecIn(t.Context(), "gone", sandbox.Run{Command: []string{"true"}}, sandbox.Streams{}); !errors.Is(err, sandbox.NotFound) || sandbox.HintOf(err) == "" {
@@ -79,7 +79,7 @@ func TestSession(t *testing.T) {
 func TestFirstUse(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "python")
-	p.create(t, manager.SessionOptions{Name: "work"})
+	p.create(t, sandbox.SessionOptions{Name: "work"})
 	var wg sync.WaitGroup
 	for i := range 6 {
 		lang := []string{"shell", "python"}[i%2]
@@ -103,7 +103,7 @@ func TestFirstUse(t *testing.T) {
 func TestBackground(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.create(t, manager.SessionOptions{Name: "work"})
+	p.create(t, sandbox.SessionOptions{Name: "work"})
 	other := p.manager(t)
 	ctx := t.Context()
 	script := "trap 'echo got it' USR1; echo one; echo err >&2; i=0; while [ $i -lt 2000 ]; do sleep 0.05; i=$((i+1)); done"
@@ -166,23 +166,23 @@ func TestBackground(t *testing.T) {
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		opts manager.SessionOptions
+		opts sandbox.SessionOptions
 		end  func(t *testing.T, p *place, id sandbox.ID)
 	}{
-		"idle": {manager.SessionOptions{Idle: sandbox.Duration(3 * time.Second)}, nil},
-		"ttl":  {manager.SessionOptions{TTL: sandbox.Duration(4 * time.Second)}, nil},
-		"shortened": {manager.SessionOptions{TTL: sandbox.Duration(time.Hour), Idle: sandbox.Duration(time.Hour)}, func(t *testing.T, p *place, _ sandbox.ID) {
+		"idle": {sandbox.SessionOptions{Idle: sandbox.Duration(3 * time.Second)}, nil},
+		"ttl":  {sandbox.SessionOptions{TTL: sandbox.Duration(4 * time.Second)}, nil},
+		"shortened": {sandbox.SessionOptions{TTL: sandbox.Duration(time.Hour), Idle: sandbox.Duration(time.Hour)}, func(t *testing.T, p *place, _ sandbox.ID) {
 			second := sandbox.Duration(time.Second)
 			if err := p.RenewSession(t.Context(), "work", nil, &second); err != nil {
 				t.Error(err)
 			}
 		}},
-		"stranger": {manager.SessionOptions{}, func(t *testing.T, p *place, id sandbox.ID) {
+		"stranger": {sandbox.SessionOptions{}, func(t *testing.T, p *place, id sandbox.ID) {
 			if err := p.kit.API.ContainerRemove(t.Context(), enginetest.ContainerName(id), container.RemoveOptions{Force: true}); err != nil {
 				t.Error(err)
 			}
 		}},
-		"recovered": {manager.SessionOptions{TTL: sandbox.Duration(4 * time.Second)}, func(t *testing.T, p *place, _ sandbox.ID) {
+		"recovered": {sandbox.SessionOptions{TTL: sandbox.Duration(4 * time.Second)}, func(t *testing.T, p *place, _ sandbox.ID) {
 			time.Sleep(4500 * time.Millisecond)
 			if _, err := p.manager(t).Recover(t.Context()); err != nil {
 				t.Error(err)
@@ -231,7 +231,7 @@ func TestEnds(t *testing.T) {
 func TestRenewedLonger(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.create(t, manager.SessionOptions{Name: "work", Idle: sandbox.Duration(8 * time.Second), TTL: sandbox.Duration(8 * time.Second)})
+	p.create(t, sandbox.SessionOptions{Name: "work", Idle: sandbox.Duration(8 * time.Second), TTL: sandbox.Duration(8 * time.Second)})
 	id := sh(t, p.Manager, "work", "true").Sandbox
 	never, hour := sandbox.Duration(0), sandbox.Duration(time.Hour)
 	if err := p.manager(t).RenewSession(t.Context(), "work", &never, &hour); err != nil {
@@ -248,7 +248,7 @@ func TestRenewedLonger(t *testing.T) {
 func TestFrozen(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.create(t, manager.SessionOptions{Name: "work"})
+	p.create(t, sandbox.SessionOptions{Name: "work"})
 	id := sh(t, p.Manager, "work", "true").Sandbox
 	if err := p.kit.API.ContainerPause(t.Context(), enginetest.ContainerName(id)); err != nil {
 		t.Fatal(err)
@@ -274,7 +274,7 @@ func TestKilled(t *testing.T) {
 	if enginetest.Soaking() {
 		rounds = 200
 	}
-	p.create(t, manager.SessionOptions{Name: "work"})
+	p.create(t, sandbox.SessionOptions{Name: "work"})
 	sh(t, p.Manager, "work", "true")
 	confirmed := map[string]bool{"work": true}
 	var mu sync.Mutex
@@ -309,7 +309,7 @@ func TestKilled(t *testing.T) {
 		}
 	}
 	recoverOne(t, p)
-	list, err := p.Sessions(t.Context())
+	list, err := p.Sessions(t.Context(), sandbox.SessionFilter{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,8 +339,8 @@ func recoverOne(t *testing.T, p *place) {
 		t.Errorf("sweep: %v", err)
 	}
 	for _, o := range must(m.Sweep(t.Context(), true, false)) {
-		if strings.HasPrefix(o.Name, p.kit.Base) || o.Owner == "state:"+p.store.ID() {
-			t.Errorf("without an owner: %+v", o.Handle)
+		if strings.HasPrefix(o.Name, p.kit.Base) || o.Holder == "state:"+p.store.ID() {
+			t.Errorf("without a holder: %+v", o.Handle)
 		}
 	}
 	storetest.Sound(t, p.store)
@@ -353,7 +353,7 @@ func must[T any](v T, _ error) T { return v }
 func TestSessionTakesUnknownSandboxesAlong(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.create(t, manager.SessionOptions{Name: "work"})
+	p.create(t, sandbox.SessionOptions{Name: "work"})
 	sh(t, p.Manager, "work", "true")
 	v := must(p.Session(t.Context(), "work"))
 	known, err := p.kit.API.ContainerInspect(t.Context(), enginetest.ContainerName(v.Sandboxes[0].ID))
@@ -381,7 +381,7 @@ func TestSessionTakesUnknownSandboxesAlong(t *testing.T) {
 func TestEndedAreBounded(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.create(t, manager.SessionOptions{Name: "work"})
+	p.create(t, sandbox.SessionOptions{Name: "work"})
 	sh(t, p.Manager, "work", "true")
 	box := must(p.Session(t.Context(), "work")).Sandboxes[0].ID
 	const many = 300
@@ -389,7 +389,7 @@ func TestEndedAreBounded(t *testing.T) {
 	var change sandbox.Transaction
 	for i := range many {
 		e := sandbox.ExecRecord{
-			ID: sandbox.NewID(), Session: "work", Sandbox: box, Argv: []string{"true"}, Owner: "x", Background: true,
+			ID: sandbox.NewID(), Session: "work", Sandbox: box, Argv: []string{"true"}, Holder: "x", Background: true,
 			Started: time.Unix(int64(i), 0), Ended: time.Unix(int64(many+i), 0),
 		}
 		ids = append(ids, e.ID)

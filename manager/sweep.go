@@ -11,7 +11,7 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// Orphan is something that caisson made and whose owner is gone.
+// Orphan is something that caisson made and whose holder is gone.
 type Orphan struct {
 	runtimes.Handle
 	// Removed is false in a dry run, and where Err says why.
@@ -19,7 +19,7 @@ type Orphan struct {
 	Err     error
 }
 
-// Sweep removes what dead owners left: containers, volumes, folders. What was
+// Sweep removes what dead holders left: containers, volumes, folders. What was
 // kept on purpose stays, unless kept is set. dry only looks. It can run beside
 // anything, also other sweeps.
 //
@@ -46,7 +46,7 @@ func (m *Manager) sweepOnce(ctx context.Context, dry, kept bool) ([]Orphan, erro
 	if err != nil {
 		return nil, err
 	}
-	alive := map[string]bool{m.cfg.Owner: true}
+	alive := map[string]bool{m.cfg.Holder: true}
 	handles = slices.DeleteFunc(handles, func(h runtimes.Handle) bool { return !m.orphaned(h, known, alive) || h.Kept && !kept })
 	if slices.ContainsFunc(handles, m.isCopy) {
 		known, done, err := m.noCopying(ctx)
@@ -71,7 +71,7 @@ func (m *Manager) sweepOnce(ctx context.Context, dry, kept bool) ([]Orphan, erro
 // isCopy reports whether something may be the copy of a workspace that is being
 // made: it is in the journal once it is whole.
 func (m *Manager) isCopy(h runtimes.Handle) bool {
-	ours, _ := m.ofThisState(h.Owner)
+	ours, _ := m.ofThisState(h.Holder)
 	return ours && h.Kind == runtimes.KindVolume
 }
 
@@ -104,27 +104,27 @@ func (m *Manager) noCopying(ctx context.Context) (known map[sandbox.ID]bool, don
 }
 
 // orphaned reports whether nobody answers for something any more: of a
-// session, that the journal does not know it, and otherwise that its owner is
+// session, that the journal does not know it, and otherwise that its holder is
 // dead.
 func (m *Manager) orphaned(h runtimes.Handle, known map[sandbox.ID]bool, alive map[string]bool) bool {
-	if ours, any := m.ofThisState(h.Owner); any {
+	if ours, any := m.ofThisState(h.Holder); any {
 		return ours && !known[h.ID]
 	}
-	if h.Owner == "" {
+	if h.Holder == "" {
 		// Its maker died before it could leave its name, or the engine made it.
 		return h.Kind != runtimes.KindSandbox && m.cfg.Now().Sub(h.Created) > nameless
 	}
-	lives, seen := alive[h.Owner]
+	lives, seen := alive[h.Holder]
 	if !seen {
-		lives = m.cfg.Alive(h.Owner)
-		alive[h.Owner] = lives
+		lives = m.cfg.Alive(h.Holder)
+		alive[h.Holder] = lives
 	}
 	// Whoever made it before this machine was started is gone, and so is what
 	// ran in it. What still runs belongs to another machine.
-	return !lives || ofAnotherBoot(h.Owner) && !h.Running
+	return !lives || ofAnotherBoot(h.Holder) && !h.Running
 }
 
-// nameless is how long a folder may be without the name of its owner, which is
+// nameless is how long a folder may be without the name of its holder, which is
 // written right after it is made.
 const nameless = time.Minute
 
@@ -135,7 +135,7 @@ func (m *Manager) journal(ctx context.Context) (map[sandbox.ID]bool, error) {
 	if m.cfg.Store == nil {
 		return known, nil
 	}
-	views, err := m.cfg.Store.Sessions(ctx)
+	views, err := m.cfg.Store.Sessions(ctx, sandbox.SessionFilter{})
 	for _, v := range views {
 		known[v.ID] = true
 		for _, name := range volumesOf(workspacesOf(v.Session)...) {
@@ -160,6 +160,6 @@ func (m *Manager) remove(ctx context.Context, h runtimes.Handle) error {
 	if err := inst.Destroy(ctx); err != nil {
 		return err
 	}
-	m.cfg.Log.Info("removed what a dead owner left", "kind", h.Kind, "id", h.ID, "owner", h.Owner)
+	m.cfg.Log.Info("removed what a dead holder left", "kind", h.Kind, "id", h.ID, "holder", h.Holder)
 	return nil
 }

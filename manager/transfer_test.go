@@ -52,7 +52,7 @@ func (c *cut) Read(ctx context.Context, name string, offset, length int64, w io.
 func TestPullResumed(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.create(t, manager.SessionOptions{Name: "work"})
+	p.create(t, sandbox.SessionOptions{Name: "work"})
 	src, dst := t.TempDir(), t.TempDir()
 	big := make([]byte, 8<<20)
 	_, _ = rand.Read(big)
@@ -98,7 +98,7 @@ func TestPullResumed(t *testing.T) {
 func TestNamesOfBytes(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.create(t, manager.SessionOptions{Name: "work"})
+	p.create(t, sandbox.SessionOptions{Name: "work"})
 	f, err := p.Files(t.Context(), "work")
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestNamesOfBytes(t *testing.T) {
 func TestPushClosedFolders(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.create(t, manager.SessionOptions{Name: "work"})
+	p.create(t, sandbox.SessionOptions{Name: "work"})
 	src := t.TempDir()
 	closed := []string{filepath.Join(src, "c"), filepath.Join(src, "c/d")}
 	write := func(name string) {
@@ -187,7 +187,7 @@ func TestPushClosedFolders(t *testing.T) {
 func TestPullRaced(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.create(t, manager.SessionOptions{Name: "work"})
+	p.create(t, sandbox.SessionOptions{Name: "work"})
 	script := `mkdir d; echo in > d/f; ln -s /etc l; echo in > r; mkfifo q
 while test ! -e stop; do mv d x; mv l d; mv d l; mv x d; mv r s; mv q r; mv r q; mv s r; done`
 	rec, err := p.StartIn(t.Context(), "work", sandbox.Run{Command: []string{"bash", "-c", script}}, sandbox.Local{})

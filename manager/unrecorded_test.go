@@ -47,7 +47,7 @@ func lightPlaces(t *testing.T, n int, change func(*manager.Config, *runtimetest.
 		one = *c
 	})
 	for all = append(all, m); len(all) < n; {
-		one.Owner = fmt.Sprint("process ", len(all))
+		one.Holder = fmt.Sprint("process ", len(all))
 		other, err := manager.New(one)
 		if err != nil {
 			t.Fatal(err)
@@ -56,7 +56,7 @@ func lightPlaces(t *testing.T, n int, change func(*manager.Config, *runtimetest.
 		all = append(all, other)
 	}
 	t.Cleanup(func() {
-		sessions, err := m.Sessions(context.Background())
+		sessions, err := m.Sessions(context.Background(), sandbox.SessionFilter{})
 		for _, v := range sessions {
 			err = errors.Join(err, m.RemoveSession(context.Background(), v.Name, true))
 		}

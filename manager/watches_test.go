@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -36,7 +35,7 @@ func TestWatchesBounded(t *testing.T) {
 	t.Parallel()
 	const most = 4096
 	p := newPlace(t)
-	f := openFiles(t, p, manager.SessionOptions{})
+	f := openFiles(t, p, sandbox.SessionOptions{})
 	v, err := p.Session(t.Context(), "work")
 	if err != nil {
 		t.Fatal(err)

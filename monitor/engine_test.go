@@ -33,7 +33,7 @@ func TestBuiltinRules(t *testing.T) {
 		return manager.Unjudged(ctx, q)
 	}
 	m, err := manager.New(manager.Config{
-		Runtimes: kit.Runtimes(t), Images: kit.Images, Gate: gate, Owner: kit.Owner, Patience: enginetest.Patience, Store: store, StateID: store.ID(),
+		Runtimes: kit.Runtimes(t), Images: kit.Images, Gate: gate, Holder: kit.Holder, Patience: enginetest.Patience, Store: store, StateID: store.ID(),
 		LockDir: filepath.Join(dir, "locks"),
 	})
 	if err != nil {
@@ -119,7 +119,7 @@ func TestBuiltinRules(t *testing.T) {
 	}
 	w.await(t, "overdue", false)
 
-	if _, err := m.CreateSession(t.Context(), manager.SessionOptions{Name: "work", Language: "shell"}); err != nil {
+	if _, err := m.CreateSession(t.Context(), sandbox.SessionOptions{Name: "work", Language: "shell"}); err != nil {
 		t.Fatal(err)
 	}
 	for range 5 {
@@ -171,7 +171,7 @@ func TestActions(t *testing.T) {
 	dir := t.TempDir()
 	store := openStore(t, dir)
 	m, err := manager.New(manager.Config{
-		Runtimes: kit.Runtimes(t), Images: kit.Images, Gate: manager.Unjudged, Owner: kit.Owner, Patience: enginetest.Patience, Store: store, StateID: store.ID(),
+		Runtimes: kit.Runtimes(t), Images: kit.Images, Gate: manager.Unjudged, Holder: kit.Holder, Patience: enginetest.Patience, Store: store, StateID: store.ID(),
 		LockDir: filepath.Join(dir, "locks"),
 	})
 	if err != nil {
@@ -187,7 +187,7 @@ func TestActions(t *testing.T) {
 	sleep := sandbox.Run{Command: []string{"sleep", "1000"}, ExecLimits: sandbox.ExecLimits{Timeout: sandbox.Duration(5 * time.Minute)}}
 	for _, action := range []sandbox.AlertAction{sandbox.ActStopExec, sandbox.ActStopSandbox} {
 		name := string(action)
-		if _, err := m.CreateSession(t.Context(), manager.SessionOptions{Name: name, Language: "shell"}); err != nil {
+		if _, err := m.CreateSession(t.Context(), sandbox.SessionOptions{Name: name, Language: "shell"}); err != nil {
 			t.Fatal(err)
 		}
 		res, err := m.ExecIn(t.Context(), name, sleep, sandbox.Streams{})
@@ -200,7 +200,7 @@ func TestActions(t *testing.T) {
 			t.Errorf("%s: afterwards %v, %+v", name, err, again.Exit)
 		}
 	}
-	if _, err := m.CreateSession(t.Context(), manager.SessionOptions{Name: "pause", Language: "shell"}); err != nil {
+	if _, err := m.CreateSession(t.Context(), sandbox.SessionOptions{Name: "pause", Language: "shell"}); err != nil {
 		t.Fatal(err)
 	}
 	over := make(chan error, 1)

@@ -19,7 +19,7 @@ import (
 // Recorded is what metrics are made of: what all processes have written down.
 type Recorded interface {
 	Events(ctx context.Context, f sandbox.EventFilter) iter.Seq2[sandbox.Event, error]
-	Sessions(ctx context.Context) ([]sandbox.SessionView, error)
+	Sessions(ctx context.Context, f sandbox.SessionFilter) ([]sandbox.SessionView, error)
 	Readings(ctx context.Context, f sandbox.ReadingFilter) ([]sandbox.Reading, error)
 	Alerts(ctx context.Context, f sandbox.AlertFilter) ([]sandbox.Alert, error)
 }
@@ -210,7 +210,7 @@ const stale = 10 * time.Second
 
 // gauge reads what there is now.
 func (m *Metrics) gauge(ctx context.Context) error {
-	views, err := m.from.Sessions(ctx)
+	views, err := m.from.Sessions(ctx, sandbox.SessionFilter{})
 	if err != nil {
 		return err
 	}

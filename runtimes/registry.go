@@ -19,8 +19,8 @@ type Host struct {
 	// State is the folder for what outlives sandboxes. It may not be there yet, and
 	// each runtime has a folder of its name in it.
 	State string
-	// Owner names this process on what is made for a moment.
-	Owner string
+	// Holder names this process on what is made for a moment.
+	Holder string
 }
 
 // Opener makes a runtime. It starts nothing and asks no engine: whether the

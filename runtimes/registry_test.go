@@ -15,7 +15,7 @@ import (
 // and with what the host has. What it can do beyond the contract is not hidden.
 func TestRegistry(t *testing.T) {
 	t.Parallel()
-	host := runtimes.Host{Agent: "/agent", Base: "/base", Owner: "me"}
+	host := runtimes.Host{Agent: "/agent", Base: "/base", Holder: "me"}
 	r := runtimes.NewRegistry(host)
 	opened, memory := 0, &runtimetest.Memory{}
 	if err := r.Register("first", func(h runtimes.Host) (runtimes.Runtime, error) {

@@ -8,6 +8,7 @@
 package runtimes
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net"
@@ -70,7 +71,7 @@ type Sampler interface {
 // does. It agrees with [Capabilities].Claim.
 type Claimer interface {
 	// Claim makes the sandbox, which nobody has used, what a plan says that was
-	// made after it: its session, owner, identity, limits and workspace. The
+	// made after it: its session, holder, identity, limits and workspace. The
 	// agent's own claim, which every runtime has, comes after it. Unsupported:
 	// what differs is settled for good when a sandbox is made here, such as its
 	// image.
@@ -87,9 +88,9 @@ type Brancher interface {
 	Branch(ctx context.Context, of BranchOf) (kept, made sandbox.Workspace, how sandbox.CopiedBy, err error)
 }
 
-// Holder is a [Runtime] whose workspaces can differ in what holds them to their
+// SizeHolder is a [Runtime] whose workspaces can differ in what holds them to their
 // size.
-type Holder interface {
+type SizeHolder interface {
 	// HeldBy says it of a workspace of a session; "" is not known yet.
 	HeldBy(ctx context.Context, w sandbox.Workspace) (sandbox.HeldBy, error)
 }
@@ -109,7 +110,7 @@ type BranchOf struct {
 	Kept, Made sandbox.ID    // never used before
 	Image      sandbox.Image // any that is there: copying needs a container, which does not run
 	Identity   sandbox.Identity
-	Owner      string
+	Holder     string
 	Session    string // that the copy is for
 }
 
@@ -156,12 +157,27 @@ type Handle struct {
 	// Name is the engine's own name or id for it.
 	Name     string    `json:"name"`
 	Session  string    `json:"session,omitempty"`
-	Owner    string    `json:"owner,omitempty"`
+	Holder   string    `json:"holder,omitempty"` // who answers for it: a process, or a state folder
 	Language string    `json:"language,omitempty"`
 	Created  time.Time `json:"created"`
 	Running  bool      `json:"running"`
-	// Kept says that its owner left it in place on purpose.
+	// Kept says that its holder left it in place on purpose.
 	Kept bool `json:"kept,omitempty"`
+}
+
+// UnmarshalJSON also reads what an older caisson wrote, which called the holder
+// an owner.
+func (h *Handle) UnmarshalJSON(b []byte) error {
+	type plain Handle // without this method
+	j := struct {
+		*plain
+		Owner string `json:"owner"`
+	}{plain: (*plain)(h)}
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	h.Holder = cmp.Or(h.Holder, j.Owner)
+	return nil
 }
 
 // Level says how far something is enforced.
@@ -186,7 +202,7 @@ type Capabilities struct {
 	PIDs      Level  `json:"pids"`
 	Tmpfs     Level  `json:"tmpfs"` // sizes of tmpfs
 	// Volumes is the size of a workspace that is a volume. Where it is [Watched],
-	// one volume may have more than that: see [Holder].
+	// one volume may have more than that: see [SizeHolder].
 	Volumes   Level `json:"volumes"`
 	NoNetwork Level `json:"no_network"`
 	ReadOnly  Level `json:"read_only_root"`

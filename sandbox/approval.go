@@ -59,8 +59,10 @@ type Approval struct {
 	Digest   string           `json:"digest"`
 	State    ApprovalState    `json:"state"`
 	Asked    time.Time        `json:"asked"`
-	Expires  time.Time        `json:"expires"` // of the question, while it is pending
-	Actor    string           `json:"actor"`   // who asks
+	Expires  time.Time        `json:"expires"`          // of the question, while it is pending
+	Actor    string           `json:"actor"`            // who asks
+	Owner    string           `json:"owner,omitempty"`  // its session's, or who runs it; "" is the local user
+	Labels   Labels           `json:"labels,omitempty"` // of the run
 	Session  string           `json:"session,omitempty"`
 	Exec     ID               `json:"exec,omitempty"`
 	Question ApprovalQuestion `json:"question"`
@@ -136,5 +138,8 @@ type Asker func(ctx context.Context, a Approval) (ApprovalAnswer, error)
 type ApprovalFilter struct {
 	Digest string          `json:"digest,omitempty"`
 	States []ApprovalState `json:"states,omitempty"`
-	Limit  int             `json:"limit,omitempty"` // 0 is no limit; the newest first
+	Owner  *string         `json:"owner,omitempty"`  // nil is everybody
+	Labels Labels          `json:"labels,omitempty"` // those that have them all
+	After  ID              `json:"after,omitempty"`  // only those behind this one: a page's cursor is the last id of the one before
+	Limit  int             `json:"limit,omitempty"`  // 0 is no limit; the newest first
 }

@@ -8,8 +8,11 @@ import (
 
 // Session is a workspace and the sandboxes made for it, as it is kept.
 type Session struct {
-	ID       ID        `json:"id"`
-	Name     string    `json:"name"` // unique among those that live
+	ID   ID     `json:"id"`
+	Name string `json:"name"` // unique among those that live
+	// Owner is the tenant that it belongs to. "" is the local user.
+	Owner    string    `json:"owner,omitempty"`
+	Labels   Labels    `json:"labels,omitempty"`
 	Language string    `json:"language"`
 	Image    string    `json:"image,omitempty"` // overrides the language's
 	Created  time.Time `json:"created"`
@@ -75,7 +78,7 @@ type SandboxRecord struct { //nolint:revive // beside ExecRecord; Record alone w
 	Image       string          `json:"image"`             // digest
 	Volumes     []string        `json:"volumes,omitempty"` // [Image.Volumes]
 	Walls       []Wall          `json:"walls,omitempty"`   // those that it was made with
-	Owner       string          `json:"owner"`             // who made it
+	Holder      string          `json:"holder"`            // who made it
 	Created     time.Time       `json:"created"`
 	Expires     time.Time       `json:"expires,omitzero"` // by the TTL
 }
@@ -83,10 +86,12 @@ type SandboxRecord struct { //nolint:revive // beside ExecRecord; Record alone w
 // ExecRecord is an exec of a session, as it is kept.
 type ExecRecord struct {
 	ID         ID        `json:"id"`
+	Owner      string    `json:"owner,omitempty"` // its session's, or who runs it; "" is the local user
+	Labels     Labels    `json:"labels,omitempty"`
 	Session    string    `json:"session"`
 	Sandbox    ID        `json:"sandbox"`
 	Argv       []string  `json:"argv"`
-	Owner      string    `json:"owner"` // who starts it or follows it; "" in the background once it runs
+	Holder     string    `json:"holder"` // the process that starts it or follows it; "" in the background once it runs
 	Background bool      `json:"background,omitempty"`
 	Started    time.Time `json:"started"`
 	// Ended is zero while it runs, or while nobody has seen its end.
@@ -130,7 +135,8 @@ type Event struct {
 	Seq     int64     `json:"seq"`
 	Time    time.Time `json:"time"`
 	Kind    string    `json:"kind"`
-	Actor   string    `json:"actor"` // who: user@host, or a client's name
+	Actor   string    `json:"actor"`           // who: user@host, or a client's name
+	Owner   string    `json:"owner,omitempty"` // its session's, or who runs it; "" is the local user
 	Session string    `json:"session,omitempty"`
 	Sandbox ID        `json:"sandbox,omitempty"`
 	Exec    ID        `json:"exec,omitempty"`
@@ -203,7 +209,28 @@ type EventFilter struct {
 	Session string    `json:"session,omitempty"`
 	Exec    ID        `json:"exec,omitempty"`
 	Kinds   []string  `json:"kinds,omitempty"`
-	Limit   int       `json:"limit,omitempty"` // 0 is no limit
+	Owner   *string   `json:"owner,omitempty"`  // nil is everybody
+	Labels  Labels    `json:"labels,omitempty"` // only of sessions and runs that have them all: created, started, ended, denied
+	Limit   int       `json:"limit,omitempty"`  // 0 is no limit
+}
+
+// SessionFilter selects sessions, by name. The zero value selects all of them.
+type SessionFilter struct {
+	Owner  *string `json:"owner,omitempty"`  // nil is everybody
+	Labels Labels  `json:"labels,omitempty"` // those that have them all
+	After  string  `json:"after,omitempty"`  // only those behind this name: a page's cursor is the last name of the one before
+	Limit  int     `json:"limit,omitempty"`  // 0 is no limit
+}
+
+// ExecFilter selects execs that are kept, the newest first: those that run, and
+// those in the background that have ended. The zero value selects all of them.
+type ExecFilter struct {
+	Session string  `json:"session,omitempty"`
+	Owner   *string `json:"owner,omitempty"`  // nil is everybody
+	Labels  Labels  `json:"labels,omitempty"` // those that have them all
+	Running bool    `json:"running,omitempty"`
+	After   ID      `json:"after,omitempty"` // only those behind this one: a page's cursor is the last id of the one before
+	Limit   int     `json:"limit,omitempty"` // 0 is no limit
 }
 
 // FileInfo describes one entry of a workspace.

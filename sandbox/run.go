@@ -9,6 +9,7 @@ import (
 // one of Code, File and Command says what to run.
 type Run struct {
 	Session  string   `json:"session,omitempty"`
+	Labels   Labels   `json:"labels,omitempty"`
 	Language string   `json:"language,omitempty"` // "" with a Command is "shell"
 	Image    string   `json:"image,omitempty"`    // overrides the language's
 	Code     string   `json:"code,omitempty"`

@@ -72,7 +72,7 @@ type Spec struct {
 	Language  string            `json:"language,omitempty"`
 	Image     Image             `json:"image"`
 	Session   string            `json:"session,omitempty"`
-	Owner     string            `json:"owner,omitempty"` // process that answers for it: see [Owner]
+	Holder    string            `json:"holder,omitempty"` // who answers for it: a process, or a state folder
 	Limits    Limits            `json:"limits"`
 	Network   Network           `json:"network,omitzero"`
 	Workspace Workspace         `json:"workspace"`

@@ -102,7 +102,7 @@ func (s *Service) strays(ctx context.Context, dry bool) ([]api.Orphan, error) {
 	if err != nil || len(strays) == 0 {
 		return nil, err
 	}
-	views, err := s.cfg.Manager.Sessions(ctx)
+	views, err := s.cfg.Manager.Sessions(ctx, sandbox.SessionFilter{})
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/caisson-dev/caisson/api"
-	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -27,7 +26,7 @@ func (s *Service) CreateSession(ctx context.Context, o api.SessionOptions, local
 	if o.Workspace, err = s.workspace(o.Workspace, local); err != nil {
 		return sandbox.Session{}, err
 	}
-	made, err := s.cfg.Manager.CreateSession(ctx, manager.SessionOptions(o))
+	made, err := s.cfg.Manager.CreateSession(ctx, o)
 	return made.WithoutValues(), err
 }
 
@@ -42,9 +41,9 @@ func (s *Service) Session(ctx context.Context, name string) (sandbox.SessionView
 	return v, nil
 }
 
-// Sessions returns all of them.
-func (s *Service) Sessions(ctx context.Context) ([]sandbox.SessionView, error) {
-	views, err := s.cfg.Manager.Sessions(ctx)
+// Sessions returns those that a filter selects, by name.
+func (s *Service) Sessions(ctx context.Context, f sandbox.SessionFilter) ([]sandbox.SessionView, error) {
+	views, err := s.cfg.Manager.Sessions(ctx, f)
 	for i := range views {
 		views[i].Session = views[i].WithoutValues()
 	}
@@ -99,7 +98,7 @@ func (s *Service) RemoveSnapshot(ctx context.Context, session, snapshot string) 
 
 // ForkSession makes a session with a copy of another's workspace.
 func (s *Service) ForkSession(ctx context.Context, session string, o api.ForkOptions) (api.Forked, error) {
-	f, how, err := s.cfg.Manager.Fork(ctx, session, manager.ForkOptions(o))
+	f, how, err := s.cfg.Manager.Fork(ctx, session, o)
 	return api.Forked{Session: f.WithoutValues(), Copied: how}, err
 }
 
@@ -113,6 +112,11 @@ func (s *Service) Exec(ctx context.Context, session string, run sandbox.Run, str
 func (s *Service) StartExec(ctx context.Context, session string, run sandbox.Run, local sandbox.Local) (sandbox.ExecRecord, error) {
 	s.tidy(ctx, false)
 	return s.cfg.Manager.StartIn(ctx, session, run, local)
+}
+
+// ListExecs returns the execs that a filter selects, the newest first.
+func (s *Service) ListExecs(ctx context.Context, f sandbox.ExecFilter) ([]sandbox.ExecRecord, error) {
+	return s.cfg.Manager.Execs(ctx, f)
 }
 
 // Processes lists the execs of a session.
@@ -187,7 +191,7 @@ func (s *Service) PruneAudit(ctx context.Context, keep sandbox.Retention) (sandb
 }
 
 // tidy takes up, once in a process, what dead ones left: execs without an end,
-// and with sweep whatever carries a dead owner's label, which asks the engine.
+// and with sweep whatever carries a dead holder's label, which asks the engine.
 // It goes on beside its caller's own work; Close waits for it.
 func (s *Service) tidy(ctx context.Context, sweep bool) {
 	ctx = context.WithoutCancel(ctx)

@@ -23,13 +23,17 @@ import (
 // corrupt.
 type Store interface {
 	// Apply makes all of a change or nothing of it. What it returned from is
-	// durable. Events get their place in the chain.
+	// durable. Events get their place in the chain. Execs, events and questions of a
+	// session get its owner, whatever they say themselves.
 	Apply(ctx context.Context, c sandbox.Transaction) error
 	// Session returns one session with its sandboxes and execs.
 	Session(ctx context.Context, name string) (sandbox.SessionView, error)
-	// Sessions returns all of them, by name. Execs that belong to no session
-	// stand under the name "", where there are any.
-	Sessions(ctx context.Context) ([]sandbox.SessionView, error)
+	// Sessions returns those that a filter selects, by name. Where it selects all,
+	// execs that belong to no session stand before them, under the name "", where
+	// there are any.
+	Sessions(ctx context.Context, f sandbox.SessionFilter) ([]sandbox.SessionView, error)
+	// Execs returns the execs that a filter selects, the newest first.
+	Execs(ctx context.Context, f sandbox.ExecFilter) ([]sandbox.ExecRecord, error)
 	// Events returns events in the order of their Seq. It holds nothing open
 	// between two of them, so that a reader may take its time.
 	Events(ctx context.Context, f sandbox.EventFilter) iter.Seq2[sandbox.Event, error]
@@ -85,5 +89,8 @@ func Hash(e sandbox.Event) string {
 		put([]byte(s))
 	}
 	put(e.Data)
+	if e.Owner != "" { // so that what was written before there were owners keeps its hash
+		put([]byte(e.Owner))
+	}
 	return hex.EncodeToString(h.Sum(nil))
 }

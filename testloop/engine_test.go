@@ -65,7 +65,7 @@ func warm(t *testing.T, langs ...string) testloop.Exec {
 		}
 	})
 	const name = "loop"
-	if _, err := m.CreateSession(t.Context(), manager.SessionOptions{
+	if _, err := m.CreateSession(t.Context(), sandbox.SessionOptions{
 		Name: name, Language: langs[0], Limits: sandbox.Limits{CPUs: 2, Memory: 256 * sandbox.MiB},
 	}); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,6 @@ import (
 	"github.com/caisson-dev/caisson/bench/measure"
 	"github.com/caisson-dev/caisson/bench/rig"
 	"github.com/caisson-dev/caisson/bridge/transfer"
-	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -147,7 +146,7 @@ while [ $j -lt 100 ]; do cat part > d$i/f$j; j=$((j+1)); done; i=$((i+1)); done;
 				return 0, err
 			}
 			ms, err := measure.Millis(func(ctx context.Context) error {
-				_, how, err := f.manager.Fork(ctx, "origin", manager.ForkOptions{Name: to})
+				_, how, err := f.manager.Fork(ctx, "origin", sandbox.ForkOptions{Name: to})
 				if err == nil && how != sandbox.CopiedByOverlay {
 					err = fmt.Errorf("it was copied by %s", how)
 				}

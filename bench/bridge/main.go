@@ -88,7 +88,7 @@ func (f *fixture) open(ctx context.Context) error {
 // session makes a session with a tree of folders of a hundred files each.
 func (f *fixture) session(ctx context.Context, name string, folders int) error {
 	limits := sandbox.Limits{CPUs: float64(runtime.NumCPU())}
-	if err := f.Session(ctx, f.manager, manager.SessionOptions{Name: name, Limits: limits}); err != nil {
+	if err := f.Session(ctx, f.manager, sandbox.SessionOptions{Name: name, Limits: limits}); err != nil {
 		return err
 	}
 	script := fmt.Sprintf("i=0; while [ $i -lt %d ]; do mkdir d$i; j=0; while [ $j -lt 100 ]; do echo $i $j > d$i/f$j; j=$((j+1)); done; i=$((i+1)); done", folders)

@@ -107,7 +107,7 @@ func warm(ctx context.Context, s *measure.Suite, f *fixture) error {
 		}
 		session := "bench-" + set.language
 		if !f.made(ctx, session) {
-			o := manager.SessionOptions{Name: session, Language: set.language, Limits: sandbox.Limits{CPUs: float64(runtime.NumCPU())}}
+			o := sandbox.SessionOptions{Name: session, Language: set.language, Limits: sandbox.Limits{CPUs: float64(runtime.NumCPU())}}
 			if err := f.Session(ctx, f.manager, o); err != nil {
 				return err
 			}

@@ -142,7 +142,7 @@ func (r *Rig) Manager(cfg manager.Config) (*manager.Manager, error) {
 }
 
 // Session makes a session of a manager that goes with the rig.
-func (r *Rig) Session(ctx context.Context, m *manager.Manager, o manager.SessionOptions) error {
+func (r *Rig) Session(ctx context.Context, m *manager.Manager, o sandbox.SessionOptions) error {
 	if _, err := m.CreateSession(ctx, o); err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func run(ctx context.Context, s *measure.Suite) (err error) {
 // session makes a session that the fixture's end removes.
 func (f *fixture) session(ctx context.Context, name string) error {
 	limits := sandbox.Limits{CPUs: float64(runtime.NumCPU())}
-	return f.Session(ctx, f.audited, manager.SessionOptions{Name: name, Limits: limits})
+	return f.Session(ctx, f.audited, sandbox.SessionOptions{Name: name, Limits: limits})
 }
 
 var justTrue = sandbox.Run{Command: []string{"true"}}

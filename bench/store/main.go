@@ -49,7 +49,7 @@ func run(ctx context.Context, s *measure.Suite) (err error) {
 func change() sandbox.Transaction {
 	id := sandbox.NewID()
 	return sandbox.Transaction{
-		PutExecs: []sandbox.ExecRecord{{ID: id, Session: "bench", Argv: []string{"python3", "-c", "pass"}, Owner: "bench", Started: time.Now()}},
+		PutExecs: []sandbox.ExecRecord{{ID: id, Session: "bench", Argv: []string{"python3", "-c", "pass"}, Holder: "bench", Started: time.Now()}},
 		Events: []sandbox.Event{{Time: time.Now(), Kind: sandbox.EventExecStarted, Actor: "bench", Session: "bench", Exec: id,
 			Data: json.RawMessage(`{"argv_digest":"sha256:0000000000000000000000000000000000000000000000000000000000000000"}`)}},
 	}

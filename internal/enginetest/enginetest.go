@@ -1,6 +1,6 @@
 // Package enginetest gives a test a Docker Engine with all that caisson needs
 // to work on it: a fresh agent, the languages' images, a place of its own for
-// sockets, an owner's name of its own. What the test leaves behind is removed,
+// sockets, a holder's name of its own. What the test leaves behind is removed,
 // and is the test's failure.
 package enginetest
 
@@ -37,7 +37,7 @@ const Soak = "CAISSON_SOAK"
 // Soaking reports whether the long variants are asked for.
 func Soaking() bool { return os.Getenv(Soak) == "1" }
 
-const labelOwner = docker.Label + "owner"
+const labelHolder = docker.Label + "holder"
 
 // Kit is an engine and what belongs to one test on it.
 type Kit struct {
@@ -45,14 +45,14 @@ type Kit struct {
 	API    *client.Client
 	Agent  string // path of the agent's binary
 	Base   string // folder for sockets, private to the test
-	Owner  string // label of everything that the test makes
+	Holder string // label of everything that the test makes
 	Images *images.Store
 	TLS    string // folder of the certificates for the engine, where it is spoken to by TLS
 }
 
 // New returns a Kit. Without an engine the test is skipped with the reason, or
 // fails where [dockertest.Require] asks for one. At the test's end nothing may
-// carry its owner's label any more.
+// carry its holder's label any more.
 func New(t testing.TB) *Kit {
 	t.Helper()
 	return newKit(t, dockertest.Engine(t))
@@ -76,7 +76,7 @@ func newKit(t testing.TB, engine *dockerclient.Client) *Kit {
 	}
 	k := &Kit{
 		Engine: engine, API: api, Agent: Agent(t), Base: filepath.Join(base, "s"), Images: store,
-		Owner: ownerPrefix + strconv.Itoa(os.Getpid()) + "/" + sandbox.NewID().Short(),
+		Holder: holderPrefix + strconv.Itoa(os.Getpid()) + "/" + sandbox.NewID().Short(),
 	}
 	t.Cleanup(func() {
 		for _, what := range k.Leftovers(context.Background()) {
@@ -88,9 +88,9 @@ func newKit(t testing.TB, engine *dockerclient.Client) *Kit {
 	return k
 }
 
-// ownerPrefix begins a test's owner. A caisson that finds it cannot tell whether
-// such an owner lives, and so leaves its things alone; [sweepDead] can.
-const ownerPrefix = "enginetest/"
+// holderPrefix begins a test's holder. A caisson that finds it cannot tell whether
+// such a holder lives, and so leaves its things alone; [sweepDead] can.
+const holderPrefix = "enginetest/"
 
 // Image returns the image of a language, and skips or fails the test where it
 // is absent: making it takes too long for a test of something else.
@@ -114,7 +114,7 @@ func (k *Kit) Image(t testing.TB, language string) sandbox.Image {
 // Runtime returns a docker runtime in the kit's own place.
 func (k *Kit) Runtime(t testing.TB) *docker.Runtime {
 	t.Helper()
-	rt, err := docker.New(docker.Config{Engine: k.Engine, Agent: k.Agent, Base: k.Base, Owner: k.Owner})
+	rt, err := docker.New(docker.Config{Engine: k.Engine, Agent: k.Agent, Base: k.Base, Holder: k.Holder})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ const Patience = time.Minute
 // closed at the test's end.
 func (k *Kit) Manager(t testing.TB) *manager.Manager {
 	t.Helper()
-	m, err := manager.New(manager.Config{Runtimes: k.Runtimes(t), Images: k.Images, Gate: manager.Unjudged, Owner: k.Owner, Patience: Patience})
+	m, err := manager.New(manager.Config{Runtimes: k.Runtimes(t), Images: k.Images, Gate: manager.Unjudged, Holder: k.Holder, Patience: Patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func (k *Kit) Manager(t testing.TB) *manager.Manager {
 // Leftovers names the containers, volumes and folders of this kit's that exist.
 func (k *Kit) Leftovers(ctx context.Context) []string {
 	var found []string
-	mine := filters.NewArgs(filters.Arg("label", labelOwner+"="+k.Owner))
+	mine := filters.NewArgs(filters.Arg("label", labelHolder+"="+k.Holder))
 	containers, err := k.API.ContainerList(ctx, container.ListOptions{All: true, Filters: mine})
 	if err != nil {
 		found = append(found, "containers, perhaps: "+err.Error())
@@ -190,7 +190,7 @@ func (k *Kit) going(ctx context.Context, id string) bool {
 	}
 }
 
-func (k *Kit) remove(ctx context.Context) { removeOwned(ctx, k.API, labelOwner+"="+k.Owner) }
+func (k *Kit) remove(ctx context.Context) { removeOwned(ctx, k.API, labelHolder+"="+k.Holder) }
 
 // removeOwned removes what carries a label. What cannot be removed stays for
 // the next run to try.
@@ -217,18 +217,18 @@ func sweepDead(api *client.Client) {
 	sweepOnce.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		all := filters.NewArgs(filters.Arg("label", labelOwner))
+		all := filters.NewArgs(filters.Arg("label", labelHolder))
 		containers, _ := api.ContainerList(ctx, container.ListOptions{All: true, Filters: all})
 		for _, c := range containers {
-			if owner := c.Labels[labelOwner]; deadTest(owner) {
-				removeOwned(ctx, api, labelOwner+"="+owner)
+			if holder := c.Labels[labelHolder]; deadTest(holder) {
+				removeOwned(ctx, api, labelHolder+"="+holder)
 			}
 		}
 	})
 }
 
-func deadTest(owner string) bool {
-	rest, ok := strings.CutPrefix(owner, ownerPrefix)
+func deadTest(holder string) bool {
+	rest, ok := strings.CutPrefix(holder, holderPrefix)
 	if !ok {
 		return false
 	}

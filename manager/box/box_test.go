@@ -32,7 +32,7 @@ func makes(t *testing.T) (*box.Maker, *runtimetest.Memory, *anImage) {
 			t.Errorf("left in the runtime: %v, %+v", err, left)
 		}
 	})
-	return &box.Maker{Images: images, Owner: "me", Patience: enginetest.Patience}, rt, images
+	return &box.Maker{Images: images, Holder: "me", Patience: enginetest.Patience}, rt, images
 }
 
 func permit(context.Context, *runtimes.Plan) error { return nil }
@@ -114,7 +114,7 @@ func TestTakeWhatIsMade(t *testing.T) {
 	made := func() runtimes.Instance {
 		t.Helper()
 		id := sandbox.NewID()
-		plan, err := rt.Plan(t.Context(), sandbox.Spec{Image: sandbox.Image{Ref: "x", ID: "sha256:0"}, Owner: "a pool", Identity: sandbox.IdentityFor(id)})
+		plan, err := rt.Plan(t.Context(), sandbox.Spec{Image: sandbox.Image{Ref: "x", ID: "sha256:0"}, Holder: "a pool", Identity: sandbox.IdentityFor(id)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,10 +140,10 @@ func TestTakeWhatIsMade(t *testing.T) {
 	if err != nil || out.Reason != sandbox.ReasonExited || out.Code != 0 {
 		t.Errorf("run in what was taken: %v, %+v", err, out)
 	}
-	if judged.Identity != order.Spec.Identity || judged.Session != "theirs" || judged.Limits.Memory != order.Spec.Limits.Memory || judged.Owner != "me" {
+	if judged.Identity != order.Spec.Identity || judged.Session != "theirs" || judged.Limits.Memory != order.Spec.Limits.Memory || judged.Holder != "me" {
 		t.Errorf("judged as %+v", judged)
 	}
-	if h := b.Instance.Handle(); h.ID != b.ID || h.Session != "theirs" || h.Owner != "me" || h.Language != "shell" {
+	if h := b.Instance.Handle(); h.ID != b.ID || h.Session != "theirs" || h.Holder != "me" || h.Language != "shell" {
 		t.Errorf("taken as %+v", h)
 	}
 

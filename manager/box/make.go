@@ -27,8 +27,8 @@ type Images interface {
 // concurrent use then.
 type Maker struct {
 	Images Images
-	// Owner names this process to others that share the engine.
-	Owner string
+	// Holder names this process to others that share the engine.
+	Holder string
 	// Patience is how much longer than its timeout an exec may go unanswered; 0 is
 	// the agent's client's own.
 	Patience time.Duration
@@ -39,7 +39,7 @@ type Order struct {
 	Runtime  runtimes.Runtime // that makes it
 	Language sandbox.Language // zero without one
 	Image    string           // reference, in place of the language's; "" is that
-	// Spec lacks the image. An identity or an owner that is unset is settled when
+	// Spec lacks the image. An identity or a holder that is unset is settled when
 	// the box is made: an identity of its own, and this process.
 	Spec      sandbox.Spec
 	Session   sandbox.ID       // "" is a box that ends with its caller
@@ -123,8 +123,8 @@ func (m *Maker) plan(ctx context.Context, id sandbox.ID, o Order) (runtimes.Plan
 	if o.Spec.Identity == (sandbox.Identity{}) {
 		o.Spec.Identity = sandbox.IdentityFor(id)
 	}
-	if o.Spec.Owner == "" {
-		o.Spec.Owner = m.Owner
+	if o.Spec.Holder == "" {
+		o.Spec.Holder = m.Holder
 	}
 	plan, err := o.Runtime.Plan(ctx, o.Spec)
 	if err != nil {

@@ -8,6 +8,7 @@
 package approval
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -103,7 +104,9 @@ func (d *Desk) Settle(ctx context.Context, a sandbox.Approval, mode sandbox.Appr
 	if mode == sandbox.ApproveNever {
 		return nil, refusedNever, nil
 	}
-	if by, err := d.earlier(ctx, a.Digest); by != nil || err != nil {
+	who := sandbox.CallerFrom(ctx)
+	a.Owner, a.Actor = who.Owner, cmp.Or(who.Name, a.Actor)
+	if by, err := d.earlier(ctx, a.Digest, a.Owner); by != nil || err != nil {
 		return by, "", err
 	}
 	now := d.c.Now().UTC()
@@ -127,9 +130,9 @@ func (d *Desk) Settle(ctx context.Context, a sandbox.Approval, mode sandbox.Appr
 // others reports whether there is a program or a server to ask.
 func (d *Desk) others() bool { return d.c.Approver != nil || d.c.Letters != "" }
 
-// earlier uses an approval that is there already.
-func (d *Desk) earlier(ctx context.Context, digest string) (*sandbox.ApprovedBy, error) {
-	list, err := d.c.Store.Approvals(ctx, sandbox.ApprovalFilter{Digest: digest, States: []sandbox.ApprovalState{sandbox.ApprovalApproved}})
+// earlier uses an approval that is there already. Another owner's is none.
+func (d *Desk) earlier(ctx context.Context, digest, owner string) (*sandbox.ApprovedBy, error) {
+	list, err := d.c.Store.Approvals(ctx, sandbox.ApprovalFilter{Digest: digest, Owner: &owner, States: []sandbox.ApprovalState{sandbox.ApprovalApproved}})
 	if err != nil {
 		return nil, err
 	}
@@ -293,7 +296,7 @@ func (d *Desk) event(kind string, a sandbox.Approval, v any) sandbox.Event {
 	if err != nil {
 		b = []byte(`{"error":"not encodable"}`)
 	}
-	return sandbox.Event{Kind: kind, Time: d.c.Now().UTC(), Actor: d.c.Actor, Session: a.Session, Exec: a.Exec, Data: b}
+	return sandbox.Event{Kind: kind, Time: d.c.Now().UTC(), Actor: d.c.Actor, Owner: a.Owner, Session: a.Session, Exec: a.Exec, Data: b}
 }
 
 // Approval returns one question. Errors: NotFound.

@@ -45,7 +45,7 @@ type Runtime struct {
 
 var (
 	_ runtimes.Runtime     = (*Runtime)(nil)
-	_ runtimes.Holder      = (*Runtime)(nil)
+	_ runtimes.SizeHolder  = (*Runtime)(nil)
 	_ runtimes.Provisioner = (*Runtime)(nil)
 )
 
@@ -146,7 +146,7 @@ func findProgram(name string) (string, error) {
 	return "", errors.New("not found")
 }
 
-// HeldBy implements [runtimes.Holder].
+// HeldBy implements [runtimes.SizeHolder].
 func (r *Runtime) HeldBy(_ context.Context, w sandbox.Workspace) (sandbox.HeldBy, error) {
 	switch w.Kind {
 	case sandbox.WorkspaceTmpfs:

@@ -55,7 +55,7 @@ func (p place) left(testing.TB) []string {
 
 func spec(kind sandbox.WorkspaceKind) sandbox.Spec {
 	return sandbox.Spec{
-		Language: "shell", Session: "suite", Image: sandbox.Image{Ref: "host"}, Owner: "suite", Identity: sandbox.IdentityFor("suite"),
+		Language: "shell", Session: "suite", Image: sandbox.Image{Ref: "host"}, Holder: "suite", Identity: sandbox.IdentityFor("suite"),
 		Workspace: sandbox.Workspace{Kind: kind}, Labels: map[string]string{"test": "conformance"},
 	}
 }

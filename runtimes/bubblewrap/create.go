@@ -51,7 +51,7 @@ func (r *Runtime) Create(ctx context.Context, id sandbox.ID, plan runtimes.Plan)
 		return nil, err
 	}
 	m := &making{r: r, bwrap: bwrap, req: req, spec: plan.Spec, dir: r.folder(id), record: record{Handle: runtimes.Handle{
-		Version: runtimes.HandleVersion, Runtime: Name, Kind: runtimes.KindSandbox, ID: id, Name: ownVolume(id), Session: plan.Spec.Session, Owner: plan.Spec.Owner,
+		Version: runtimes.HandleVersion, Runtime: Name, Kind: runtimes.KindSandbox, ID: id, Name: ownVolume(id), Session: plan.Spec.Session, Holder: plan.Spec.Holder,
 		Language: plan.Spec.Language, Kept: plan.Spec.Keep, Created: time.Now().UTC().Truncate(time.Second), Running: true,
 	}}}
 	inst := r.instance(m.record.Handle)

@@ -33,7 +33,7 @@ func (p place) manager(t *testing.T, rt runtimes.Runtime) *manager.Manager {
 	t.Helper()
 	m, err := manager.New(manager.Config{
 		Runtimes: runtimes.Only(bubblewrap.Name, rt), Images: hostLanguages{}, Gate: manager.Unjudged, Patience: enginetest.Patience,
-		Owner: "suite", Alive: func(owner string) bool { return owner != "dead" },
+		Holder: "suite", Alive: func(holder string) bool { return holder != "dead" },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func TestSweep(t *testing.T) {
 	rt := p.runtime(t, "", p.agent)
 	m := p.manager(t, rt)
 	s := spec(sandbox.WorkspaceVolume)
-	s.Owner, s.Session = "dead", ""
+	s.Holder, s.Session = "dead", ""
 	plan, err := rt.Plan(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)

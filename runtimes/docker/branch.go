@@ -220,7 +220,7 @@ func makeUpper(dir, like string) error {
 }
 
 func branchHandle(of runtimes.BranchOf) runtimes.Handle {
-	return runtimes.Handle{Version: runtimes.HandleVersion, ID: of.Made, Owner: of.Owner, Session: of.Session, Created: time.Now().UTC().Truncate(time.Second)}
+	return runtimes.Handle{Version: runtimes.HandleVersion, ID: of.Made, Holder: of.Holder, Session: of.Session, Created: time.Now().UTC().Truncate(time.Second)}
 }
 
 // copyVolume copies a workspace into a new volume, through the engine.

@@ -35,7 +35,7 @@ func TestConformance(t *testing.T) {
 				New: func(testing.TB) runtimes.Runtime { return rt },
 				Spec: func(testing.TB) sandbox.Spec {
 					return sandbox.Spec{
-						Language: "shell", Session: "suite", Image: image, Owner: kit.Owner, Identity: sandbox.IdentityFor(sandbox.ID(kit.Owner)),
+						Language: "shell", Session: "suite", Image: image, Holder: kit.Holder, Identity: sandbox.IdentityFor(sandbox.ID(kit.Holder)),
 						Workspace: sandbox.Workspace{Kind: kind}, Labels: map[string]string{"test": "conformance"},
 					}
 				},

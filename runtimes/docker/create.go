@@ -49,7 +49,7 @@ func (r *Runtime) Create(ctx context.Context, id sandbox.ID, plan runtimes.Plan)
 	}
 	inst := &Instance{r: r, handle: runtimes.Handle{
 		Version: runtimes.HandleVersion, Runtime: Name, Kind: runtimes.KindSandbox, ID: id, Name: containerName(id),
-		Session: plan.Spec.Session, Owner: plan.Spec.Owner, Language: plan.Spec.Language, Kept: plan.Spec.Keep, Created: time.Now().UTC().Truncate(time.Second), Running: true,
+		Session: plan.Spec.Session, Holder: plan.Spec.Holder, Language: plan.Spec.Language, Kept: plan.Spec.Keep, Created: time.Now().UTC().Truncate(time.Second), Running: true,
 	}}
 	defer func() {
 		if err != nil {
@@ -64,7 +64,7 @@ func (r *Runtime) Create(ctx context.Context, id sandbox.ID, plan runtimes.Plan)
 	if r.remote {
 		return inst, r.createRemote(ctx, api, inst, plan, req)
 	}
-	ready, err := r.listenReady(id, plan.Spec.Owner)
+	ready, err := r.listenReady(id, plan.Spec.Holder)
 	if err != nil {
 		return nil, err
 	}
@@ -92,8 +92,8 @@ const containerPrefix = "caisson-"
 
 // listenReady makes the private folder and the socket in it that the agent
 // rings once it listens.
-func (r *Runtime) listenReady(id sandbox.ID, owner string) (*net.UnixListener, error) {
-	dir, err := r.makeFolder(id, owner)
+func (r *Runtime) listenReady(id sandbox.ID, holder string) (*net.UnixListener, error) {
+	dir, err := r.makeFolder(id, holder)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func labels(h runtimes.Handle, spec sandbox.Spec) map[string]string {
 	}
 	l[labelID] = string(h.ID)
 	l[labelHandle] = strconv.Itoa(h.Version)
-	l[labelOwner] = h.Owner
+	l[labelHolder], l[labelOwner] = h.Holder, h.Holder
 	l[labelCreated] = h.Created.Format(time.RFC3339)
 	if spec.Keep {
 		l[labelKeep] = "true"

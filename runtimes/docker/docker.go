@@ -31,7 +31,8 @@ const Label = "dev.caisson."
 const (
 	labelID       = Label + "id"
 	labelHandle   = Label + "handle" // version of the handle
-	labelOwner    = Label + "owner"
+	labelHolder   = Label + "holder"
+	labelOwner    = Label + "owner" // what an older caisson calls the holder; written for one that sweeps beside this
 	labelSession  = Label + "session"
 	labelLanguage = Label + "language"
 	labelCreated  = Label + "created"
@@ -54,9 +55,9 @@ type Config struct {
 	// comes in a volume, and each stream to it is an exec of the engine's. It is
 	// implied by an engine that is not spoken to over a Unix socket.
 	Remote bool
-	// Owner names this process on what it makes for a moment, such as a container
+	// Holder names this process on what it makes for a moment, such as a container
 	// to copy by: what is left of that when it has died is swept.
-	Owner string
+	Holder string
 }
 
 // Runtime is the docker runtime. It is safe for concurrent use and holds
@@ -137,14 +138,15 @@ func asksMapped(ctx context.Context, api *client.Client) (bool, error) {
 // folder is the host's side of a sandbox's private folder.
 func (r *Runtime) folder(id sandbox.ID) string { return filepath.Join(r.cfg.Base, string(id)) }
 
-// note tells who owns a private folder: a link to nowhere, since one is made
+// note tells who holds a private folder: a link to nowhere, since one is made
 // whole or not at all. It is there before the folder and after it.
 func (r *Runtime) note(id sandbox.ID) string { return r.folder(id) + noteSuffix }
 
+// noteSuffix is an older word for a holder, which what is left of then has too.
 const noteSuffix = ".owner"
 
-// makeFolder makes a sandbox's private folder, with a note of who owns it.
-func (r *Runtime) makeFolder(id sandbox.ID, owner string) (string, error) {
+// makeFolder makes a sandbox's private folder, with a note of who holds it.
+func (r *Runtime) makeFolder(id sandbox.ID, holder string) (string, error) {
 	if err := os.MkdirAll(r.cfg.Base, 0o700); err != nil {
 		return "", sandbox.Errorf(sandbox.Denied, "make the folder for sockets: %w", err).
 			WithHint("set CAISSON_RUNTIME_DIR to a short path of your own")
@@ -153,9 +155,9 @@ func (r *Runtime) makeFolder(id sandbox.ID, owner string) (string, error) {
 		return "", sandbox.Errorf(sandbox.Denied, "close the folder for sockets: %w", err).
 			WithHint("set CAISSON_RUNTIME_DIR to a short path of your own")
 	}
-	if owner != "" {
-		if err := os.Symlink(owner, r.note(id)); err != nil {
-			return "", fmt.Errorf("note the owner of a private folder: %w", err)
+	if holder != "" {
+		if err := os.Symlink(holder, r.note(id)); err != nil {
+			return "", fmt.Errorf("note the holder of a private folder: %w", err)
 		}
 	}
 	dir := r.folder(id)

@@ -18,7 +18,7 @@ func TestAgentIsFirst(t *testing.T) {
 	kit := enginetest.New(t)
 	rt := kit.Runtime(t)
 	id := sandbox.NewID()
-	plan, err := rt.Plan(t.Context(), sandbox.Spec{Image: kit.Image(t, "shell"), Owner: kit.Owner, Identity: sandbox.IdentityFor(id)})
+	plan, err := rt.Plan(t.Context(), sandbox.Spec{Image: kit.Image(t, "shell"), Holder: kit.Holder, Identity: sandbox.IdentityFor(id)})
 	if err != nil {
 		t.Fatal(err)
 	}

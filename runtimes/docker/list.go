@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -83,7 +84,7 @@ func fromLabels(l map[string]string, kind string) runtimes.Handle {
 	created, _ := time.Parse(time.RFC3339, l[labelCreated]) // the zero time is "long ago"
 	return runtimes.Handle{
 		Version: version, Runtime: Name, Kind: kind, ID: sandbox.ID(l[labelID]), Session: l[labelSession],
-		Owner: l[labelOwner], Language: l[labelLanguage], Created: created, Kept: l[labelKeep] != "",
+		Holder: cmp.Or(l[labelHolder], l[labelOwner]), Language: l[labelLanguage], Created: created, Kept: l[labelKeep] != "",
 	}
 }
 
@@ -116,13 +117,13 @@ func (r *Runtime) fromFolder(f fs.DirEntry) (runtimes.Handle, bool) {
 	if err != nil || !id.Valid() {
 		return runtimes.Handle{}, false
 	}
-	owner, err := os.Readlink(r.note(id))
+	holder, err := os.Readlink(r.note(id))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return runtimes.Handle{}, false
 	}
 	return runtimes.Handle{
 		Version: runtimes.HandleVersion, Runtime: Name, Kind: runtimes.KindFolder, ID: id, Name: r.folder(id),
-		Owner: owner, Created: info.ModTime(),
+		Holder: holder, Created: info.ModTime(),
 	}, true
 }
 

@@ -53,7 +53,7 @@ func TestListUnlabelledVolumes(t *testing.T) {
 	if i < 0 {
 		t.Fatalf("the volume is not in %+v", list)
 	}
-	if h := list[i]; h.Kind != runtimes.KindVolume || h.Owner != "" || h.Created.IsZero() {
+	if h := list[i]; h.Kind != runtimes.KindVolume || h.Holder != "" || h.Created.IsZero() {
 		t.Errorf("%+v", h)
 	}
 	inst, err := rt.Attach(t.Context(), list[i])
@@ -104,7 +104,7 @@ func TestListAgents(t *testing.T) {
 		t.Errorf("one that is used is listed: %+v", used)
 	}
 	h := find()
-	if h == nil || h.Kind != runtimes.KindVolume || !h.Kept || h.Owner != "" || h.Created.IsZero() || !h.ID.Valid() {
+	if h == nil || h.Kind != runtimes.KindVolume || !h.Kept || h.Holder != "" || h.Created.IsZero() || !h.ID.Valid() {
 		t.Fatalf("%+v", h)
 	}
 	inst, err := rt.Attach(t.Context(), *h)
@@ -116,7 +116,7 @@ func TestListAgents(t *testing.T) {
 	}
 }
 
-// Whoever is killed between the note of an owner and its folder, or between a
+// Whoever is killed between the note of a holder and its folder, or between a
 // folder's removal and that of its note, leaves something with a name on it.
 func TestListNotes(t *testing.T) {
 	t.Parallel()
@@ -143,7 +143,7 @@ func TestListNotes(t *testing.T) {
 			continue // of another test
 		}
 		found++
-		if h.Owner != "me" || h.Kind != runtimes.KindFolder {
+		if h.Holder != "me" || h.Kind != runtimes.KindFolder {
 			t.Errorf("%+v", h)
 		}
 		inst, err := rt.Attach(t.Context(), h)

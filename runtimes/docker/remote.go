@@ -206,7 +206,7 @@ func (r *Runtime) giveVolume(ctx context.Context, api *client.Client, name strin
 // never started. It is this process's, and listed like a sandbox.
 func (r *Runtime) withVolume(ctx context.Context, api *client.Client, name, session string, image sandbox.Image, use func(helper string) error) error {
 	h := runtimes.Handle{
-		Version: runtimes.HandleVersion, ID: sandbox.NewID(), Owner: r.cfg.Owner, Session: session, Created: time.Now().UTC().Truncate(time.Second),
+		Version: runtimes.HandleVersion, ID: sandbox.NewID(), Holder: r.cfg.Holder, Session: session, Created: time.Now().UTC().Truncate(time.Second),
 	}
 	marks := labels(h, sandbox.Spec{})
 	marks[labelAgent] = "helper"

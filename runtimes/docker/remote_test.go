@@ -30,7 +30,7 @@ func TestRemoteConformance(t *testing.T) {
 				New: func(testing.TB) runtimes.Runtime { return rt },
 				Spec: func(testing.TB) sandbox.Spec {
 					return sandbox.Spec{
-						Language: "shell", Session: "suite", Image: image, Owner: kit.Owner, Identity: sandbox.IdentityFor(sandbox.ID(kit.Owner)),
+						Language: "shell", Session: "suite", Image: image, Holder: kit.Holder, Identity: sandbox.IdentityFor(sandbox.ID(kit.Holder)),
 						Workspace: sandbox.Workspace{Kind: kind}, Labels: map[string]string{"test": "conformance"},
 					}
 				},
@@ -82,11 +82,11 @@ func TestRemoteAgentRemoved(t *testing.T) {
 	if err := os.WriteFile(agent, append(program, sandbox.NewID()...), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	rt, err := docker.New(docker.Config{Engine: kit.Engine, Agent: agent, Base: kit.Base, Remote: true, Owner: kit.Owner})
+	rt, err := docker.New(docker.Config{Engine: kit.Engine, Agent: agent, Base: kit.Base, Remote: true, Holder: kit.Holder})
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := rt.Plan(t.Context(), sandbox.Spec{Image: image, Owner: kit.Owner, Identity: sandbox.IdentityFor(sandbox.NewID())})
+	plan, err := rt.Plan(t.Context(), sandbox.Spec{Image: image, Holder: kit.Holder, Identity: sandbox.IdentityFor(sandbox.NewID())})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-var _ runtimes.Holder = (*Runtime)(nil)
+var _ runtimes.SizeHolder = (*Runtime)(nil)
 
 // optionSize is the option of a volume by which the engine sets a quota, where its
 // file system has them.
@@ -36,7 +36,7 @@ func (r *Runtime) newVolume(ctx context.Context, api *client.Client, name string
 	return v, dockerclient.Wrap(err, "create volume %s", name)
 }
 
-// HeldBy implements [runtimes.Holder].
+// HeldBy implements [runtimes.SizeHolder].
 func (r *Runtime) HeldBy(ctx context.Context, w sandbox.Workspace) (sandbox.HeldBy, error) {
 	name := w.Source
 	switch w.Kind {

@@ -115,7 +115,7 @@ func (m *Memory) Create(ctx context.Context, id sandbox.ID, plan runtimes.Plan) 
 	}
 	i := &memoryInstance{m: m, ended: make(chan struct{}), agent: &memoryAgent{record: m.record, survivors: m.Survivors}, spec: plan.Spec, handle: runtimes.Handle{
 		Version: runtimes.HandleVersion, Runtime: MemoryName, Kind: runtimes.KindSandbox, ID: id, Name: "memory-" + string(id),
-		Session: plan.Spec.Session, Owner: plan.Spec.Owner, Language: plan.Spec.Language, Kept: plan.Spec.Keep, Running: true,
+		Session: plan.Spec.Session, Holder: plan.Spec.Holder, Language: plan.Spec.Language, Kept: plan.Spec.Keep, Running: true,
 		Created: time.Now().UTC().Truncate(time.Second),
 	}}
 	m.mu.Lock()
@@ -197,7 +197,7 @@ func (i *memoryInstance) Claim(_ context.Context, plan runtimes.Plan) error {
 		return sandbox.Errorf(sandbox.Unsupported, "sandbox %s has another image", i.handle.ID.Short())
 	}
 	i.spec = plan.Spec
-	i.handle.Session, i.handle.Owner, i.handle.Language, i.handle.Kept = plan.Spec.Session, plan.Spec.Owner, plan.Spec.Language, plan.Spec.Keep
+	i.handle.Session, i.handle.Holder, i.handle.Language, i.handle.Kept = plan.Spec.Session, plan.Spec.Holder, plan.Spec.Language, plan.Spec.Keep
 	return nil
 }
 

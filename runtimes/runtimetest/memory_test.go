@@ -16,7 +16,7 @@ func TestMemory(t *testing.T) {
 	runtimetest.Run(t, runtimetest.Subject{
 		New: func(testing.TB) runtimes.Runtime { return m },
 		Spec: func(testing.TB) sandbox.Spec {
-			return sandbox.Spec{Language: "shell", Image: sandbox.Image{Ref: "none"}, Owner: "suite", Identity: sandbox.IdentityFor("x")}
+			return sandbox.Spec{Language: "shell", Image: sandbox.Image{Ref: "none"}, Holder: "suite", Identity: sandbox.IdentityFor("x")}
 		},
 		Faults: []runtimetest.Fault{{Name: "create", New: func(testing.TB) runtimes.Runtime {
 			return &runtimetest.Memory{OnCreate: func(context.Context, runtimes.Plan) error {

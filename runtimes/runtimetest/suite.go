@@ -19,7 +19,7 @@ import (
 type Subject struct {
 	// New returns the runtime, with an empty place of its own to work in.
 	New func(t testing.TB) runtimes.Runtime
-	// Spec returns a spec that the runtime can create, with an owner that is
+	// Spec returns a spec that the runtime can create, with a holder that is
 	// the test's own.
 	Spec func(t testing.TB) sandbox.Spec
 	// Faults are the runtime's own ways to fail half-way through Create.
@@ -219,7 +219,7 @@ func empty(t *testing.T, s Subject, rt runtimes.Runtime) {
 		t.Fatal(err)
 	}
 	for _, h := range handles {
-		if h.Owner == s.Spec(t).Owner {
+		if h.Holder == s.Spec(t).Holder {
 			t.Errorf("left behind: %s %s (%s)", h.Kind, h.ID, h.Name)
 		}
 	}
@@ -235,7 +235,7 @@ func testLife(t *testing.T, s Subject) {
 	inst, plan := s.create(t, rt)
 	h := inst.Handle()
 	if !h.ID.Valid() || h.Version != runtimes.HandleVersion || h.Runtime != plan.Runtime || h.Kind != runtimes.KindSandbox ||
-		h.Owner != plan.Spec.Owner || h.Language != plan.Spec.Language || time.Since(h.Created).Abs() > time.Hour || !h.Running {
+		h.Holder != plan.Spec.Holder || h.Language != plan.Spec.Language || time.Since(h.Created).Abs() > time.Hour || !h.Running {
 		t.Errorf("handle %+v", h)
 	}
 	c := connect(t, inst, plan)

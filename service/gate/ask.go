@@ -58,7 +58,7 @@ func (e *execution) question(ctx context.Context, d sandbox.Decision, image stri
 		command = slices.Concat([]string{q.Language.Name, "-c", "(the code)"}, q.Run.Args)
 	}
 	return sandbox.Approval{
-		Digest: digest, Session: q.Run.Session, Exec: q.ID,
+		Digest: digest, Session: q.Run.Session, Exec: q.ID, Labels: q.Run.Labels,
 		Question: sandbox.ApprovalQuestion{
 			Kind: "exec", Language: q.Language.Name, Command: command, Dir: dirOf(q), Env: q.Run.Env, Role: q.Role, User: q.User, Image: image,
 			Network: q.Network, Limits: q.Limits, ExecLimits: q.ExecLimits, Stdin: e.input, Policy: d.PolicyRevision, Texts: texts,

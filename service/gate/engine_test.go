@@ -84,7 +84,7 @@ func (p *place) another(t *testing.T) *manager.Manager {
 
 func (p *place) session(t *testing.T, name, lang string) *manager.Files {
 	t.Helper()
-	if _, err := p.CreateSession(t.Context(), manager.SessionOptions{Name: name, Language: lang}); err != nil {
+	if _, err := p.CreateSession(t.Context(), sandbox.SessionOptions{Name: name, Language: lang}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -13,7 +12,7 @@ import (
 func TestSessionEnvIsJudged(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "shell")
-	if _, err := p.CreateSession(t.Context(), manager.SessionOptions{Name: "e", Language: "shell", Env: []string{"TOOL=rm"}}); err != nil {
+	if _, err := p.CreateSession(t.Context(), sandbox.SessionOptions{Name: "e", Language: "shell", Env: []string{"TOOL=rm"}}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -240,7 +240,7 @@ func TestDeniedSandboxIsNotMade(t *testing.T) {
 	t.Parallel()
 	kit := enginetest.New(t)
 	kit.Image(t, "shell")
-	m, err := manager.New(manager.Config{Runtimes: runtimes.Only(docker.Name, privileged{kit.Runtime(t)}), Images: kit.Images, Gate: newGate(t, newPolicy(t), nil).Judge, Owner: kit.Owner, Patience: enginetest.Patience})
+	m, err := manager.New(manager.Config{Runtimes: runtimes.Only(docker.Name, privileged{kit.Runtime(t)}), Images: kit.Images, Gate: newGate(t, newPolicy(t), nil).Judge, Holder: kit.Holder, Patience: enginetest.Patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func TestJudgingOverlaps(t *testing.T) {
 		}
 		return manager.Answer{Decision: sandbox.Decision{Verdict: sandbox.Allow}}, nil
 	}
-	m, err := manager.New(manager.Config{Runtimes: kit.Runtimes(t), Images: kit.Images, Gate: both, Owner: kit.Owner, Patience: enginetest.Patience})
+	m, err := manager.New(manager.Config{Runtimes: kit.Runtimes(t), Images: kit.Images, Gate: both, Holder: kit.Holder, Patience: enginetest.Patience})
 	if err != nil {
 		t.Fatal(err)
 	}

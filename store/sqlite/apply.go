@@ -169,6 +169,8 @@ type maker struct {
 	head     sandbox.Event  // the last event; Seq 0 before it was looked up
 	start    *sandbox.Event // what head was when it was looked up first
 	anchored bool           // the anchor may be moved to head
+	// gone is the session that the change deletes, goneOwner whose it was.
+	gone, goneOwner string
 }
 
 // checkAnchor finds out, before a commit, whether the anchor agrees with the
@@ -209,6 +211,7 @@ func (m *maker) exec(ctx context.Context, query string, args ...any) (int64, err
 
 func (m *maker) make(ctx context.Context, c sandbox.Transaction) error {
 	steps := []func(context.Context, sandbox.Transaction) error{m.while, m.sessions, m.sandboxes, m.execs, m.approvals, m.readings, m.alerts, m.letters, m.events}
+	m.gone = ""
 	for _, step := range steps {
 		if err := step(ctx, c); err != nil {
 			return err
@@ -251,7 +254,7 @@ func (m *maker) sessions(ctx context.Context, c sandbox.Transaction) error {
 		if err != nil {
 			return err
 		}
-		n, err := m.exec(ctx, "INSERT INTO sessions VALUES (?, ?) ON CONFLICT DO NOTHING", s.Name, text)
+		n, err := m.exec(ctx, "INSERT INTO sessions (name, data, owner) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", s.Name, text, s.Owner)
 		if err != nil {
 			return err
 		}
@@ -265,7 +268,7 @@ func (m *maker) sessions(ctx context.Context, c sandbox.Transaction) error {
 			return err
 		}
 		// One that was removed and made anew under its name is another.
-		n, err := m.exec(ctx, "UPDATE sessions SET data = ? WHERE name = ? AND json_extract(data, '$.id') = ?", text, s.Name, string(s.ID))
+		n, err := m.exec(ctx, "UPDATE sessions SET data = ? WHERE name = ? AND owner = ? AND json_extract(data, '$.id') = ?", text, s.Name, s.Owner, string(s.ID))
 		if err != nil {
 			return err
 		}
@@ -274,6 +277,9 @@ func (m *maker) sessions(ctx context.Context, c sandbox.Transaction) error {
 		}
 	}
 	if name := c.DeleteSession; name != "" {
+		if err := m.remember(ctx, name); err != nil {
+			return err
+		}
 		var n int
 		err := m.tx.QueryRowContext(ctx, "SELECT count(*) FROM execs WHERE session = ? AND json_extract(data, '$.ended') IS NULL", name).Scan(&n)
 		if err != nil {
@@ -300,6 +306,33 @@ func (m *maker) live(ctx context.Context, session string) error {
 	err := m.tx.QueryRowContext(ctx, "SELECT 1 FROM sessions WHERE name = ?", session).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
 		return sandbox.Errorf(sandbox.NotFound, "no session %s", session)
+	}
+	return m.s.class(err, "read the state")
+}
+
+// remember keeps the owner of a session that is deleted for the event that tells
+// of it.
+func (m *maker) remember(ctx context.Context, session string) error {
+	m.gone, m.goneOwner = "", ""
+	if err := m.ownerOf(ctx, session, &m.goneOwner); err != nil {
+		return err
+	}
+	m.gone = session
+	return nil
+}
+
+// ownerOf sets the owner of what belongs to a session to that of the session,
+// whatever it says itself.
+func (m *maker) ownerOf(ctx context.Context, session string, owner *string) error {
+	if session == "" {
+		return nil
+	}
+	err := m.tx.QueryRowContext(ctx, "SELECT owner FROM sessions WHERE name = ?", session).Scan(owner)
+	if errors.Is(err, sql.ErrNoRows) {
+		if session == m.gone {
+			*owner = m.goneOwner
+		}
+		return nil
 	}
 	return m.s.class(err, "read the state")
 }
@@ -334,11 +367,14 @@ func (m *maker) execs(ctx context.Context, c sandbox.Transaction) error {
 		if err := m.live(ctx, e.Session); err != nil {
 			return err
 		}
+		if err := m.ownerOf(ctx, e.Session, &e.Owner); err != nil {
+			return err
+		}
 		text, err := encode(e)
 		if err != nil {
 			return err
 		}
-		if _, err := m.exec(ctx, "INSERT OR REPLACE INTO execs VALUES (?, ?, ?)", string(e.ID), e.Session, text); err != nil {
+		if _, err := m.exec(ctx, "INSERT OR REPLACE INTO execs (id, session, data, owner) VALUES (?, ?, ?, ?)", string(e.ID), e.Session, text, e.Owner); err != nil {
 			return err
 		}
 	}
@@ -366,10 +402,13 @@ func (m *maker) events(ctx context.Context, c sandbox.Transaction) error {
 		}
 	}
 	for _, e := range c.Events {
+		if err := m.ownerOf(ctx, e.Session, &e.Owner); err != nil {
+			return err
+		}
 		e.Seq, e.Prev, e.Time = m.head.Seq+1, m.head.Hash, e.Time.UTC()
 		e.Hash = store.Hash(e)
-		_, err := m.exec(ctx, "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", e.Seq, e.Time.Format(time.RFC3339Nano), e.Kind, e.Actor,
-			e.Session, string(e.Sandbox), string(e.Exec), string(e.Data), e.Prev, e.Hash)
+		_, err := m.exec(ctx, "INSERT INTO events ("+eventColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", e.Seq, e.Time.Format(time.RFC3339Nano), e.Kind, e.Actor,
+			e.Session, string(e.Sandbox), string(e.Exec), string(e.Data), e.Prev, e.Hash, e.Owner)
 		if err != nil {
 			return err
 		}

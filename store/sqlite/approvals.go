@@ -13,13 +13,17 @@ import (
 
 // approvals writes questions and moves them on.
 func (m *maker) approvals(ctx context.Context, c sandbox.Transaction) error {
-	if a := c.AskApproval; a != nil {
+	if c.AskApproval != nil {
+		a := new(*c.AskApproval)
+		if err := m.ownerOf(ctx, a.Session, &a.Owner); err != nil {
+			return err
+		}
 		text, err := encode(a)
 		if err != nil {
 			return err
 		}
-		n, err := m.exec(ctx, "INSERT INTO approvals (id, digest, state, asked, data, over, size) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-			string(a.ID), a.Digest, string(a.State), a.Asked.UTC().Format(time.RFC3339Nano), text, overAt(a), len(text)+overhead)
+		n, err := m.exec(ctx, "INSERT INTO approvals (id, digest, state, asked, data, over, size, owner) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+			string(a.ID), a.Digest, string(a.State), a.Asked.UTC().Format(time.RFC3339Nano), text, overAt(a), len(text)+overhead, a.Owner)
 		if err != nil {
 			return err
 		}
@@ -78,25 +82,23 @@ func (s *Store) Approvals(ctx context.Context, f sandbox.ApprovalFilter) ([]sand
 	if err := s.usable(); err != nil {
 		return nil, err
 	}
-	var where []string
-	var args []any
+	var c conditions
 	if f.Digest != "" {
-		where, args = append(where, "digest = ?"), append(args, f.Digest)
+		c.add("digest = ?", f.Digest)
 	}
 	if len(f.States) > 0 {
-		where = append(where, "state IN (?"+strings.Repeat(", ?", len(f.States)-1)+")")
-		for _, st := range f.States {
-			args = append(args, string(st))
+		states := make([]any, len(f.States))
+		for i, st := range f.States {
+			states[i] = string(st)
 		}
+		c.add("state IN (?"+strings.Repeat(", ?", len(states)-1)+")", states...)
 	}
-	q := "SELECT data FROM approvals"
-	if len(where) > 0 {
-		q += " WHERE " + strings.Join(where, " AND ")
+	c.of(f.Owner, f.Labels)
+	if f.After != "" {
+		c.add("(asked < (SELECT asked FROM approvals WHERE id = ?) OR asked = (SELECT asked FROM approvals WHERE id = ?) AND id > ?)",
+			string(f.After), string(f.After), string(f.After))
 	}
-	q += " ORDER BY asked DESC, id"
-	if f.Limit > 0 {
-		q, args = q+" LIMIT ?", append(args, f.Limit)
-	}
+	q, args := "SELECT data FROM approvals"+c.where()+" ORDER BY asked DESC, id"+limit(f.Limit), c.args
 	rows, err := s.read.QueryContext(ctx, q, args...)
 	if err != nil {
 		return nil, s.class(err, "read questions")

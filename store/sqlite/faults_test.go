@@ -42,7 +42,7 @@ func TestKilled(t *testing.T) {
 	}
 	s := open(t, dir)
 	defer s.Close()
-	list, err := s.Sessions(t.Context())
+	list, err := s.Sessions(t.Context(), sandbox.SessionFilter{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestFullDisk(t *testing.T) {
 	if !errors.Is(err, sandbox.Exhausted) || sandbox.HintOf(err) == "" {
 		t.Fatalf("a full disk gives %v", err)
 	}
-	list, err := s.Sessions(t.Context())
+	list, err := s.Sessions(t.Context(), sandbox.SessionFilter{})
 	if r := storetest.Sound(t, s); err != nil || len(list) != confirmed || r.Events != int64(confirmed) {
 		t.Errorf("%d confirmed, %d sessions and %d events there: %v", confirmed, len(list), r.Events, err)
 	}

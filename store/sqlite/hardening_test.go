@@ -290,7 +290,7 @@ func TestPruneAfterClose(t *testing.T) {
 	if _, err := s.Verify(t.Context()); !errors.Is(err, sandbox.Unavailable) {
 		t.Errorf("verify: %v", err)
 	}
-	if _, err := s.Sessions(t.Context()); !errors.Is(err, sandbox.Unavailable) {
+	if _, err := s.Sessions(t.Context(), sandbox.SessionFilter{}); !errors.Is(err, sandbox.Unavailable) {
 		t.Errorf("sessions: %v", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -217,6 +218,16 @@ type conditions struct {
 
 func (c *conditions) add(text string, args ...any) {
 	c.texts, c.args = append(c.texts, text), append(c.args, args...)
+}
+
+// of asks for what belongs to an owner, where one is named, and has labels.
+func (c *conditions) of(owner *string, labels sandbox.Labels) {
+	if owner != nil {
+		c.add("owner = ?", *owner)
+	}
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		c.add("EXISTS (SELECT 1 FROM json_each(data, '$.labels') WHERE json_each.key = ? AND json_each.value = ?)", k, labels[k])
+	}
 }
 
 func (c *conditions) where() string {

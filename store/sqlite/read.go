@@ -46,7 +46,7 @@ func (n *nullString) Scan(v any) error {
 
 // Session returns one session with its sandboxes and execs. Errors: NotFound.
 func (s *Store) Session(ctx context.Context, name string) (sandbox.SessionView, error) {
-	views, err := s.views(ctx, &name)
+	views, err := s.views(ctx, "WHERE name = ?", []any{name})
 	if err != nil {
 		return sandbox.SessionView{}, err
 	}
@@ -56,14 +56,25 @@ func (s *Store) Session(ctx context.Context, name string) (sandbox.SessionView, 
 	return views[0], nil
 }
 
-// Sessions returns all sessions by name, and before them, under the name "",
-// the execs that belong to none, where there are any.
-func (s *Store) Sessions(ctx context.Context) ([]sandbox.SessionView, error) {
-	return s.views(ctx, nil)
+// Sessions returns the sessions that a filter selects, by name. Where it selects
+// all, the execs that belong to none stand before them, under the name "", where
+// there are any.
+func (s *Store) Sessions(ctx context.Context, f sandbox.SessionFilter) ([]sandbox.SessionView, error) {
+	var c conditions
+	if f.After != "" {
+		c.add("name > ?", f.After)
+	}
+	c.of(f.Owner, f.Labels)
+	which := c.where()
+	if f.Limit > 0 {
+		which += " ORDER BY name" + limit(f.Limit)
+	}
+	return s.views(ctx, which, c.args)
 }
 
-// views reads one session, or all, from one state of the database.
-func (s *Store) views(ctx context.Context, name *string) ([]sandbox.SessionView, error) {
+// views reads sessions from one state of the database; which of them, says the end
+// of a query for their names.
+func (s *Store) views(ctx context.Context, which string, args []any) ([]sandbox.SessionView, error) {
 	if err := s.usable(); err != nil {
 		return nil, err
 	}
@@ -72,23 +83,43 @@ func (s *Store) views(ctx context.Context, name *string) ([]sandbox.SessionView,
 		return nil, s.class(err, "read the state")
 	}
 	defer func() { _ = tx.Rollback() }() // it only reads
-	where, args := "", []any(nil)
-	if name != nil {
-		where, args = " WHERE session = ?", []any{*name}
+	in := func(column string) string {
+		if which == "" {
+			return ""
+		}
+		return " WHERE " + column + " IN (SELECT name FROM sessions " + which + ")"
 	}
-	sessions, err := query(ctx, tx, "SELECT data FROM sessions"+strings.ReplaceAll(where, "session", "name")+" ORDER BY name", args, scanSession)
+	sessions, err := query(ctx, tx, "SELECT data FROM sessions"+in("name")+" ORDER BY name", args, scanSession)
 	if err != nil {
 		return nil, s.class(err, "read sessions")
 	}
-	boxes, err := query(ctx, tx, "SELECT secret, data FROM sandboxes"+where+" ORDER BY id", args, scanSandbox)
+	boxes, err := query(ctx, tx, "SELECT secret, data FROM sandboxes"+in("session")+" ORDER BY id", args, scanSandbox)
 	if err != nil {
 		return nil, s.class(err, "read sandboxes")
 	}
-	execs, err := query(ctx, tx, "SELECT data FROM execs"+where+" ORDER BY id", args, scanExec)
+	execs, err := query(ctx, tx, "SELECT data FROM execs"+in("session")+" ORDER BY id", args, scanExec)
 	if err != nil {
 		return nil, s.class(err, "read execs")
 	}
 	return join(sessions, boxes, execs), nil
+}
+
+// Execs returns the execs that a filter selects, the newest first.
+func (s *Store) Execs(ctx context.Context, f sandbox.ExecFilter) ([]sandbox.ExecRecord, error) {
+	var c conditions
+	if f.Session != "" {
+		c.add("session = ?", f.Session)
+	}
+	if f.Running {
+		c.add("json_extract(data, '$.ended') IS NULL")
+	}
+	c.of(f.Owner, f.Labels)
+	const started = "json_extract(data, '$.started')"
+	if f.After != "" {
+		c.add("("+started+" < (SELECT "+started+" FROM execs WHERE id = ?) OR "+started+" = (SELECT "+started+" FROM execs WHERE id = ?) AND id > ?)",
+			string(f.After), string(f.After), string(f.After))
+	}
+	return listOf[sandbox.ExecRecord](ctx, s, "SELECT data FROM execs"+c.where()+" ORDER BY "+started+" DESC, id"+limit(f.Limit), c.args)
 }
 
 func join(sessions []sandbox.Session, boxes []sandbox.SandboxRecord, execs []sandbox.ExecRecord) []sandbox.SessionView {
@@ -207,7 +238,7 @@ func within(f sandbox.EventFilter, t time.Time) bool {
 	return (f.Since.IsZero() || !t.Before(f.Since)) && (f.Until.IsZero() || t.Before(f.Until))
 }
 
-const eventColumns = "seq, time, kind, actor, session, sandbox, exec, data, prev, hash"
+const eventColumns = "seq, time, kind, actor, session, sandbox, exec, data, prev, hash, owner"
 
 func (s *Store) page(ctx context.Context, f sandbox.EventFilter) ([]sandbox.Event, error) {
 	where, args := []string{"seq > ?"}, []any{f.After}
@@ -219,6 +250,11 @@ func (s *Store) page(ctx context.Context, f sandbox.EventFilter) ([]sandbox.Even
 	}
 	if f.Exec != "" {
 		add("exec = ?", string(f.Exec))
+	}
+	var of conditions
+	of.of(f.Owner, f.Labels)
+	if len(of.texts) > 0 {
+		add(strings.Join(of.texts, " AND "), of.args...)
 	}
 	// SQLite's times have milliseconds: this chooses generously, and within
 	// decides.
@@ -251,7 +287,7 @@ func (s *Store) page(ctx context.Context, f sandbox.EventFilter) ([]sandbox.Even
 func scanEvent(rows *sql.Rows) (sandbox.Event, error) {
 	var e sandbox.Event
 	var at, data string
-	err := rows.Scan(&e.Seq, &at, &e.Kind, &e.Actor, &e.Session, &e.Sandbox, &e.Exec, &data, &e.Prev, &e.Hash)
+	err := rows.Scan(&e.Seq, &at, &e.Kind, &e.Actor, &e.Session, &e.Sandbox, &e.Exec, &data, &e.Prev, &e.Hash, &e.Owner)
 	if err != nil {
 		return e, err
 	}

@@ -12,8 +12,11 @@ func TestUpgradeOfSessions(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	_ = openDir(t, dir).Close()
-	edit(t, dir, `INSERT INTO sessions VALUES ('old', '{"id":"1","name":"old","limits":{"memory_bytes":64,"output_keep_bytes":1,"output_max_bytes":2},`+
-		`"idle_ns":1500000000,"ttl_ns":3600000000000,"timeout_ns":30000000000}')`, "PRAGMA user_version = 3")
+	edit(t, dir, "DROP INDEX events_owner", "DROP INDEX approvals_owner", "ALTER TABLE sessions DROP COLUMN owner", "ALTER TABLE execs DROP COLUMN owner",
+		"ALTER TABLE approvals DROP COLUMN owner", "ALTER TABLE events DROP COLUMN owner",
+		`INSERT INTO execs VALUES ('e', 'old', '{"id":"e","session":"old","owner":"a process"}')`,
+		`INSERT INTO sessions VALUES ('old', '{"id":"1","name":"old","limits":{"memory_bytes":64,"output_keep_bytes":1,"output_max_bytes":2},`+
+			`"idle_ns":1500000000,"ttl_ns":3600000000000,"timeout_ns":30000000000}')`, "PRAGMA user_version = 3")
 	s := openDir(t, dir)
 	defer s.Close()
 	v, err := s.Session(t.Context(), "old")
@@ -22,5 +25,8 @@ func TestUpgradeOfSessions(t *testing.T) {
 	}
 	if v.Idle != sandbox.Duration(1500*time.Millisecond) || v.TTL != sandbox.Duration(time.Hour) || v.Limits != (sandbox.Limits{Memory: 64}) {
 		t.Errorf("%+v", v.Session)
+	}
+	if len(v.Execs) != 1 || v.Execs[0].Holder != "a process" || v.Execs[0].Owner != "" || v.Owner != "" {
+		t.Errorf("holders and owners: %+v", v)
 	}
 }

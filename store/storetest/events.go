@@ -270,7 +270,7 @@ func twoHolders(t *testing.T, open Open) {
 	}
 	wg.Wait()
 	for _, s := range []store.Store{a, b} {
-		list, err := s.Sessions(t.Context())
+		list, err := s.Sessions(t.Context(), sandbox.SessionFilter{})
 		if r := Sound(t, s); err != nil || len(list) != 40 || won != 40 || r.Events != 40 {
 			t.Errorf("%d sessions, %d made, %d events, %v", len(list), won, r.Events, err)
 		}

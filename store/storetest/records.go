@@ -26,7 +26,7 @@ func sessions(t *testing.T, open Open) {
 		{Session: *b, Sandboxes: []sandbox.SandboxRecord{}, Execs: []sandbox.ExecRecord{}},
 		{Session: *a, Sandboxes: []sandbox.SandboxRecord{box}, Execs: []sandbox.ExecRecord{run}},
 	}
-	got, err := s.Sessions(t.Context())
+	got, err := s.Sessions(t.Context(), sandbox.SessionFilter{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,12 +128,12 @@ func oneshots(t *testing.T, open Open) {
 	s := fresh(t, open)
 	run := anExec("")
 	apply(t, s, sandbox.Transaction{CreateSession: aSession("work"), PutExecs: []sandbox.ExecRecord{run}})
-	got, err := s.Sessions(t.Context())
+	got, err := s.Sessions(t.Context(), sandbox.SessionFilter{})
 	if err != nil || len(got) != 2 || got[0].Name != "" || len(got[0].Execs) != 1 {
 		t.Fatalf("sessions: %+v, %v", got, err)
 	}
 	apply(t, s, sandbox.Transaction{DeleteExecs: []sandbox.ID{run.ID}})
-	if got, err = s.Sessions(t.Context()); err != nil || len(got) != 1 {
+	if got, err = s.Sessions(t.Context(), sandbox.SessionFilter{}); err != nil || len(got) != 1 {
 		t.Errorf("sessions: %+v, %v", got, err)
 	}
 }
@@ -158,7 +158,7 @@ func neighbours(t *testing.T, open Open) {
 		})
 	}
 	wg.Wait()
-	got, err := s.Sessions(t.Context())
+	got, err := s.Sessions(t.Context(), sandbox.SessionFilter{})
 	if err != nil {
 		t.Fatal(err)
 	}

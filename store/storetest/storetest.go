@@ -44,6 +44,7 @@ func Run(t *testing.T, open Open) {
 		"clock":               clock,
 		"two holders":         twoHolders,
 		"closed":              closed,
+		"owners":              owners,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -91,13 +92,13 @@ func aSession(name string) *sandbox.Session {
 func aSandbox(session string) sandbox.SandboxRecord {
 	return sandbox.SandboxRecord{
 		ID: sandbox.NewID(), Session: session, Language: "python", State: sandbox.StateReady, Handle: json.RawMessage(`{"version":1}`),
-		Secret: []byte("a secret of an agent"), Image: "sha256:1", Owner: "o", Created: time.Now().UTC().Truncate(time.Microsecond),
+		Secret: []byte("a secret of an agent"), Image: "sha256:1", Holder: "o", Created: time.Now().UTC().Truncate(time.Microsecond),
 	}
 }
 
 func anExec(session string) sandbox.ExecRecord {
 	return sandbox.ExecRecord{
-		ID: sandbox.NewID(), Session: session, Sandbox: sandbox.NewID(), Argv: []string{"true"}, Owner: "o",
+		ID: sandbox.NewID(), Session: session, Sandbox: sandbox.NewID(), Argv: []string{"true"}, Holder: "o",
 		Started: time.Now().UTC().Truncate(time.Microsecond),
 	}
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// An owner's name is the boot, the PID namespace, the pid and the start time of
+// A holder's name is the boot, the PID namespace, the pid and the start time of
 // a process: together they are never used twice, and another process can tell
 // whether it still lives.
 
-// ProcessOwner names the calling process.
-func ProcessOwner() (string, error) {
+// ProcessHolder names the calling process.
+func ProcessHolder() (string, error) {
 	boot, ns, err := here()
 	if err != nil {
 		return "", sandbox.Errorf(sandbox.Unsupported, "name this process: %w", err)
@@ -26,11 +26,11 @@ func ProcessOwner() (string, error) {
 	return fmt.Sprintf("%s/%s/%d/%s", boot, ns, os.Getpid(), start), nil
 }
 
-// OwnerAlive reports whether an owner may still live. It answers true for one
+// HolderAlive reports whether a holder may still live. It answers true for one
 // of another machine or another PID namespace, which it cannot see, and for a
 // name that it cannot read: what it does not know is not its to remove.
-func OwnerAlive(owner string) bool {
-	parts := strings.Split(owner, "/")
+func HolderAlive(holder string) bool {
+	parts := strings.Split(holder, "/")
 	if len(parts) != 4 {
 		return true
 	}
@@ -46,10 +46,10 @@ func OwnerAlive(owner string) bool {
 	return err == nil && start == parts[3]
 }
 
-// ofAnotherBoot reports whether an owner was named under another boot of the
+// ofAnotherBoot reports whether a holder was named under another boot of the
 // kernel: before this machine was started, or on another one.
-func ofAnotherBoot(owner string) bool {
-	parts := strings.Split(owner, "/")
+func ofAnotherBoot(holder string) bool {
+	parts := strings.Split(holder, "/")
 	boot, _, err := here()
 	return err == nil && len(parts) == 4 && parts[0] != boot
 }

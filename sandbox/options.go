@@ -1,0 +1,30 @@
+package sandbox
+
+// SessionOptions ask for a session. A zero field is its default.
+type SessionOptions struct {
+	Name     string   `json:"name,omitempty"` // "" makes one up
+	Language string   `json:"language,omitempty"`
+	Image    string   `json:"image,omitempty"`
+	Idle     Duration `json:"idle_ms,omitempty"` // 0 is never
+	TTL      Duration `json:"ttl_ms,omitempty"`  // 0 is never
+	Limits   Limits   `json:"limits,omitzero"`
+	Network  Network  `json:"network,omitzero"`
+	// Workspace is a volume where its kind is unset. Where that is the host, its
+	// source is the name of a folder that is configured; volumes are not chosen.
+	Workspace Workspace `json:"workspace,omitzero"`
+	// Runtime names what makes its sandboxes. "" is the default.
+	Runtime string `json:"runtime,omitempty"`
+	// OCIRuntime names the engine's runtime, such as "runsc". "" is its default.
+	OCIRuntime string `json:"oci_runtime,omitempty"`
+	// Env is added to the environment of each exec, KEY=VALUE, below its own, and
+	// judged with it.
+	Env    []string `json:"env,omitempty"`
+	Labels Labels   `json:"labels,omitempty"`
+}
+
+// ForkOptions say what a fork is. The zero value makes up a name and forks the
+// workspace as it is, for which the origin's sandboxes end.
+type ForkOptions struct {
+	Name     string `json:"name,omitempty"`
+	Snapshot string `json:"snapshot,omitempty"` // of the origin: its id, the beginning of it, or its name
+}
