@@ -39,7 +39,7 @@ func openState(ctx context.Context, s *measure.Suite, f *fixture) error {
 		return err
 	}
 	_, err = db.ExecContext(ctx, `WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
-		INSERT INTO events SELECT i, time, kind, actor, session, hex(randomblob(16)), hex(randomblob(16)), data, prev, hash FROM events, n WHERE seq = 1`)
+		INSERT INTO events SELECT i, time, kind, actor, session, hex(randomblob(16)), hex(randomblob(16)), data, prev, hash, owner FROM events, n WHERE seq = 1`)
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err
 	}

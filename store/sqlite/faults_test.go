@@ -138,10 +138,11 @@ func TestAltered(t *testing.T) {
 		"emptied":  {"DELETE FROM events"},
 		"reordered": {"UPDATE events SET seq = -1 WHERE seq = 10", "UPDATE events SET seq = 10 WHERE seq = 11",
 			"UPDATE events SET seq = 11 WHERE seq = -1"},
-		"inserted": {"INSERT INTO events SELECT 101, " + copied + ", prev, hash FROM events WHERE seq = 100"},
+		"given away": {"UPDATE events SET owner = 'somebody' WHERE seq = 10"},
+		"inserted":   {"INSERT INTO events SELECT 101, " + copied + ", prev, hash, owner FROM events WHERE seq = 100"},
 		"squeezed in": {"UPDATE events SET seq = -seq WHERE seq > 50", "UPDATE events SET seq = 1 - seq WHERE seq < 0",
-			"INSERT INTO events SELECT 51, " + copied + ", prev, hash FROM events WHERE seq = 50"},
-		"before":     {"INSERT INTO events SELECT 0, " + copied + ", prev, hash FROM events WHERE seq = 1"},
+			"INSERT INTO events SELECT 51, " + copied + ", prev, hash, owner FROM events WHERE seq = 50"},
+		"before":     {"INSERT INTO events SELECT 0, " + copied + ", prev, hash, owner FROM events WHERE seq = 1"},
 		"checkpoint": {"DELETE FROM events WHERE seq <= 5", "INSERT INTO meta VALUES ('pruned_seq', '5'), ('pruned_hash', 'ff')"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -86,6 +86,7 @@ func TestQuestionsMigrated(t *testing.T) {
 		return all
 	}
 	want := ends()
+	edit(t, dir, withoutOwners...)
 	edit(t, dir, "DROP INDEX approvals_over", "ALTER TABLE approvals DROP COLUMN over", "ALTER TABLE approvals DROP COLUMN size", "PRAGMA user_version = 2")
 	_ = openDir(t, dir).Close()
 	if d := cmp.Diff(want, ends()); d != "" || len(want) != 5 {

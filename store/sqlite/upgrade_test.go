@@ -7,13 +7,19 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
+// withoutOwners makes a state what it was before there were owners.
+var withoutOwners = []string{
+	"DROP INDEX events_owner", "DROP INDEX approvals_owner", "ALTER TABLE sessions DROP COLUMN owner", "ALTER TABLE execs DROP COLUMN owner",
+	"ALTER TABLE approvals DROP COLUMN owner", "ALTER TABLE events DROP COLUMN owner",
+}
+
 // TestUpgradeOfSessions opens a state whose sessions an older caisson wrote.
 func TestUpgradeOfSessions(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	_ = openDir(t, dir).Close()
-	edit(t, dir, "DROP INDEX events_owner", "DROP INDEX approvals_owner", "ALTER TABLE sessions DROP COLUMN owner", "ALTER TABLE execs DROP COLUMN owner",
-		"ALTER TABLE approvals DROP COLUMN owner", "ALTER TABLE events DROP COLUMN owner",
+	edit(t, dir, withoutOwners...)
+	edit(t, dir,
 		`INSERT INTO execs VALUES ('e', 'old', '{"id":"e","session":"old","owner":"a process"}')`,
 		`INSERT INTO sessions VALUES ('old', '{"id":"1","name":"old","limits":{"memory_bytes":64,"output_keep_bytes":1,"output_max_bytes":2},`+
 			`"idle_ns":1500000000,"ttl_ns":3600000000000,"timeout_ns":30000000000}')`, "PRAGMA user_version = 3")
