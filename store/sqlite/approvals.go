@@ -79,9 +79,6 @@ func decodeApproval(text string, a *sandbox.Approval) error {
 
 // Approvals returns the questions that a filter selects, the newest first.
 func (s *Store) Approvals(ctx context.Context, f sandbox.ApprovalFilter) ([]sandbox.Approval, error) {
-	if err := s.usable(); err != nil {
-		return nil, err
-	}
 	var c conditions
 	if f.Digest != "" {
 		c.add("digest = ?", f.Digest)
@@ -98,23 +95,5 @@ func (s *Store) Approvals(ctx context.Context, f sandbox.ApprovalFilter) ([]sand
 		c.add("(asked < (SELECT asked FROM approvals WHERE id = ?) OR asked = (SELECT asked FROM approvals WHERE id = ?) AND id > ?)",
 			string(f.After), string(f.After), string(f.After))
 	}
-	q, args := "SELECT data FROM approvals"+c.where()+" ORDER BY asked DESC, id"+limit(f.Limit), c.args
-	rows, err := s.read.QueryContext(ctx, q, args...)
-	if err != nil {
-		return nil, s.class(err, "read questions")
-	}
-	defer rows.Close()
-	list := []sandbox.Approval{}
-	for rows.Next() {
-		var text string
-		var a sandbox.Approval
-		if err := rows.Scan(&text); err != nil {
-			return nil, s.class(err, "read questions")
-		}
-		if err := decodeApproval(text, &a); err != nil {
-			return nil, err
-		}
-		list = append(list, a)
-	}
-	return list, s.class(rows.Err(), "read questions")
+	return listOf[sandbox.Approval](ctx, s, "SELECT data FROM approvals"+c.where()+" ORDER BY asked DESC, id"+limit(f.Limit), c.args)
 }

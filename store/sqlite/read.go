@@ -155,7 +155,7 @@ func query[T any](ctx context.Context, tx *sql.Tx, text string, args []any, scan
 		return nil, err
 	}
 	defer rows.Close()
-	var all []T
+	all := []T{}
 	for rows.Next() {
 		v, err := scan(rows)
 		if err != nil {

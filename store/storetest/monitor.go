@@ -88,7 +88,7 @@ func alerts(t *testing.T, open Open) {
 		"all":    {sandbox.AlertFilter{}, []sandbox.Alert{again, elsewhere, done}},
 		"firing": {sandbox.AlertFilter{Firing: true, Rule: "cpu"}, []sandbox.Alert{again, elsewhere}},
 		"newest": {sandbox.AlertFilter{Session: "work", Limit: 1}, []sandbox.Alert{again}},
-		"none":   {sandbox.AlertFilter{Rule: "memory"}, nil},
+		"none":   {sandbox.AlertFilter{Rule: "memory"}, []sandbox.Alert{}},
 	} {
 		got, err := other.Alerts(t.Context(), c.filter)
 		if d := cmp.Diff(c.want, got); err != nil || d != "" {

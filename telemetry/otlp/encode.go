@@ -100,7 +100,7 @@ func attributes(list []attribute.KeyValue) []keyValue {
 			b := kv.Value.AsBool()
 			v.Bool = &b
 		default:
-			s := kv.Value.Emit()
+			s := kv.Value.String()
 			v.String = &s
 		}
 		out = append(out, keyValue{string(kv.Key), v})
