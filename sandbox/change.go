@@ -326,14 +326,17 @@ func (n *ChangeNews) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &n.FileChange)
 }
 
+// diffTail is what a diff adds to a change.
+type diffTail struct {
+	Unified string `json:"diff,omitempty"`
+	Added   int    `json:"added"`
+	Removed int    `json:"removed"`
+	Note    string `json:"note,omitempty"`
+}
+
 // MarshalJSON writes a change with its text.
 func (d FileDiff) MarshalJSON() ([]byte, error) {
-	tail, err := json.Marshal(struct {
-		Unified string `json:"diff,omitempty"`
-		Added   int    `json:"added"`
-		Removed int    `json:"removed"`
-		Note    string `json:"note,omitempty"`
-	}{d.Unified, d.Added, d.Removed, d.Note})
+	tail, err := json.Marshal(diffTail{d.Unified, d.Added, d.Removed, d.Note})
 	if err != nil {
 		return nil, err
 	}
@@ -342,4 +345,14 @@ func (d FileDiff) MarshalJSON() ([]byte, error) {
 		return nil, err
 	}
 	return append(append(change[:len(change)-1], ','), tail[1:]...), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (d *FileDiff) UnmarshalJSON(b []byte) error {
+	var t diffTail
+	if err := json.Unmarshal(b, &t); err != nil {
+		return err
+	}
+	d.Unified, d.Added, d.Removed, d.Note = t.Unified, t.Added, t.Removed, t.Note
+	return json.Unmarshal(b, &d.FileChange)
 }

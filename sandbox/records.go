@@ -302,6 +302,20 @@ func (e FileEvent) MarshalJSON() ([]byte, error) {
 	return json.Marshal(j)
 }
 
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (e *FileEvent) UnmarshalJSON(b []byte) error {
+	type plain FileEvent // as above
+	j := struct {
+		*plain
+		PathBytes []byte `json:"path_base64"`
+	}{plain: (*plain)(e)}
+	err := json.Unmarshal(b, &j)
+	if j.PathBytes != nil {
+		e.Path = string(j.PathBytes)
+	}
+	return err
+}
+
 // AuditReport says what a check of the audit's chain found.
 type AuditReport struct {
 	OK     bool  `json:"ok"`

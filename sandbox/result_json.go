@@ -28,7 +28,7 @@ type resultJSON struct {
 	DurationMS   int64        `json:"duration_ms"`
 	TimedOut     bool         `json:"timed_out"`
 	OOMKilled    bool         `json:"oom_killed"`
-	Usage        usageJSON    `json:"usage"`
+	Usage        Usage        `json:"usage"`
 	Changes      []FileChange `json:"changes"`
 	UnknownWhy   string       `json:"changes_error,omitempty"`
 	Artifacts    []Artifact   `json:"artifacts,omitempty"`
@@ -48,6 +48,26 @@ type usageJSON struct {
 	Methods   Methods `json:"methods"`
 }
 
+// MarshalJSON writes times in milliseconds.
+func (u Usage) MarshalJSON() ([]byte, error) {
+	return json.Marshal(usageJSON{
+		CPUMS: u.CPU.Milliseconds(), WallMS: u.Wall.Milliseconds(), Memory: u.PeakMemory, Processes: u.PeakProcesses, Methods: u.Methods,
+	})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (u *Usage) UnmarshalJSON(b []byte) error {
+	var j usageJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	*u = Usage{
+		CPU: time.Duration(j.CPUMS) * time.Millisecond, Wall: time.Duration(j.WallMS) * time.Millisecond,
+		PeakMemory: j.Memory, PeakProcesses: j.Processes, Methods: j.Methods,
+	}
+	return nil
+}
+
 // MarshalJSON writes the form that the command line and the HTTP API share.
 func (r Result) MarshalJSON() ([]byte, error) {
 	j := resultJSON{
@@ -55,11 +75,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		Signal: r.Signal, Cause: r.Cause, Events: r.Events, Shared: r.Shared, Replaced: r.Replaced, Truncated: r.Truncated,
 		DurationMS: r.Duration.Milliseconds(), TimedOut: r.TimedOut(), OOMKilled: r.OOMKilled(), Decision: r.Decision,
 		Sandbox: r.Sandbox, Image: r.Image, Runtime: r.Runtime, NotEnforced: r.NotEnforced, Artifacts: r.Artifacts, LeftWhy: r.ArtifactsError,
-		UnknownWhy: r.ChangesError,
-		Usage: usageJSON{
-			CPUMS: r.Usage.CPU.Milliseconds(), WallMS: r.Usage.Wall.Milliseconds(), Memory: r.Usage.PeakMemory,
-			Processes: r.Usage.PeakProcesses, Methods: r.Usage.Methods,
-		},
+		UnknownWhy: r.ChangesError, Usage: r.Usage,
 	}
 	if j.Changes = r.Changes; j.Changes == nil {
 		j.Changes = []FileChange{}
@@ -93,11 +109,7 @@ func (r *Result) UnmarshalJSON(b []byte) error {
 		},
 		Truncated: j.Truncated, Duration: time.Duration(j.DurationMS) * time.Millisecond, Decision: j.Decision,
 		Sandbox: j.Sandbox, Image: j.Image, Runtime: j.Runtime, NotEnforced: j.NotEnforced, Changes: j.Changes, ChangesError: j.UnknownWhy,
-		Artifacts: j.Artifacts, ArtifactsError: j.LeftWhy,
-		Usage: Usage{
-			CPU: time.Duration(j.Usage.CPUMS) * time.Millisecond, Wall: time.Duration(j.Usage.WallMS) * time.Millisecond,
-			PeakMemory: j.Usage.Memory, PeakProcesses: j.Usage.Processes, Methods: j.Usage.Methods,
-		},
+		Artifacts: j.Artifacts, ArtifactsError: j.LeftWhy, Usage: j.Usage,
 	}
 	return nil
 }
