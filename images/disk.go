@@ -51,8 +51,10 @@ type spaceWatch struct {
 	least sandbox.Bytes // read after wg
 }
 
-// almostFull is the free space that counts as none.
-const almostFull = sandbox.MiB
+// almostFull is the free space that counts as none where a tool failed. It is
+// more than a file of apt's: between two looks apt fills the rest, fails and
+// cleans up.
+const almostFull = 64 * sandbox.MiB
 
 func watchSpace(dir string) *spaceWatch {
 	w := &spaceWatch{ended: make(chan struct{}), least: sandbox.TiB}
