@@ -25,6 +25,9 @@ func newApprovals(cfg Config) *cobra.Command {
 
 func newApprovalsList(cfg Config) *cobra.Command {
 	var all, asJSON bool
+	var labels []string
+	var limit int
+	var after string
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List questions that wait for an answer", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -32,9 +35,17 @@ func newApprovalsList(cfg Config) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			filter := sandbox.ApprovalFilter{States: []sandbox.ApprovalState{sandbox.ApprovalPending}}
+			filter := sandbox.ApprovalFilter{States: []sandbox.ApprovalState{sandbox.ApprovalPending}, Limit: limit}
 			if all {
 				filter.States = nil
+			}
+			if filter.Labels, err = labelsOf(labels); err != nil {
+				return err
+			}
+			if after != "" {
+				if filter.After, err = approvalID(cmd.Context(), svc, after); err != nil {
+					return err
+				}
 			}
 			list, err := svc.Approvals(cmd.Context(), filter)
 			if err != nil {
@@ -46,8 +57,12 @@ func newApprovalsList(cfg Config) *cobra.Command {
 			return listApprovals(cfg.IO.Out, list)
 		},
 	}
-	cmd.Flags().BoolVarP(&all, "all", "a", false, "also those that were answered or whose time is over")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	f := cmd.Flags()
+	f.BoolVarP(&all, "all", "a", false, "also those that were answered or whose time is over")
+	labelFilterFlag(f, &labels)
+	f.IntVar(&limit, "limit", 0, "at most so many; 0 is all")
+	f.StringVar(&after, "after", "", "only those behind this `QUESTION`: the last one of the page before")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 

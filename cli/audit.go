@@ -30,6 +30,7 @@ func newAuditList(cfg Config) *cobra.Command {
 	var filter sandbox.EventFilter
 	var since sandbox.Duration
 	var exec string
+	var labels []string
 	var asJSON, follow bool
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"},
@@ -45,6 +46,9 @@ func newAuditList(cfg Config) *cobra.Command {
 				filter.Since = time.Now().Add(-time.Duration(since))
 			}
 			filter.Exec = sandbox.ID(exec)
+			if filter.Labels, err = labelsOf(labels); err != nil {
+				return err
+			}
 			for left := filter.Limit; ; {
 				for e, err := range svc.Events(ctx, filter) {
 					if err != nil {
@@ -72,6 +76,7 @@ func newAuditList(cfg Config) *cobra.Command {
 	f.StringVar(&filter.Session, "session", "", "only of this session")
 	f.StringVar(&exec, "exec", "", "only of this exec")
 	f.StringSliceVar(&filter.Kinds, "kind", nil, "only of these kinds, such as exec.ended")
+	labelFilterFlag(f, &labels)
 	durationVar(f, &since, "since", 0, "only those younger than this")
 	f.Int64Var(&filter.After, "after", 0, "only those behind this number")
 	f.IntVar(&filter.Limit, "limit", 0, "at most so many; 0 is all")

@@ -13,6 +13,11 @@ func labelFlag(f *pflag.FlagSet, labels *[]string) {
 	f.StringArrayVar(labels, "label", nil, "label it `KEY=VALUE`, for lists to be filtered by (repeatable)")
 }
 
+// labelFilterFlag is --label, wherever something is listed.
+func labelFilterFlag(f *pflag.FlagSet, labels *[]string) {
+	f.StringArrayVar(labels, "label", nil, "only those with the label `KEY=VALUE` (repeatable)")
+}
+
 // labelsOf reads what --label was given. Errors: Invalid.
 func labelsOf(given []string) (sandbox.Labels, error) {
 	if len(given) == 0 {

@@ -67,7 +67,7 @@ func completions(cfg Config, root *cobra.Command) {
 	sessions, snapshots, execs, entries := asked(sessionsFor), asked(snapshotsOf), asked(execsOf), asked(entriesOf)
 	languages, questions := asked(languageNames), asked(questionIDs)
 	for line, each := range map[string][]names{
-		"session show": {sessions, none}, "session rm": {sessions}, "session pause": {sessions, none}, "session resume": {sessions, none},
+		"session show": {sessions, none}, "session stats": {sessions, none}, "session rm": {sessions}, "session pause": {sessions, none}, "session resume": {sessions, none},
 		"session renew": {sessions, none}, "session snapshot": {sessions, none}, "session restore": {sessions, snapshots, none},
 		"session fork": {sessions, none}, "exec": {sessions, nil}, "ps": {sessions, none}, "changes": {sessions, none}, "undo": {sessions, none},
 		"logs": {sessions, execs, none}, "attach": {sessions, execs, none}, "input": {sessions, execs, none}, "kill": {sessions, execs, none},

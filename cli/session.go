@@ -60,7 +60,7 @@ func newSession(cfg Config) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSessionCreate(cfg), newSessionList(cfg), newSessionShow(cfg), newSessionRemove(cfg),
+	cmd.AddCommand(newSessionCreate(cfg), newSessionList(cfg), newSessionShow(cfg), newSessionStats(cfg), newSessionRemove(cfg),
 		sessionVerb(cfg, "pause", "Freeze a session's sandboxes", api.Pauser.PauseSession),
 		sessionVerb(cfg, "resume", "Let a paused session go on", api.Pauser.ResumeSession),
 		newSessionRenew(cfg), newSessionSnapshot(cfg), newSessionRestore(cfg), newSessionFork(cfg))
@@ -163,7 +163,7 @@ func newSessionList(cfg Config) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&labels, "label", nil, "only those with the label `KEY=VALUE` (repeatable)")
+	labelFilterFlag(f, &labels)
 	f.IntVar(&filter.Limit, "limit", 0, "at most so many; 0 is all")
 	f.StringVar(&filter.After, "after", "", "only those behind this `NAME`: the last one of the page before")
 	f.BoolVar(&asJSON, "json", false, "print JSON")

@@ -226,7 +226,7 @@ func (c *conditions) of(owner *string, labels sandbox.Labels) {
 		c.add("owner = ?", *owner)
 	}
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
-		c.add("EXISTS (SELECT 1 FROM json_each(data, '$.labels') WHERE json_each.key = ? AND json_each.value = ?)", k, labels[k])
+		c.add("EXISTS (SELECT 1 FROM json_each(NULLIF(data, ''), '$.labels') WHERE json_each.key = ? AND json_each.value = ?)", k, labels[k])
 	}
 }
 

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 	"time"
@@ -71,6 +72,12 @@ func owners(t *testing.T, open Open) {
 	apply(t, s, sandbox.Transaction{DeleteSession: "b", Events: []sandbox.Event{anEvent("gone", "b")}})
 	if got := all(t, s, sandbox.EventFilter{Owner: &bob}); len(got) != 2 || got[1].Kind != "gone" {
 		t.Errorf("events of an owner: %+v", got)
+	}
+	bare, labelled := anEvent("bare", "a"), anEvent("labelled", "a")
+	bare.Data, labelled.Data = nil, json.RawMessage(`{"labels":{"n":"a"}}`)
+	apply(t, s, sandbox.Transaction{Events: []sandbox.Event{bare, labelled}})
+	if got := all(t, s, sandbox.EventFilter{Labels: sandbox.Labels{"n": "a"}}); len(got) != 1 || got[0].Kind != "labelled" {
+		t.Errorf("events by label: %+v", got)
 	}
 	Sound(t, s)
 }
