@@ -91,7 +91,7 @@ func TestRequestsTravel(t *testing.T) {
 func TestAnswersTravel(t *testing.T) {
 	t.Parallel()
 	diff := filled[sandbox.FileDiff]()
-	diff.Op, diff.FileChange.Before, diff.FileChange.After = sandbox.OpModified, sandbox.FileState{}, sandbox.FileState{}
+	diff.Op, diff.Before, diff.After = sandbox.OpModified, sandbox.FileState{}, sandbox.FileState{}
 	for _, value := range []any{
 		filled[sandbox.Result](), diff, sandbox.FileEvent{Path: "a\xff", Op: "write"}, filled[sandbox.Attached](), filled[sandbox.Session](), filled[sandbox.SessionStats](), filled[sandbox.Snapshot](), filled[sandbox.StateSize](), filled[api.PrunedImage](),
 		filled[sandbox.ExecRecord](), filled[sandbox.Event](), filled[sandbox.Approval](), filled[sandbox.Alert](), filled[sandbox.Reading](),
