@@ -34,10 +34,12 @@ type testOptions struct {
 	json            bool
 	junit           string
 	loop            loopOptions
+	batch           batchOptions
 }
 
 // testService is what `caisson test` needs of caisson.
 type testService interface {
+	api.Runner
 	api.Sessions
 	api.Execs
 	api.Workspaces
@@ -47,7 +49,7 @@ type testService interface {
 func newTest(cfg Config) *cobra.Command {
 	o := &testOptions{}
 	cmd := &cobra.Command{
-		Use:   "test --solution FILE|DIR --tests FILE|DIR [-- COMMAND…] | --cases FILE",
+		Use:   "test --solution FILE|DIR --tests FILE|DIR [-- COMMAND…] | --cases FILE | --batch FILE",
 		Short: "Run tests on a solution that may cheat, and say truly which passed",
 		Long: `Run pytest in a sandbox and say of each test how it ended. Tests and solution
 lie where nothing in the sandbox can write; results come back on a way of their
@@ -61,6 +63,10 @@ output, or with --function the list of its arguments and what it returns.
 With --runner tap, COMMAND runs in a workspace that has both, and what it prints
 in the Test Anything Protocol is read: it reports for itself, and may lie.
 
+With --batch, problems come as JSON lines ({"id", "solution", "tests" or "cases",
+"language", "limits", …}) and a result a line goes out as each ends, every problem
+in a sandbox of its own.
+
 With --reviser, a program or a chat endpoint is asked for a better solution while
 tests fail, and that is judged the same way.
 
@@ -68,11 +74,18 @@ Without --session a session is made for it, and removed. Exit code: 0 if at leas
 one test passed and none failed, erred, hung or crashed; 1 otherwise; 126 refused
 by policy; of caisson's errors: 2 wrong usage, 125 most others.`,
 		Example: `  caisson test --solution solution.py --tests test_solution.py
-  caisson test --solution src --tests tests --json --junit report.xml`,
+  caisson test --solution src --tests tests --json --junit report.xml
+  caisson test --batch problems.jsonl --workers 4 --output results.jsonl --resume`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.loop.command = args
 			if err := o.loop.checkRunner(); err != nil {
 				return err
+			}
+			if o.loop.checker != "" && o.loop.cases == "" && o.batch.file == "" {
+				return sandbox.Errorf(sandbox.Invalid, "--checker without --cases").WithHint("give the cases that it is for")
+			}
+			if o.batch.file != "" || o.batch.given() {
+				return o.executeBatch(cmd.Context(), cfg)
 			}
 			return o.execute(cmd.Context(), cfg)
 		},
@@ -87,6 +100,7 @@ by policy; of caisson's errors: 2 wrong usage, 125 most others.`,
 	f.Var((*approveFlag)(&o.run.Approve), "approve", "what becomes of what policy asks about: `ask` and wait, never, or always (default ask on a terminal, else never)")
 	f.BoolVar(&o.json, "json", false, "print one JSON object")
 	o.loop.flags(f)
+	o.batch.flags(f)
 	f.StringVar(&o.junit, "junit", "", "write JUnit's XML to this `FILE` too")
 	o.run.Limits = sandbox.DefaultLimits
 	boxFlags(f, &o.run.Limits, &o.run.Image, &o.run.Network, &o.run.Runtime, &o.run.OCIRuntime)
@@ -115,12 +129,16 @@ func (o *testOptions) execute(ctx context.Context, cfg Config) error {
 	if suite.Run.Language, err = o.language(svc, suite); err != nil {
 		return err
 	}
+	checker, err := o.loop.readChecker(svc, ask)
+	if err != nil {
+		return err
+	}
 	exec, done, err := o.sandbox(ctx, svc, suite.Run.Language, ask)
 	if err != nil {
 		return err
 	}
 	o.loop.key = cfg.getenv("CAISSON_REVISER_KEY")
-	loop, err := o.loop.loop(suite, exec, cases)
+	loop, err := o.loop.loop(suite, exec, cases, checker)
 	if err != nil {
 		return errors.Join(err, done())
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -24,6 +25,7 @@ type loopOptions struct {
 	compare                         string
 	tolerance                       float64
 	first                           bool
+	checker                         string
 
 	runner  string
 	command []string // of the runner
@@ -42,6 +44,7 @@ func (o *loopOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.compare, "compare", "", "how outputs are compared: exact, trimmed, float or unordered (default trimmed, with --function exact)")
 	f.Float64Var(&o.tolerance, "tolerance", 1e-6, "how much numbers may differ by, with --compare float")
 	f.BoolVar(&o.first, "first-failure", false, "stop at the first case that does not pass")
+	f.StringVar(&o.checker, "checker", "", "have this program judge outputs, in a sandbox of its own: a `FILE` that gets JSON and exits with 0 or 1")
 	f.StringVar(&o.reviser, "reviser", "", "ask this `COMMAND` for a better solution: it gets JSON and answers {\"files\": {name: text}}")
 	f.StringVar(&o.url, "reviser-url", "", "ask the chat endpoint at this `URL`, such as http://localhost:8080/v1; CAISSON_REVISER_KEY is its key")
 	f.StringVar(&o.model, "reviser-model", "", "the `MODEL` to ask there")
@@ -95,7 +98,7 @@ func (o *loopOptions) checkRunner() error {
 }
 
 // loop is what judges and revises.
-func (o *loopOptions) loop(s testloop.Suite, exec testloop.Exec, cases []testloop.Case) (testloop.Loop, error) {
+func (o *loopOptions) loop(s testloop.Suite, exec testloop.Exec, cases []testloop.Case, checker *testloop.Checker) (testloop.Loop, error) {
 	l := testloop.Loop{Task: o.task, Solution: s.Solution, MaxIterations: o.iterations, Timeout: s.Timeout * time.Duration(max(1, o.iterations))}
 	switch {
 	case o.reviser != "" && o.url != "":
@@ -115,16 +118,45 @@ func (o *loopOptions) loop(s testloop.Suite, exec testloop.Exec, cases []testloo
 		return testloop.Pytest(ctx, exec, s)
 	}
 	if o.cases != "" {
-		c := testloop.CaseSuite{
-			Main: o.main, Function: o.function, Cases: cases, Compare: testloop.Comparison(o.compare), Tolerance: o.tolerance, First: o.first,
-			Run: s.Run, CaseTimeout: s.TestTimeout,
-		}
+		c := o.caseSuite()
+		c.Cases, c.Run, c.CaseTimeout, c.Checker = cases, s.Run, s.TestTimeout, checker
 		l.Judge = func(ctx context.Context, solution []sandbox.File) (testloop.Result, error) {
 			c.Solution = solution
 			return testloop.Cases(ctx, exec, c)
 		}
 	}
 	return l, nil
+}
+
+// caseSuite is what the flags say of all cases.
+func (o *loopOptions) caseSuite() testloop.CaseSuite {
+	return testloop.CaseSuite{Main: o.main, Function: o.function, Compare: testloop.Comparison(o.compare), Tolerance: o.tolerance, First: o.first}
+}
+
+// checkerService is what a checker needs of caisson.
+type checkerService interface {
+	api.Runner
+	api.Languages
+}
+
+// readChecker reads the program that judges outputs, nil for none. Each of its
+// runs has a sandbox of its own.
+func (o *loopOptions) readChecker(svc checkerService, ask sandbox.Asker) (*testloop.Checker, error) {
+	if o.checker == "" {
+		return nil, nil
+	}
+	f, err := readFile(o.checker, filepath.Base(o.checker))
+	if err != nil {
+		return nil, err
+	}
+	language, err := svc.LanguageOf(f.Path)
+	if err != nil {
+		return nil, err
+	}
+	return &testloop.Checker{File: f, Language: language, Exec: func(ctx context.Context, run sandbox.Run, streams sandbox.Streams) (sandbox.Result, error) {
+		streams.Ask = ask
+		return svc.Run(ctx, run, streams)
+	}}, nil
 }
 
 // emptied removes what an iteration left in the workspace of a session that was

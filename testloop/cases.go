@@ -55,6 +55,8 @@ type CaseSuite struct {
 	Run sandbox.Run
 	// CaseTimeout bounds each case. 0 is [DefaultTestTimeout].
 	CaseTimeout time.Duration
+	// Timeout bounds all of them: what is left then is not run. 0 is no bound.
+	Timeout time.Duration
 }
 
 // Checker is a program that judges outputs, in a sandbox that the solution
@@ -79,11 +81,19 @@ func Cases(ctx context.Context, exec Exec, s CaseSuite) (Result, error) {
 	r := Result{Trust: TrustOutside}
 	for i, c := range s.Cases {
 		t := Test{ID: cmp.Or(c.ID, fmt.Sprint(i+1))}
+		if left := s.Timeout - time.Since(started); s.Timeout > 0 && left < time.Millisecond {
+			t.Outcome, t.Message = Timeout, "not run: the time of all cases was over"
+			r.Tests = append(r.Tests, t)
+			continue
+		} else if s.Timeout > 0 {
+			s.CaseTimeout = min(s.CaseTimeout, left)
+		}
 		res, err := s.one(ctx, exec, c, &t)
 		if r.Processes == 0 {
 			r.Decision = res.Decision
 		}
 		r.Processes++
+		r.Usage.add(res.Usage)
 		if err != nil {
 			return Result{Trust: TrustOutside, Decision: r.Decision}, err
 		}

@@ -34,6 +34,7 @@ func TAP(ctx context.Context, exec Exec, s Suite, command []string) (Result, err
 	}
 	r := ReadTAP(res.Stdout)
 	r.Decision, r.Processes, r.Duration = res.Decision, 1, time.Since(started)
+	r.Usage.add(res.Usage)
 	said := &excerpt{}
 	said.add(res.Stderr)
 	switch {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -191,7 +190,7 @@ func request(task string, n int, texts map[string]string, res Result) Request {
 func apply(texts map[string]string, rev Revision) (map[string]string, error) {
 	next := maps.Clone(texts)
 	for name, text := range rev.Files {
-		if name == "" || path.IsAbs(name) || path.Clean(name) != name || name == ".." || strings.HasPrefix(name, "../") {
+		if !inside(name) {
 			return nil, sandbox.Errorf(sandbox.Invalid, "the reviser names a file %q", name).WithHint("it has to answer with paths inside the solution")
 		}
 		if text == nil {

@@ -130,6 +130,7 @@ type pytestRun struct {
 	left     map[string]string // files that skip themselves, and why
 	warnings []Warning
 	decision sandbox.Decision
+	usage    Usage
 
 	processes, deaths int
 	complete          bool
@@ -163,6 +164,7 @@ func (p *pytestRun) process(ctx context.Context) error {
 	p.processes++
 	res, err := p.exec(ctx, run, sandbox.Streams{Stdin: bytes.NewReader(input), Stdout: &claims{key: &k, take: live.take}, Stderr: live.out})
 	hung := live.end()
+	p.usage.add(res.Usage)
 	if p.processes == 1 {
 		p.decision = res.Decision
 	}
@@ -378,7 +380,7 @@ func howEnded(r sandbox.Result) string {
 
 // result puts together what the processes said.
 func (p *pytestRun) result(late bool) Result {
-	r := Result{Trust: TrustShared, Problems: p.problems, Warnings: p.warnings, Processes: p.processes, Decision: p.decision}
+	r := Result{Trust: TrustShared, Problems: p.problems, Warnings: p.warnings, Processes: p.processes, Usage: p.usage, Decision: p.decision}
 	for _, id := range p.items {
 		t, ended := p.ended[id]
 		if !ended {

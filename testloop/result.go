@@ -143,8 +143,22 @@ type Result struct {
 	Warnings  []Warning        `json:"warnings"`
 	Trust     Trust            `json:"trust"`
 	Processes int              `json:"processes"` // that it took
+	Usage     Usage            `json:"usage"`
 	Duration  time.Duration    `json:"-"`
 	Decision  sandbox.Decision `json:"decision"` // the first run's
+}
+
+// Usage is what all runs of a Result used: processor time together, and the most
+// memory and processes of any of them.
+type Usage struct {
+	CPU           sandbox.Duration `json:"cpu_ms"`
+	PeakMemory    sandbox.Bytes    `json:"peak_memory_bytes"`
+	PeakProcesses int              `json:"processes_peak"`
+}
+
+func (u *Usage) add(run sandbox.Usage) {
+	u.CPU += sandbox.Duration(run.CPU)
+	u.PeakMemory, u.PeakProcesses = max(u.PeakMemory, run.PeakMemory), max(u.PeakProcesses, run.PeakProcesses)
 }
 
 // plainResult is a Result without its methods, resultJSON what is written of one.

@@ -1,0 +1,281 @@
+package testloop
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// Exercise is one line of a batch: a solution, and tests or cases to judge it by.
+type Exercise struct {
+	ID       Name  `json:"id"`
+	Solution Texts `json:"solution"`
+	Tests    Texts `json:"tests,omitempty"` // for pytest
+	// Cases are given in the place of Tests; the fields from Main to First are
+	// theirs, as [CaseSuite] has them.
+	Cases     []Case     `json:"cases,omitempty"`
+	Language  string     `json:"language,omitempty"` // "" is python
+	Main      string     `json:"main,omitempty"`
+	Function  string     `json:"function,omitempty"`
+	Compare   Comparison `json:"compare,omitempty"`
+	Tolerance float64    `json:"tolerance,omitempty"`
+	First     bool       `json:"first_failure,omitempty"`
+	// Limits bound its sandbox, TestTimeout each test, Timeout all of them. Zero
+	// fields leave it to who judges.
+	Limits      sandbox.Limits   `json:"limits,omitzero"`
+	TestTimeout sandbox.Duration `json:"test_timeout_ms,omitempty"`
+	Timeout     sandbox.Duration `json:"timeout_ms,omitempty"`
+}
+
+// Name is a text, or a number as it is written.
+type Name string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (n *Name) UnmarshalJSON(b []byte) error {
+	var number json.Number
+	if json.Unmarshal(b, &number) == nil && len(b) > 0 && b[0] != '"' {
+		*n = Name(number)
+		return nil
+	}
+	return json.Unmarshal(b, (*string)(n))
+}
+
+// Texts are files by their names. A text alone is the file "".
+type Texts map[string]string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (t *Texts) UnmarshalJSON(b []byte) error {
+	var text string
+	if json.Unmarshal(b, &text) == nil {
+		*t = Texts{"": text}
+		return nil
+	}
+	return json.Unmarshal(b, (*map[string]string)(t))
+}
+
+// files are those texts, with a name for one that has none.
+func (t Texts) files(name string) ([]sandbox.File, error) {
+	named := map[string]string{}
+	for file, text := range t {
+		if file == "" {
+			file = name
+		}
+		if !inside(file) {
+			return nil, sandbox.Errorf(sandbox.Invalid, "a file %q", file).WithHint("name paths inside the solution, or the tests")
+		}
+		named[file] = text
+	}
+	return filesOf(named), nil
+}
+
+// inside reports whether a name is a path in a folder, as short as it can be.
+func inside(name string) bool {
+	return name != "" && !path.IsAbs(name) && path.Clean(name) == name && name != "." && name != ".." && !strings.HasPrefix(name, "../")
+}
+
+// suffixes name a solution that is a text alone.
+var suffixes = map[string]string{"python": ".py", "node": ".js", "shell": ".sh"}
+
+// Judge runs an exercise by exec. What the exercise leaves open is like's, and
+// the checker, if any, that of all. Errors: those of [Pytest] and [Cases], Invalid
+// for an exercise that cannot be meant.
+func (e Exercise) Judge(ctx context.Context, exec Exec, like CaseSuite, suite Suite) (Result, error) {
+	if err := e.check(); err != nil {
+		return Result{}, err
+	}
+	language, _, _ := strings.Cut(cmp.Or(e.Language, "python"), "@")
+	solution, err := e.Solution.files(cmp.Or(e.Main, "solution"+suffixes[language]))
+	if err != nil {
+		return Result{}, err
+	}
+	suite.TestTimeout = cmp.Or(time.Duration(e.TestTimeout), suite.TestTimeout)
+	suite.Timeout = cmp.Or(time.Duration(e.Timeout), suite.Timeout)
+	suite.Run.Language, suite.Solution = cmp.Or(e.Language, "python"), solution
+	if e.Cases == nil {
+		if suite.Tests, err = e.Tests.files("test_solution.py"); err != nil {
+			return Result{}, err
+		}
+		return Pytest(ctx, exec, suite)
+	}
+	like.Solution, like.Cases, like.Run, like.CaseTimeout, like.Timeout = solution, e.Cases, suite.Run, suite.TestTimeout, suite.Timeout
+	like.Main, like.Function = cmp.Or(e.Main, like.Main), cmp.Or(e.Function, like.Function)
+	like.Compare, like.Tolerance = cmp.Or(e.Compare, like.Compare), cmp.Or(e.Tolerance, like.Tolerance)
+	like.First = e.First || like.First
+	return Cases(ctx, exec, like)
+}
+
+func (e Exercise) check() error {
+	switch {
+	case len(e.Solution) == 0:
+		return sandbox.Errorf(sandbox.Invalid, "no solution").WithHint(`give "solution": a text, or {name: text}`)
+	case (len(e.Tests) == 0) == (len(e.Cases) == 0):
+		return sandbox.Errorf(sandbox.Invalid, "exactly one of tests and cases is needed").WithHint(`give "tests" for pytest, or "cases" for inputs and outputs`)
+	case len(e.Cases) == 0 && e.Language != "" && e.Language != "python" && !strings.HasPrefix(e.Language, "python@"):
+		return sandbox.Errorf(sandbox.Unsupported, "pytest has no tests of %s", e.Language).WithHint(`give "cases", which any language has`)
+	case e.TestTimeout < 0 || e.Timeout < 0:
+		return sandbox.Errorf(sandbox.Invalid, "a time limit below nothing").WithHint("times are in milliseconds")
+	}
+	return e.Limits.WithDefaults().Check()
+}
+
+// Judged is one line of what comes of a batch.
+type Judged struct {
+	ID     Name
+	Result Result
+	// Failed says why there is no result: the exercise cannot be meant, policy
+	// refused it, or caisson could not run it. nil where there is one.
+	Failed error
+}
+
+// Failure is an error as lines of a batch have it.
+type Failure struct {
+	Kind    string `json:"kind"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+// MarshalJSON writes the Result's fields beside the id, or the error.
+func (j Judged) MarshalJSON() ([]byte, error) {
+	if j.Failed == nil {
+		return json.Marshal(struct {
+			ID Name `json:"id"`
+			resultJSON
+		}{j.ID, j.Result.json()})
+	}
+	f := Failure{Kind: sandbox.KindOf(j.Failed).String(), Message: j.Failed.Error(), Hint: sandbox.HintOf(j.Failed)}
+	line := struct {
+		ID        Name              `json:"id"`
+		AllPassed bool              `json:"all_passed"` // never
+		Error     Failure           `json:"error"`
+		Decision  *sandbox.Decision `json:"decision,omitempty"`
+	}{ID: j.ID, Error: f}
+	if denied, ok := errors.AsType[*sandbox.DeniedError](j.Failed); ok {
+		line.Decision = &denied.Decision
+	}
+	return json.Marshal(line)
+}
+
+// Batch judges many exercises, some at once.
+type Batch struct {
+	// Workers bounds how many are judged at once. It is at least 1.
+	Workers int
+	// Judge judges one. It is called by several goroutines, and must have each
+	// exercise run where no other does.
+	Judge func(ctx context.Context, e Exercise) (Result, error)
+	// Skip says which exercises are not judged. nil is none.
+	Skip func(id Name) bool
+}
+
+// Run judges the exercises of lines and hands each to done as it ends, one at a
+// time. An exercise that fails costs no other. Errors: those of lines and of done,
+// and the context's cause once it is over, after all that ran was ended; what was
+// cut off then is not handed on.
+func (b Batch) Run(ctx context.Context, lines iter.Seq2[[]byte, error], done func(Judged) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	todo, ended := make(chan Exercise), make(chan Judged)
+	var workers sync.WaitGroup
+	for range b.Workers {
+		workers.Go(func() {
+			for e := range todo {
+				r, err := b.Judge(ctx, e)
+				if ctx.Err() != nil {
+					return // it was cut off
+				}
+				select {
+				case ended <- Judged{ID: e.ID, Result: r, Failed: err}:
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	workers.Go(func() {
+		defer close(todo)
+		if err := b.feed(ctx, lines, todo, ended); err != nil {
+			cancel(err)
+		}
+	})
+	go func() { workers.Wait(); close(ended) }()
+	for j := range ended {
+		if ctx.Err() != nil {
+			continue
+		}
+		if err := done(j); err != nil {
+			cancel(err)
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// feed hands out exercises, and those that are none to ended.
+func (b Batch) feed(ctx context.Context, lines iter.Seq2[[]byte, error], todo chan<- Exercise, ended chan<- Judged) error {
+	seen, number := map[Name]bool{}, 0
+	for line, err := range lines {
+		if err != nil {
+			return err
+		}
+		number++
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		e, err := readExercise(line)
+		if e.ID == "" {
+			e.ID = Name(fmt.Sprintf("line %d", number))
+		}
+		if err == nil && seen[e.ID] {
+			err = sandbox.Errorf(sandbox.Invalid, "line %d has the id of a line before", number).WithHint("give each problem an id of its own")
+		}
+		if err == nil && b.Skip != nil && b.Skip(e.ID) {
+			seen[e.ID] = true
+			continue
+		}
+		if err != nil {
+			select {
+			case ended <- Judged{ID: e.ID, Failed: err}:
+			case <-ctx.Done():
+				return nil
+			}
+			continue
+		}
+		seen[e.ID] = true
+		select {
+		case todo <- e:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return nil
+}
+
+// readExercise reads a line. Errors: Invalid.
+func readExercise(line []byte) (Exercise, error) {
+	var e Exercise
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(&e)
+	if err == nil {
+		if _, rest := dec.Token(); !errors.Is(rest, io.EOF) {
+			err = errors.New("more than one object")
+		}
+	}
+	if err != nil {
+		return e, sandbox.Errorf(sandbox.Invalid, "the line is no problem: %w", err).
+			WithHint(`write one JSON object a line: {"id", "solution", "tests" or "cases", …}`)
+	}
+	if e.ID == "" {
+		return e, sandbox.Errorf(sandbox.Invalid, "the problem has no id").WithHint(`give it "id": a text or a number`)
+	}
+	return e, nil
+}
