@@ -98,6 +98,35 @@ func TestEmbed(t *testing.T) {
 	}
 }
 
+// TestReflection builds the program that has broken solutions revised, and holds
+// each round of it to what it should be.
+func TestReflection(t *testing.T) {
+	t.Parallel()
+	dockertest.Engine(t)
+	dir := t.TempDir()
+	program := filepath.Join(dir, "reflection")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./reflection")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	want, err := os.ReadFile("reflection/want.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), program)
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(command(t))+":"+os.Getenv("PATH"), "CAISSON_STATE_DIR="+filepath.Join(dir, "state"))
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	got, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderr.String())
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("output differs (-want +got):\n%s", diff)
+	}
+}
+
 // command is the caisson command that `make build` has built.
 func command(t *testing.T) string {
 	t.Helper()

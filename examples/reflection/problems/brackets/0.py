@@ -1,0 +1,2 @@
+def balanced(text):
+    return sum(text.count(c) for c in "([{") == sum(text.count(c) for c in ")]}")

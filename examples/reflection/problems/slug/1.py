@@ -1,0 +1,3 @@
+# A colon was missing.
+def slug(title):
+    return title.lower().replace(" ", "-")
