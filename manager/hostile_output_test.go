@@ -245,3 +245,20 @@ while True:
 	}
 	b.usable(t)
 }
+
+// Programs that log to /dev/stdout may open it, whoever they run as.
+func TestStreamsByName(t *testing.T) {
+	t.Parallel()
+	b := openBox(t, manager.OpenOptions{})
+	for _, role := range []sandbox.Role{sandbox.RoleUser, sandbox.RoleRunner} {
+		run := sandbox.Run{Role: role, Command: []string{"sh", "-c", "cat /dev/stdin > /dev/stdout; echo bad > /dev/stderr"}}
+		res, err := b.Exec(t.Context(), run, sandbox.Streams{Stdin: strings.NewReader("good\n")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, res, sandbox.ReasonExited, 0)
+		if string(res.Stdout) != "good\n" || string(res.Stderr) != "bad\n" {
+			t.Errorf("as %s: %q, %q", role, res.Stdout, res.Stderr)
+		}
+	}
+}

@@ -227,7 +227,16 @@ type pipeSet struct {
 	out   [2]*os.File
 }
 
-func (a *Agent) openPipes(ex *exec) (_ *pipeSet, err error) {
+// openPipes makes the pipes as the exec's user: whose they are decides who may open
+// them by a name such as /dev/stdout.
+func (a *Agent) openPipes(ex *exec) (p *pipeSet, err error) {
+	if denied := a.as(ex.req.Role, func() { p, err = a.makePipes(ex) }); denied != nil {
+		return nil, denied
+	}
+	return p, err
+}
+
+func (a *Agent) makePipes(ex *exec) (_ *pipeSet, err error) {
 	p := &pipeSet{}
 	defer func() {
 		if err != nil {
