@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -14,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/caisson-dev/caisson/internal/signed"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -138,9 +138,9 @@ type pytestRun struct {
 
 // process runs what is left of the tests in one process.
 func (p *pytestRun) process(ctx context.Context) error {
-	k := newKey()
-	live := &process{p: p, out: &printed{key: &k, parts: map[int]*excerpt{}}, patience: p.patience}
-	config := map[string]any{"key": hex.EncodeToString(k[:]), "paths": p.paths(), "ini": p.suite.settings()}
+	k := signed.NewKey()
+	live := &process{p: p, out: newPrinted(&k), patience: p.patience}
+	config := map[string]any{"key": k.Hex(), "paths": p.paths(), "ini": p.suite.settings()}
 	done, ignore := []string{}, []string{}
 	for id := range p.ended {
 		done = append(done, id)
@@ -162,7 +162,7 @@ func (p *pytestRun) process(ctx context.Context) error {
 	defer cancel(nil)
 	live.begin(func() { cancel(errHung) })
 	p.processes++
-	res, err := p.exec(ctx, run, sandbox.Streams{Stdin: bytes.NewReader(input), Stdout: &claims{key: &k, take: live.take}, Stderr: live.out})
+	res, err := p.exec(ctx, run, sandbox.Streams{Stdin: bytes.NewReader(input), Stdout: claims(&k, live.take), Stderr: live.out})
 	hung := live.end()
 	p.usage.add(res.Usage)
 	if p.processes == 1 {
