@@ -21,24 +21,24 @@ type Images interface {
 	EnsureImage(ctx context.Context, name string) (sandbox.Image, error)
 	// MakeImage makes a language's image in a way of the caller's choice, or
 	// again. Errors: those of EnsureImage, and Unsupported.
-	MakeImage(ctx context.Context, name string, opts MakeImageOptions) (sandbox.Image, error)
+	MakeImage(ctx context.Context, name string, opts sandbox.MakeImageOptions) (sandbox.Image, error)
 	// PullImage fetches what a registry has now. Errors: Conflict where that is
 	// not what is pinned, Denied, NotFound, Unavailable, Unsupported.
-	PullImage(ctx context.Context, name string, opts PullImageOptions) (sandbox.Image, error)
+	PullImage(ctx context.Context, name string, opts sandbox.PullImageOptions) (sandbox.Image, error)
 	// PrewarmImages makes several images present at once, and says of each how
 	// that went. Without names it is every language, in its usual version.
 	PrewarmImages(ctx context.Context, names []string) ([]ImageResult, error)
 	// PruneImages removes what caisson made once and would not make now.
-	PruneImages(ctx context.Context, dryRun bool) ([]PrunedImage, error)
+	PruneImages(ctx context.Context, dryRun bool) ([]sandbox.PrunedImage, error)
 }
 
 // ImageLock holds images to what they were once. Names are those of [Images].
 type ImageLock interface {
 	// PinImages writes what is present now into the lock file. Without names it
 	// is every language whose image is there. Errors: NotFound, Invalid.
-	PinImages(ctx context.Context, names []string) ([]ImagePin, error)
+	PinImages(ctx context.Context, names []string) ([]sandbox.ImagePin, error)
 	// VerifyImages compares what is pinned with what there is and what runs.
-	VerifyImages(ctx context.Context) ([]ImageCheck, error)
+	VerifyImages(ctx context.Context) ([]sandbox.ImageCheck, error)
 }
 
 // LanguageInfo is a language and whether its image is there.
@@ -49,53 +49,10 @@ type LanguageInfo struct {
 	Size    sandbox.Bytes `json:"size_bytes,omitempty"`
 }
 
-// MakeImageOptions say how an image is made.
-type MakeImageOptions struct {
-	// Way is pull, build or assemble. "" tries them in this order.
-	Way string `json:"way,omitempty"`
-	// Again makes it also where it is present.
-	Again bool `json:"again,omitempty"`
-}
-
-// PullImageOptions say how an image is pulled.
-type PullImageOptions struct {
-	// Repin pins what the registry has now, in place of refusing what differs.
-	Repin bool `json:"repin,omitempty"`
-}
-
 // ImageResult is what came of one image among several.
 type ImageResult struct {
 	Name  string        `json:"name"`
 	Image sandbox.Image `json:"image,omitzero"`
-	// Err is nil where the image is present.
-	Err error `json:"-"`
-}
-
-// ImagePin is what a reference is pinned to.
-type ImagePin struct {
-	Ref    string `json:"ref"`
-	ID     string `json:"id"`               // content digest
-	Digest string `json:"digest,omitempty"` // its name in a registry, "repository@sha256:…"
-}
-
-// ImageCheck is what was found about one pinned reference, or about a sandbox
-// that was made of it.
-type ImageCheck struct {
-	Ref   string `json:"ref"`
-	State string `json:"state"` // matches, differs, missing
-	// Pinned and Found are content digests.
-	Pinned string `json:"pinned"`
-	Found  string `json:"found,omitempty"`
-	// Sandbox is the container that runs what was found, "" for the image itself.
-	Sandbox string `json:"sandbox,omitempty"`
-	// Changes says in what packages an image that was made here differs.
-	Changes []string `json:"changes,omitempty"`
-}
-
-// PrunedImage is an image, or a file that images are made of, that was removed
-// or would be.
-type PrunedImage struct {
-	Name  string        `json:"name"`
-	Size  sandbox.Bytes `json:"size_bytes"`
-	InUse bool          `json:"in_use,omitempty"` // and was left therefore
+	// Problem is nil where the image is present.
+	Problem *sandbox.Problem `json:"problem,omitempty"`
 }

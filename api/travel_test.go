@@ -19,25 +19,25 @@ import (
 // requests are the types that a caller of the service fills in, with a value of
 // each that has every field set.
 var requests = map[reflect.Type]any{
-	reflect.TypeFor[sandbox.Run]():            filled[sandbox.Run](),
-	reflect.TypeFor[sandbox.File]():           filled[sandbox.File](),
-	reflect.TypeFor[sandbox.AttachOptions]():  filled[sandbox.AttachOptions](),
-	reflect.TypeFor[sandbox.SessionFilter]():  filled[sandbox.SessionFilter](),
-	reflect.TypeFor[sandbox.ExecFilter]():     filled[sandbox.ExecFilter](),
-	reflect.TypeFor[sandbox.EventFilter]():    filled[sandbox.EventFilter](),
-	reflect.TypeFor[sandbox.AlertFilter]():    filled[sandbox.AlertFilter](),
-	reflect.TypeFor[sandbox.ReadingFilter]():  filled[sandbox.ReadingFilter](),
-	reflect.TypeFor[sandbox.Retention]():      filled[sandbox.Retention](),
-	reflect.TypeFor[sandbox.ApprovalFilter](): filled[sandbox.ApprovalFilter](),
-	reflect.TypeFor[sandbox.ApprovalAnswer](): filled[sandbox.ApprovalAnswer](),
-	reflect.TypeFor[api.SessionOptions]():     filled[api.SessionOptions](),
-	reflect.TypeFor[api.RenewOptions]():       filled[api.RenewOptions](),
-	reflect.TypeFor[api.ForkOptions]():        filled[api.ForkOptions](),
-	reflect.TypeFor[api.ChangesOptions]():     filled[api.ChangesOptions](),
-	reflect.TypeFor[api.UndoOptions]():        filled[api.UndoOptions](),
-	reflect.TypeFor[api.SweepOptions]():       filled[api.SweepOptions](),
-	reflect.TypeFor[api.MakeImageOptions]():   filled[api.MakeImageOptions](),
-	reflect.TypeFor[api.PullImageOptions]():   filled[api.PullImageOptions](),
+	reflect.TypeFor[sandbox.Run]():              filled[sandbox.Run](),
+	reflect.TypeFor[sandbox.File]():             filled[sandbox.File](),
+	reflect.TypeFor[sandbox.AttachOptions]():    filled[sandbox.AttachOptions](),
+	reflect.TypeFor[sandbox.SessionFilter]():    filled[sandbox.SessionFilter](),
+	reflect.TypeFor[sandbox.ExecFilter]():       filled[sandbox.ExecFilter](),
+	reflect.TypeFor[sandbox.EventFilter]():      filled[sandbox.EventFilter](),
+	reflect.TypeFor[sandbox.AlertFilter]():      filled[sandbox.AlertFilter](),
+	reflect.TypeFor[sandbox.ReadingFilter]():    filled[sandbox.ReadingFilter](),
+	reflect.TypeFor[sandbox.Retention]():        filled[sandbox.Retention](),
+	reflect.TypeFor[sandbox.ApprovalFilter]():   filled[sandbox.ApprovalFilter](),
+	reflect.TypeFor[sandbox.ApprovalAnswer]():   filled[sandbox.ApprovalAnswer](),
+	reflect.TypeFor[api.SessionOptions]():       filled[api.SessionOptions](),
+	reflect.TypeFor[api.RenewOptions]():         filled[api.RenewOptions](),
+	reflect.TypeFor[api.ForkOptions]():          filled[api.ForkOptions](),
+	reflect.TypeFor[api.ChangesOptions]():       filled[api.ChangesOptions](),
+	reflect.TypeFor[api.UndoOptions]():          filled[api.UndoOptions](),
+	reflect.TypeFor[api.SweepOptions]():         filled[api.SweepOptions](),
+	reflect.TypeFor[sandbox.MakeImageOptions](): filled[sandbox.MakeImageOptions](),
+	reflect.TypeFor[sandbox.PullImageOptions](): filled[sandbox.PullImageOptions](),
 }
 
 // beside are what lies beside a request, since it cannot travel.
@@ -92,11 +92,14 @@ func TestAnswersTravel(t *testing.T) {
 	t.Parallel()
 	diff := filled[sandbox.FileDiff]()
 	diff.Op, diff.Before, diff.After = sandbox.OpModified, sandbox.FileState{}, sandbox.FileState{}
+	news := filled[sandbox.ChangeNews]()
+	news.FileChange = diff.FileChange
 	for _, value := range []any{
-		filled[sandbox.Result](), diff, sandbox.FileEvent{Path: "a\xff", Op: "write"}, filled[sandbox.Attached](), filled[sandbox.Session](), filled[sandbox.SessionStats](), filled[sandbox.Snapshot](), filled[sandbox.StateSize](), filled[api.PrunedImage](),
+		filled[sandbox.Result](), diff, sandbox.FileEvent{Path: "a\xff", Op: "write"}, filled[sandbox.Attached](), filled[sandbox.Session](), filled[sandbox.SessionStats](), filled[sandbox.Snapshot](), filled[sandbox.StateSize](), filled[sandbox.PrunedImage](),
 		filled[sandbox.ExecRecord](), filled[sandbox.Event](), filled[sandbox.Approval](), filled[sandbox.Alert](), filled[sandbox.Reading](),
 		filled[sandbox.AuditReport](), filled[sandbox.Pruned](), filled[sandbox.Moved](), filled[sandbox.FileInfo](), filled[sandbox.Image](), filled[sandbox.Decision](),
-		filled[api.Process](), filled[api.Orphan](), filled[api.Check](), filled[api.RuntimeInfo](), filled[api.LanguageInfo](), filled[api.ImagePin](), filled[api.ImageCheck](),
+		filled[api.Process](), filled[sandbox.Orphan](), filled[api.Check](), filled[api.RuntimeInfo](), filled[api.LanguageInfo](), filled[sandbox.ImagePin](), filled[sandbox.ImageCheck](), filled[api.ImageResult](),
+		filled[sandbox.AlertNews](), news,
 	} {
 		checkTwice(t, reflect.TypeOf(value), value)
 	}

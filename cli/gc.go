@@ -48,16 +48,16 @@ func newGC(cfg Config) *cobra.Command {
 	return cmd
 }
 
-func printOrphans(cfg Config, orphans []api.Orphan, dry, asJSON bool) error {
+func printOrphans(cfg Config, orphans []sandbox.Orphan, dry, asJSON bool) error {
 	if asJSON {
 		if orphans == nil {
-			orphans = []api.Orphan{}
+			orphans = []sandbox.Orphan{}
 		}
 		if err := json.NewEncoder(cfg.IO.Out).Encode(orphans); err != nil {
 			return err
 		}
 		for _, o := range orphans {
-			if o.Error != "" {
+			if o.Problem != nil {
 				return exitCode(exitFailed)
 			}
 		}
@@ -74,8 +74,11 @@ func printOrphans(cfg Config, orphans []api.Orphan, dry, asJSON bool) error {
 			failed++
 		}
 		line := fmt.Sprintf("%s %s %s", what, o.Kind, visible(o.Name))
-		if o.Error != "" {
-			line += ": " + visible(o.Error)
+		if p := o.Problem; p != nil {
+			line += ": " + visible(p.Message)
+			if p.Hint != "" {
+				line += "; " + visible(p.Hint)
+			}
 		}
 		if _, err := fmt.Fprintln(cfg.IO.Out, line); err != nil {
 			return err
@@ -92,9 +95,9 @@ func printOrphans(cfg Config, orphans []api.Orphan, dry, asJSON bool) error {
 }
 
 // tellKept names what stays for a reason.
-func tellKept(cfg Config, kept, told []api.Orphan) {
+func tellKept(cfg Config, kept, told []sandbox.Orphan) {
 	for _, o := range kept {
-		if slices.ContainsFunc(told, func(t api.Orphan) bool { return t.Name == o.Name }) {
+		if slices.ContainsFunc(told, func(t sandbox.Orphan) bool { return t.Name == o.Name }) {
 			continue
 		}
 		_, _ = fmt.Fprintf(cfg.IO.Err, "caisson: kept: %s %s; remove it with: caisson gc --kept\n", o.Kind, visible(o.Name)) // as in printError

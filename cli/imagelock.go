@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caisson-dev/caisson/api"
+	"github.com/caisson-dev/caisson/sandbox"
 )
 
 func newImagesPin(cfg Config) *cobra.Command {
@@ -52,7 +53,7 @@ func newImagesVerify(cfg Config) *cobra.Command {
 			bad := false
 			w := tabwriter.NewWriter(cfg.IO.Out, 0, 0, 2, ' ', 0)
 			for _, c := range checks {
-				bad = bad || c.State != "matches"
+				bad = bad || c.State != sandbox.ImageMatches
 				found := c.Found
 				if found == "" {
 					found = "-"

@@ -64,7 +64,7 @@ type imageRoles interface {
 }
 
 func newImagesBuild(cfg Config) *cobra.Command {
-	var opts api.MakeImageOptions
+	var opts sandbox.MakeImageOptions
 	cmd := &cobra.Command{
 		Use:   "build [LANGUAGE…]",
 		Short: "Make the images of languages present; of all of them without a name",
@@ -95,7 +95,7 @@ one of these ways, --again makes an image that is present as well.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&opts.Way, "from", "", "the only `WAY` to take: pull, build or assemble")
+	cmd.Flags().StringVar((*string)(&opts.Way), "from", "", "the only `WAY` to take: pull, build or assemble")
 	cmd.Flags().BoolVar(&opts.Again, "again", false, "also where the image is present")
 	return cmd
 }
@@ -118,7 +118,7 @@ func printImage(cfg Config, name string, img sandbox.Image) error {
 }
 
 func newImagesPull(cfg Config) *cobra.Command {
-	var opts api.PullImageOptions
+	var opts sandbox.PullImageOptions
 	cmd := &cobra.Command{
 		Use:     "pull IMAGE…",
 		Short:   "Fetch images from their registries, also where they are present",
@@ -165,9 +165,9 @@ func newImagesPrewarm(cfg Config) *cobra.Command {
 			}
 			failed := 0
 			for _, r := range results {
-				if r.Err != nil {
+				if r.Problem != nil {
 					failed++
-					printError(cfg.IO.Err, fmt.Errorf("%s: %w", r.Name, r.Err))
+					printError(cfg.IO.Err, fmt.Errorf("%s: %w", r.Name, r.Problem.Err()))
 					continue
 				}
 				if err := printImage(cfg, r.Name, r.Image); err != nil {

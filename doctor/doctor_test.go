@@ -24,7 +24,7 @@ import (
 type fakeService struct {
 	api.Service
 	languages []api.LanguageInfo
-	orphans   []api.Orphan
+	orphans   []sandbox.Orphan
 	events    sandbox.Bytes
 	err       error
 }
@@ -33,7 +33,7 @@ func (s fakeService) Languages(context.Context) ([]api.LanguageInfo, error) {
 	return s.languages, s.err
 }
 
-func (s fakeService) Sweep(_ context.Context, opts api.SweepOptions) ([]api.Orphan, error) {
+func (s fakeService) Sweep(_ context.Context, opts api.SweepOptions) ([]sandbox.Orphan, error) {
 	if !opts.DryRun {
 		return nil, errors.New("the doctor removes something")
 	}
@@ -246,7 +246,7 @@ func TestFaults(t *testing.T) {
 		}, "state_size", api.CheckOK, "7 events 0 B, 3 questions 2.0 KiB, changes 3.0 MiB", ""},
 		{"much audit", func(_ *testing.T, p *patient) { p.svc.events = 3 * sandbox.GiB }, "state_size", api.CheckWarning, "7 events 3.0 GiB", "audit prune"},
 		{"orphans", func(_ *testing.T, p *patient) {
-			p.svc.orphans = []api.Orphan{{Kind: "sandbox"}, {Kind: "volume"}, {Kind: "sandbox"}}
+			p.svc.orphans = []sandbox.Orphan{{Kind: "sandbox"}, {Kind: "volume"}, {Kind: "sandbox"}}
 		}, "orphans", api.CheckWarning, "2 of kind sandbox, 1 of kind volume", "caisson gc"},
 	}
 	for _, tc := range tests {

@@ -50,7 +50,7 @@ func TestFailingRegistry(t *testing.T) {
 	r.failManifests = 1 << 20
 	s, _ := puller(t, ref)
 	began := time.Now()
-	_, err := s.Pull(t.Context(), ref, PullOptions{})
+	_, err := s.Pull(t.Context(), ref, sandbox.PullImageOptions{})
 	if !errors.Is(err, sandbox.Unavailable) || !strings.Contains(sandbox.HintOf(err), "the registry") {
 		t.Errorf("error %v, hint %q, after %s", err, sandbox.HintOf(err), time.Since(began))
 	}
@@ -75,7 +75,7 @@ func TestLyingRegistry(t *testing.T) {
 	r.other = other.manifest
 	pinned := strings.TrimSuffix(ref, ":1") + "@" + r.digest()
 	s, _ := puller(t, pinned)
-	_, err := s.Pull(t.Context(), pinned, PullOptions{})
+	_, err := s.Pull(t.Context(), pinned, sandbox.PullImageOptions{})
 	if !errors.Is(err, sandbox.Unavailable) || !strings.Contains(sandbox.HintOf(err), "other bytes") {
 		t.Errorf("error %v (%v), hint %q", err, sandbox.KindOf(err), sandbox.HintOf(err))
 	}
@@ -103,7 +103,7 @@ func TestCredentialHelper(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, _ := puller(t, ref)
 			writeFile(t, filepath.Join(s.cfg.DockerConfig, "config.json"), []byte(config))
-			if _, err := s.Pull(t.Context(), ref, PullOptions{}); err != nil {
+			if _, err := s.Pull(t.Context(), ref, sandbox.PullImageOptions{}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -125,10 +125,10 @@ func TestPinnedTagMoved(t *testing.T) {
 	if again, err := fresh.Ensure(t.Context(), ref); err != nil || again.ID != img.ID {
 		t.Errorf("the pinned one comes back as %+v, %v; want %s", again, err, img.ID)
 	}
-	if _, err := fresh.Pull(t.Context(), ref, PullOptions{}); !errors.Is(err, sandbox.Conflict) || !strings.Contains(sandbox.HintOf(err), "--repin") {
+	if _, err := fresh.Pull(t.Context(), ref, sandbox.PullImageOptions{}); !errors.Is(err, sandbox.Conflict) || !strings.Contains(sandbox.HintOf(err), "--repin") {
 		t.Errorf("the tag that moved: %v, hint %q", err, sandbox.HintOf(err))
 	}
-	moved, err := fresh.Pull(t.Context(), ref, PullOptions{Repin: true})
+	moved, err := fresh.Pull(t.Context(), ref, sandbox.PullImageOptions{Repin: true})
 	if err != nil || moved.ID == img.ID {
 		t.Fatalf("with --repin: %+v, %v", moved, err)
 	}

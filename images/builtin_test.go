@@ -75,7 +75,7 @@ func TestBuiltinDockerfiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { f.remove(t) })
-			img, err := s.Make(t.Context(), f.ref, MakeOptions{Way: Built, Again: true}) // not what stands in for it
+			img, err := s.Make(t.Context(), f.ref, sandbox.MakeImageOptions{Way: sandbox.ImageBuilt, Again: true}) // not what stands in for it
 			if err != nil {
 				t.Fatal(err)
 			}

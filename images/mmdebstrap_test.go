@@ -172,7 +172,7 @@ func TestNewLanguage(t *testing.T) {
 		keptBase(t, s)
 		wg.Go(func() {
 			var img sandbox.Image
-			img, errs[i] = s.Make(t.Context(), f.ref, MakeOptions{Again: true})
+			img, errs[i] = s.Make(t.Context(), f.ref, sandbox.MakeImageOptions{Again: true})
 			ids[i] = img.ID
 		})
 	}

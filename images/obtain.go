@@ -10,29 +10,11 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// Way is how an image comes about.
-type Way string
-
-// The ways, in the order in which they are tried.
-const (
-	Pulled    Way = "pull"
-	Built     Way = "build"
-	Assembled Way = "assemble"
-)
-
-// MakeOptions say how [Store.Make] makes an image.
-type MakeOptions struct {
-	// Way is the only one to be tried. "" tries them in their order.
-	Way Way
-	// Again makes it also where it is present.
-	Again bool
-}
-
 // Make makes an image of the catalogue, or pulls any other. It differs from
 // [Store.Ensure] in that a way can be chosen, and that it can make an image
 // again. Its errors are those of [Store.Ensure], and [sandbox.Unsupported] where
 // the image does not come about in this way.
-func (s *Store) Make(ctx context.Context, ref string, opts MakeOptions) (sandbox.Image, error) {
+func (s *Store) Make(ctx context.Context, ref string, opts sandbox.MakeImageOptions) (sandbox.Image, error) {
 	api, err := s.cfg.Engine.API(ctx)
 	if err != nil {
 		return sandbox.Image{}, err
@@ -50,29 +32,29 @@ func (s *Store) Make(ctx context.Context, ref string, opts MakeOptions) (sandbox
 
 // step is one way to an image of a recipe.
 type step struct {
-	way Way
+	way sandbox.ImageWay
 	ref string // what it makes
 	do  func(ctx context.Context) error
 }
 
 // steps lists the ways to an image, in their order.
-func (s *Store) steps(api *client.Client, rec recipe, known bool, only Way) []step {
+func (s *Store) steps(api *client.Client, rec recipe, known bool, only sandbox.ImageWay) []step {
 	var list []step
-	add := func(possible bool, way Way, ref string, do func(context.Context) error) {
+	add := func(possible bool, way sandbox.ImageWay, ref string, do func(context.Context) error) {
 		if possible && (only == "" || only == way) {
 			list = append(list, step{way, ref, do})
 		}
 	}
 	if !known {
-		add(!s.cfg.NoPull || only == Pulled, Pulled, rec.Ref, s.fetchStep(api, rec.Ref, rec.Ref, needs))
+		add(!s.cfg.NoPull || only == sandbox.ImagePulled, sandbox.ImagePulled, rec.Ref, s.fetchStep(api, rec.Ref, rec.Ref, needs))
 		return list
 	}
-	add(rec.Pull != "", Pulled, rec.Ref, s.fetchStep(api, rec.Pull, rec.Ref, used))
-	add(rec.Dockerfile != "", Built, rec.Ref, func(ctx context.Context) error { return s.build(ctx, api, rec) })
-	add(rec.Assembled, Assembled, rec.Ref, func(ctx context.Context) error { return s.assembleNow(ctx, api, rec) })
+	add(rec.Pull != "", sandbox.ImagePulled, rec.Ref, s.fetchStep(api, rec.Pull, rec.Ref, used))
+	add(rec.Dockerfile != "", sandbox.ImageBuilt, rec.Ref, func(ctx context.Context) error { return s.build(ctx, api, rec) })
+	add(rec.Assembled, sandbox.ImageAssembled, rec.Ref, func(ctx context.Context) error { return s.assembleNow(ctx, api, rec) })
 	if rec.Offline != "" && !rec.Assembled {
 		other, _ := s.cfg.Catalogue.recipeFor(rec.Offline)
-		add(other.Assembled, Assembled, other.Ref, func(ctx context.Context) error { return s.assembleOther(ctx, api, other) })
+		add(other.Assembled, sandbox.ImageAssembled, other.Ref, func(ctx context.Context) error { return s.assembleOther(ctx, api, other) })
 	}
 	return list
 }
@@ -82,7 +64,7 @@ func (s *Store) fetchStep(api *client.Client, source, as string, who demand) fun
 }
 
 // obtain makes an image, unless another goroutine or process does so first.
-func (s *Store) obtain(ctx context.Context, api *client.Client, ref string, only Way, again bool) (sandbox.Image, error) {
+func (s *Store) obtain(ctx context.Context, api *client.Client, ref string, only sandbox.ImageWay, again bool) (sandbox.Image, error) {
 	pin, pinned, err := s.pinFor(ref)
 	if err != nil {
 		return sandbox.Image{}, err
@@ -100,7 +82,7 @@ func (s *Store) obtain(ctx context.Context, api *client.Client, ref string, only
 		}
 		missing = err
 	}
-	if pinned && pin.Digest != "" && only != Built && only != Assembled {
+	if pinned && pin.Digest != "" && only != sandbox.ImageBuilt && only != sandbox.ImageAssembled {
 		if err := s.fetch(ctx, api, pin.Digest, ref, needs); err != nil {
 			return sandbox.Image{}, err
 		}
@@ -129,7 +111,7 @@ func (s *Store) obtain(ctx context.Context, api *client.Client, ref string, only
 // errNotMade is where an image is made again, and no way leads to it.
 var errNotMade error = sandbox.Errorf(sandbox.NotFound, "nothing says how it is made")
 
-func noWay(ref string, only Way, missing error) error {
+func noWay(ref string, only sandbox.ImageWay, missing error) error {
 	if only != "" {
 		return sandbox.Errorf(sandbox.Unsupported, "image %s does not come about in this way: %s", ref, only).
 			WithHint("leave --from out, or see what the catalogue says of it")
@@ -152,7 +134,7 @@ func worthAnotherWay(ctx context.Context, err error) bool {
 }
 
 // ways in the words of a remark.
-var wayWords = map[Way]string{Built: "building from its Dockerfile", Assembled: "assembling from Debian packages"}
+var wayWords = map[sandbox.ImageWay]string{sandbox.ImageBuilt: "building from its Dockerfile", sandbox.ImageAssembled: "assembling from Debian packages"}
 
 // sayInstead is one line on what is done instead. That a registry is silent is
 // said when it is found out, and not again.

@@ -288,16 +288,16 @@ func TestStandsIn(t *testing.T) {
 	if img, _, err := s.Lookup(t.Context(), l.ref); err != nil || img.Ref != other {
 		t.Errorf("Lookup is %+v, %v", img, err)
 	}
-	if _, err := s.Make(t.Context(), l.ref, MakeOptions{Way: Built}); !errors.Is(err, sandbox.Unavailable) {
+	if _, err := s.Make(t.Context(), l.ref, sandbox.MakeImageOptions{Way: sandbox.ImageBuilt}); !errors.Is(err, sandbox.Unavailable) {
 		// It is present, in the form of what stands in: only Again asks for more.
 		if err != nil {
 			t.Errorf("error %v", err)
 		}
 	}
-	if _, err := s.Make(t.Context(), l.ref, MakeOptions{Way: Built, Again: true}); !errors.Is(err, sandbox.Unavailable) {
+	if _, err := s.Make(t.Context(), l.ref, sandbox.MakeImageOptions{Way: sandbox.ImageBuilt, Again: true}); !errors.Is(err, sandbox.Unavailable) {
 		t.Errorf("built without its base: %v", err)
 	}
-	if _, err := s.Make(t.Context(), l.ref, MakeOptions{Way: Pulled, Again: true}); !errors.Is(err, sandbox.Unsupported) {
+	if _, err := s.Make(t.Context(), l.ref, sandbox.MakeImageOptions{Way: sandbox.ImagePulled, Again: true}); !errors.Is(err, sandbox.Unsupported) {
 		t.Errorf("pulled from nowhere: %v", err)
 	}
 }
@@ -367,7 +367,7 @@ func TestMirror(t *testing.T) {
 				mirroredByDigest(t, s, ref, known)
 				return
 			}
-			img, err := s.Pull(t.Context(), ref, PullOptions{})
+			img, err := s.Pull(t.Context(), ref, sandbox.PullImageOptions{})
 			if err != nil || img.Ref != ref {
 				t.Fatalf("%+v, %v", img, err)
 			}
@@ -385,7 +385,7 @@ func TestMirror(t *testing.T) {
 // its digest is known of: the name that it was asked for cannot be given.
 func mirroredByDigest(t *testing.T, s *Store, ref, known string) {
 	t.Helper()
-	img, err := s.Pull(t.Context(), ref, PullOptions{})
+	img, err := s.Pull(t.Context(), ref, sandbox.PullImageOptions{})
 	if err != nil || img.Ref != ref {
 		t.Fatalf("%+v, %v", img, err)
 	}
@@ -394,7 +394,7 @@ func mirroredByDigest(t *testing.T, s *Store, ref, known string) {
 		t.Errorf("used: %+v, %v", again, err)
 	}
 	s.cfg.LockFile = filepath.Join(t.TempDir(), "images.lock")
-	if pins, err := s.Pin(t.Context(), ref); err != nil || pins[ref].ID != img.ID || pins[ref].Digest != known {
+	if pins, err := s.Pin(t.Context(), ref); err != nil || pins[0].Ref != ref || pins[0].ID != img.ID || pins[0].Digest != known {
 		t.Errorf("pinned: %+v, %v", pins, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,20 +19,8 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// Pin is what a reference is meant to be.
-type Pin struct {
-	// ID is the image's content digest: what runs is this or nothing.
-	ID string `json:"id"`
-	// Digest names the image in its registry, "repository@sha256:…", for who
-	// wants to pull it. It is empty for an image that was assembled.
-	Digest string `json:"digest,omitempty"`
-	// Packages are those of an image that was made here, "name=version", sorted:
-	// where it is made again and differs, they say in what.
-	Packages []string `json:"packages,omitempty"`
-}
-
 // Pins is the content of a lock file, by reference.
-type Pins map[string]Pin
+type Pins map[string]sandbox.ImagePin
 
 // lockFile is the form of the file, images.lock.
 type lockFile struct {
@@ -72,9 +61,9 @@ func ReadPins(name string) (Pins, error) {
 }
 
 // pinFor looks a reference up in the lock file.
-func (s *Store) pinFor(ref string) (Pin, bool, error) {
+func (s *Store) pinFor(ref string) (sandbox.ImagePin, bool, error) {
 	if s.cfg.LockFile == "" {
-		return Pin{}, false, nil
+		return sandbox.ImagePin{}, false, nil
 	}
 	pins, err := ReadPins(s.cfg.LockFile)
 	pin, ok := pins[ref]
@@ -104,9 +93,10 @@ func (p Pins) write(name string) error {
 }
 
 // Pin writes what refs are now into the lock file, beside what it holds
-// already. The images must be present. Its errors are [sandbox.Invalid] where
-// the Store has no lock file, [sandbox.NotFound], and the engine's.
-func (s *Store) Pin(ctx context.Context, refs ...string) (Pins, error) {
+// already, and returns all that it holds then. The images must be present. Its
+// errors are [sandbox.Invalid] where the Store has no lock file,
+// [sandbox.NotFound], and the engine's.
+func (s *Store) Pin(ctx context.Context, refs ...string) ([]sandbox.ImagePin, error) {
 	if s.cfg.LockFile == "" {
 		return nil, sandbox.Errorf(sandbox.Invalid, "no lock file is configured").WithHint("name one, such as images.lock")
 	}
@@ -127,14 +117,25 @@ func (s *Store) Pin(ctx context.Context, refs ...string) (Pins, error) {
 		if err != nil {
 			return nil, err
 		}
-		pins[ref] = pin.Pin
+		pins[ref] = pin.ImagePin
 	}
-	return pins, pins.write(s.cfg.LockFile)
+	return pins.list(), pins.write(s.cfg.LockFile)
+}
+
+// list has the pins with their references, by these.
+func (p Pins) list() []sandbox.ImagePin {
+	list := make([]sandbox.ImagePin, 0, len(p))
+	for _, ref := range slices.Sorted(maps.Keys(p)) {
+		pin := p[ref]
+		pin.Ref = ref
+		list = append(list, pin)
+	}
+	return list
 }
 
 // pinNow is the pin that a reference would get now, but for its packages.
 type pinNow struct {
-	Pin
+	sandbox.ImagePin
 	made bool // by caisson, here
 }
 
@@ -147,7 +148,7 @@ func (s *Store) pinOf(ctx context.Context, ref string) (pinNow, error) {
 	if err != nil {
 		return pinNow{}, err
 	}
-	pin := pinNow{Pin: Pin{ID: found.ID}}
+	pin := pinNow{ImagePin: sandbox.ImagePin{ID: found.ID}}
 	if len(found.RepoDigests) > 0 {
 		pin.Digest = slices.Min(found.RepoDigests)
 	}
@@ -165,7 +166,7 @@ func (s *Store) packagesOf(ctx context.Context, id string) ([]string, error) {
 
 // compare says in what packages an image differs from a pin, where that is
 // known.
-func (s *Store) compare(ctx context.Context, pin Pin, id string) (list []string, known bool, err error) {
+func (s *Store) compare(ctx context.Context, pin sandbox.ImagePin, id string) (list []string, known bool, err error) {
 	if len(pin.Packages) == 0 || id == "" {
 		return nil, false, nil
 	}
@@ -195,50 +196,25 @@ func (s *Store) checkPin(ctx context.Context, img sandbox.Image) error {
 // short is enough of a digest to tell two apart.
 func short(id string) string { return id[:min(len(id), len("sha256:")+12)] }
 
-// State of a pinned image.
-type State string
-
-// The states.
-const (
-	Matches State = "matches" // it is the pinned one
-	Differs State = "differs" // the reference names another image
-	Missing State = "missing" // the engine has no such image
-)
-
-// Check is what [Store.Verify] found about one pinned reference.
-type Check struct {
-	Ref   string `json:"ref"`
-	State State  `json:"state"`
-	// Pinned and Found are content digests.
-	Pinned string `json:"pinned"`
-	Found  string `json:"found,omitempty"`
-	// Sandbox names the container that runs what was found. It is "" for the
-	// image that the reference names.
-	Sandbox string `json:"sandbox,omitempty"`
-	// Changes says in what packages an image that differs does so, where the pin
-	// has them: "libssl3 was 3.0.15-1 and is 3.0.16-1".
-	Changes []string `json:"changes,omitempty"`
-}
-
 // Verify compares every pinned image with what the engine has, and with what
 // the sandboxes of languages run, in the order of the references. That one
 // differs is data, not an error.
-func (s *Store) Verify(ctx context.Context) ([]Check, error) {
+func (s *Store) Verify(ctx context.Context) ([]sandbox.ImageCheck, error) {
 	pins, err := ReadPins(s.cfg.LockFile)
 	if err != nil {
 		return nil, err
 	}
-	var checks []Check
+	checks := []sandbox.ImageCheck{}
 	for ref, pin := range pins {
-		check := Check{Ref: ref, State: Matches, Pinned: pin.ID}
+		check := sandbox.ImageCheck{Ref: ref, State: sandbox.ImageMatches, Pinned: pin.ID}
 		now, err := s.pinOf(ctx, ref)
 		switch {
 		case errors.Is(err, sandbox.NotFound):
-			check.State = Missing
+			check.State = sandbox.ImageMissing
 		case err != nil:
 			return nil, err
 		case now.ID != pin.ID:
-			check.State = Differs
+			check.State = sandbox.ImageDiffers
 			if check.Changes, _, err = s.compare(ctx, pin, now.ID); err != nil {
 				return nil, err
 			}
@@ -248,7 +224,7 @@ func (s *Store) Verify(ctx context.Context) ([]Check, error) {
 	}
 	running, err := s.verifyRunning(ctx, pins)
 	checks = append(checks, running...)
-	slices.SortFunc(checks, func(a, b Check) int {
+	slices.SortFunc(checks, func(a, b sandbox.ImageCheck) int {
 		return cmp.Or(strings.Compare(a.Ref, b.Ref), strings.Compare(a.Sandbox, b.Sandbox))
 	})
 	return checks, err
@@ -259,7 +235,7 @@ const labelSandboxLanguage = "dev.caisson.language"
 
 // verifyRunning looks at the sandboxes whose language has a pinned image, and
 // returns those that run another one.
-func (s *Store) verifyRunning(ctx context.Context, pins Pins) ([]Check, error) {
+func (s *Store) verifyRunning(ctx context.Context, pins Pins) ([]sandbox.ImageCheck, error) {
 	if len(pins) == 0 {
 		return nil, nil
 	}
@@ -271,7 +247,7 @@ func (s *Store) verifyRunning(ctx context.Context, pins Pins) ([]Check, error) {
 	if err != nil {
 		return nil, dockerclient.Wrap(err, "list sandboxes")
 	}
-	var checks []Check
+	var checks []sandbox.ImageCheck
 	for _, c := range found {
 		ref, wanted := s.pinsOf(c.Labels[labelSandboxLanguage], pins)
 		if c.Labels[LabelLanguage] == "" || len(wanted) == 0 || slices.Contains(wanted, c.ImageID) || len(c.Names) == 0 {
@@ -285,7 +261,7 @@ func (s *Store) verifyRunning(ctx context.Context, pins Pins) ([]Check, error) {
 			}
 			continue
 		}
-		checks = append(checks, Check{Ref: ref, State: Differs, Pinned: wanted[0], Found: c.ImageID, Sandbox: strings.TrimPrefix(c.Names[0], "/")})
+		checks = append(checks, sandbox.ImageCheck{Ref: ref, State: sandbox.ImageDiffers, Pinned: wanted[0], Found: c.ImageID, Sandbox: strings.TrimPrefix(c.Names[0], "/")})
 	}
 	return checks, nil
 }

@@ -25,14 +25,14 @@ func TestPinnedImageIsWhatRuns(t *testing.T) {
 	}
 	f.removeLater(t, img)
 	pins, err := f.Pin(t.Context(), f.ref)
-	if err != nil || pins[f.ref].ID != img.ID {
+	if err != nil || len(pins) != 1 || pins[0].Ref != f.ref || pins[0].ID != img.ID {
 		t.Fatalf("pins %v, %v", pins, err)
 	}
 	f.Forget(img)
 	if _, err := f.Ensure(t.Context(), f.ref); err != nil {
 		t.Errorf("the pinned image is refused: %v", err)
 	}
-	want := []Check{{Ref: f.ref, State: Matches, Pinned: img.ID, Found: img.ID}}
+	want := []sandbox.ImageCheck{{Ref: f.ref, State: sandbox.ImageMatches, Pinned: img.ID, Found: img.ID}}
 	if got, err := f.Verify(t.Context()); err != nil || !cmp.Equal(want, got) {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -51,12 +51,12 @@ func TestPinnedImageIsWhatRuns(t *testing.T) {
 	if !errors.Is(err, sandbox.Conflict) || !strings.Contains(err.Error(), "images.lock pins "+short(img.ID)) || sandbox.HintOf(err) == "" {
 		t.Errorf("a tag that moved: %v, hint %q", err, sandbox.HintOf(err))
 	}
-	want = []Check{{Ref: f.ref, State: Differs, Pinned: img.ID, Found: moved.ID}}
+	want = []sandbox.ImageCheck{{Ref: f.ref, State: sandbox.ImageDiffers, Pinned: img.ID, Found: moved.ID}}
 	if got, err := f.Verify(t.Context()); err != nil || !cmp.Equal(want, got) {
 		t.Errorf("%v, %v", got, err)
 	}
 	f.remove(t)
-	want = []Check{{Ref: f.ref, State: Missing, Pinned: img.ID}}
+	want = []sandbox.ImageCheck{{Ref: f.ref, State: sandbox.ImageMissing, Pinned: img.ID}}
 	if got, err := f.Verify(t.Context()); err != nil || !cmp.Equal(want, got) {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -70,7 +70,7 @@ func pulledAndPinned(t *testing.T) (s *Store, r *fakeRegistry, ref string, img s
 	s, _ = puller(t, ref)
 	s.cfg.LockFile = filepath.Join(t.TempDir(), "images.lock")
 	var err error
-	if img, err = s.Pull(t.Context(), ref, PullOptions{}); err != nil {
+	if img, err = s.Pull(t.Context(), ref, sandbox.PullImageOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	(&fixture{engine: s.cfg.Engine}).removeLater(t, img)
@@ -85,7 +85,7 @@ func TestPulledTagMoved(t *testing.T) {
 	s, r, ref, _ := pulledAndPinned(t)
 	next, _ := nativeRegistry(t, false)
 	r.manifest, r.config, r.layer = next.manifest, next.config, next.layer
-	_, err := s.Pull(t.Context(), ref, PullOptions{})
+	_, err := s.Pull(t.Context(), ref, sandbox.PullImageOptions{})
 	if !errors.Is(err, sandbox.Conflict) || !strings.Contains(sandbox.HintOf(err), "@sha256:") {
 		t.Errorf("error %v, hint %q", err, sandbox.HintOf(err))
 	}
@@ -117,14 +117,14 @@ func TestSaysWhatDiffers(t *testing.T) {
 	}
 	f.removeLater(t, img)
 	pins, err := f.Pin(t.Context(), f.ref)
-	if diff := cmp.Diff([]string{"base-files=12.4", "libssl3=3.0.15-1", "old=1"}, pins[f.ref].Packages); err != nil || diff != "" {
+	if diff := cmp.Diff([]string{"base-files=12.4", "libssl3=3.0.15-1", "old=1"}, pins[0].Packages); err != nil || diff != "" {
 		t.Fatalf("%v: %s", err, diff)
 	}
 	if err := os.RemoveAll(f.path("cache")); err != nil {
 		t.Fatal(err)
 	}
 	status("libssl3=3.0.16-1", "base-files=12.4", "new=2")
-	_, err = f.Make(t.Context(), f.ref, MakeOptions{Again: true})
+	_, err = f.Make(t.Context(), f.ref, sandbox.MakeImageOptions{Again: true})
 	const want = "libssl3 was 3.0.15-1 and is 3.0.16-1, new 2 is new, old 1 is gone"
 	if !errors.Is(err, sandbox.Conflict) || !strings.HasSuffix(err.Error(), ": "+want) || !strings.Contains(sandbox.HintOf(err), "images pin") {
 		t.Errorf("error %v, hint %q", err, sandbox.HintOf(err))
@@ -158,7 +158,7 @@ func TestVerifyRunning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours := func() (found []Check) {
+	ours := func() (found []sandbox.ImageCheck) {
 		t.Helper()
 		checks, err := s.Verify(t.Context())
 		if err != nil {
@@ -175,9 +175,9 @@ func TestVerifyRunning(t *testing.T) {
 	if err := (Pins{ref: {ID: other}}).write(s.cfg.LockFile); err != nil {
 		t.Fatal(err)
 	}
-	want := []Check{
-		{Ref: ref, State: Differs, Pinned: other, Found: running.Image},
-		{Ref: ref, State: Differs, Pinned: other, Found: running.Image, Sandbox: strings.TrimPrefix(running.Name, "/")},
+	want := []sandbox.ImageCheck{
+		{Ref: ref, State: sandbox.ImageDiffers, Pinned: other, Found: running.Image},
+		{Ref: ref, State: sandbox.ImageDiffers, Pinned: other, Found: running.Image, Sandbox: strings.TrimPrefix(running.Name, "/")},
 	}
 	if diff := cmp.Diff(want, ours()); diff != "" {
 		t.Error(diff)
@@ -185,7 +185,7 @@ func TestVerifyRunning(t *testing.T) {
 	if _, err := s.Pin(t.Context(), ref); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]Check{{Ref: ref, State: Matches, Pinned: running.Image, Found: running.Image}}, ours()); diff != "" {
+	if diff := cmp.Diff([]sandbox.ImageCheck{{Ref: ref, State: sandbox.ImageMatches, Pinned: running.Image, Found: running.Image}}, ours()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -222,13 +222,13 @@ func TestPrune(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	prune := func(dry bool) []Pruned {
+	prune := func(dry bool) []sandbox.PrunedImage {
 		t.Helper()
 		got, err := f.Prune(t.Context(), dry)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var ours []Pruned // other tests prune their own
+		var ours []sandbox.PrunedImage // other tests prune their own
 		for _, p := range got {
 			if p.Name == img.ID || strings.HasPrefix(p.Name, f.state) {
 				ours = append(ours, p)

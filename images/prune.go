@@ -17,20 +17,11 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// Pruned is one thing that [Store.Prune] removed, or would.
-type Pruned struct {
-	// Name is an image's content digest, or a file's path.
-	Name string        `json:"name"`
-	Size sandbox.Bytes `json:"size_bytes"`
-	// InUse says why it was left: a container or an image is made of it.
-	InUse bool `json:"in_use,omitempty"`
-}
-
 // Prune removes the images that this catalogue's recipes made once and would
 // not make now, and the bases of such recipes. What somebody else made, what
 // the lock file pins and what a container uses is left. With dryRun it only
 // says what it would do.
-func (s *Store) Prune(ctx context.Context, dryRun bool) ([]Pruned, error) {
+func (s *Store) Prune(ctx context.Context, dryRun bool) ([]sandbox.PrunedImage, error) {
 	api, err := s.cfg.Engine.API(ctx)
 	if err != nil {
 		return nil, err
@@ -55,12 +46,12 @@ func (s *Store) Prune(ctx context.Context, dryRun bool) ([]Pruned, error) {
 	if err != nil {
 		return nil, err
 	}
-	var pruned []Pruned
+	pruned := []sandbox.PrunedImage{}
 	for _, img := range found {
 		if keep[img.ID] || named(img) && recipes[img.Labels[LabelRecipe]] {
 			continue
 		}
-		p := Pruned{Name: img.ID, Size: sandbox.Bytes(img.Size)}
+		p := sandbox.PrunedImage{Name: img.ID, Size: sandbox.Bytes(img.Size)}
 		if !dryRun {
 			if p.InUse, err = remove(ctx, api, img.ID); err != nil {
 				return pruned, err
@@ -143,12 +134,12 @@ func remove(ctx context.Context, api *client.Client, id string) (inUse bool, err
 }
 
 // pruneBases removes the kept bases that no recipe stands on.
-func (s *Store) pruneBases(wanted map[string]bool, dryRun bool) ([]Pruned, error) {
+func (s *Store) pruneBases(wanted map[string]bool, dryRun bool) ([]sandbox.PrunedImage, error) {
 	found, err := filepath.Glob(s.path("cache", "base-*.tar"))
 	if err != nil {
 		return nil, sandbox.Errorf(sandbox.Internal, "list bases: %w", err)
 	}
-	var pruned []Pruned
+	var pruned []sandbox.PrunedImage
 	for _, name := range found {
 		st, err := os.Stat(name)
 		if err != nil || wanted[strings.TrimSuffix(filepath.Base(name), ".tar")] {
@@ -159,7 +150,7 @@ func (s *Store) pruneBases(wanted map[string]bool, dryRun bool) ([]Pruned, error
 				return pruned, diskError(err, "remove a base")
 			}
 		}
-		pruned = append(pruned, Pruned{Name: name, Size: sandbox.Bytes(st.Size())})
+		pruned = append(pruned, sandbox.PrunedImage{Name: name, Size: sandbox.Bytes(st.Size())})
 	}
 	return pruned, nil
 }

@@ -15,13 +15,6 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// PullOptions say how [Store.Pull] pulls.
-type PullOptions struct {
-	// Repin takes what the registry has now and pins it, in place of refusing
-	// what differs from the lock file.
-	Repin bool
-}
-
 // Pull fetches an image from its registry through the engine, also where it is
 // present already, and returns what the reference names then. Credentials are
 // those of docker's configuration. Two processes that pull the same image at
@@ -33,7 +26,7 @@ type PullOptions struct {
 // for one that is made here, [sandbox.Conflict] where it is not what the lock
 // file pins, [sandbox.Exhausted] for a full disk, and [sandbox.Unavailable]
 // where the registry does not answer or not as it should.
-func (s *Store) Pull(ctx context.Context, ref string, opts PullOptions) (sandbox.Image, error) {
+func (s *Store) Pull(ctx context.Context, ref string, opts sandbox.PullImageOptions) (sandbox.Image, error) {
 	rec, known := s.cfg.Catalogue.recipeFor(ref)
 	source := ref
 	if known {
@@ -87,7 +80,7 @@ func parse(ref string) (reference.Named, error) {
 
 // checkMoved asks the registry, before anything is pulled, whether a pinned tag
 // still names what it is pinned to.
-func (s *Store) checkMoved(ctx context.Context, api *client.Client, ref string, full reference.Named, opts PullOptions) error {
+func (s *Store) checkMoved(ctx context.Context, api *client.Client, ref string, full reference.Named, opts sandbox.PullImageOptions) error {
 	pin, ok, err := s.pinFor(ref)
 	if err != nil || !ok || pin.Digest == "" || opts.Repin {
 		return err

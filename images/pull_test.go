@@ -39,14 +39,14 @@ func TestPull(t *testing.T) {
 			if _, err := s.Ensure(t.Context(), ref); !errors.Is(err, sandbox.NotFound) {
 				t.Fatalf("before the pull: %v", err)
 			}
-			img, err := s.Pull(t.Context(), ref, PullOptions{})
+			img, err := s.Pull(t.Context(), ref, sandbox.PullImageOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if again, err := s.Ensure(t.Context(), ref); err != nil || again.ID != img.ID || !slices.Contains(again.Env, "FROM=registry") {
 				t.Errorf("after the pull: %+v, %v", again, err)
 			}
-			if _, err := s.Pull(t.Context(), ref, PullOptions{}); err != nil {
+			if _, err := s.Pull(t.Context(), ref, sandbox.PullImageOptions{}); err != nil {
 				t.Errorf("a second pull: %v", err)
 			}
 			if n, _ := r.counts(); n != 1 || !strings.Contains(progress.String(), "pulled") {
@@ -85,7 +85,7 @@ func TestPullRefused(t *testing.T) {
 				t.Skip("the engine tries five times: left out of -short")
 			}
 			s, _ := puller(t, tc.ref)
-			_, err := s.Pull(t.Context(), tc.ref, PullOptions{})
+			_, err := s.Pull(t.Context(), tc.ref, sandbox.PullImageOptions{})
 			if !errors.Is(err, tc.kind) || !strings.Contains(err.Error(), tc.text) || !strings.Contains(sandbox.HintOf(err), tc.hint) {
 				t.Errorf("error %v (%v), hint %q", err, sandbox.KindOf(err), sandbox.HintOf(err))
 			}
@@ -101,7 +101,7 @@ func TestPullWithCredentials(t *testing.T) {
 	auth := base64.StdEncoding.EncodeToString([]byte("ann:secret"))
 	host, _, _ := strings.Cut(ref, "/")
 	writeFile(t, filepath.Join(s.cfg.DockerConfig, "config.json"), []byte(`{"auths":{"`+host+`":{"auth":"`+auth+`"}}}`))
-	if _, err := s.Pull(t.Context(), ref, PullOptions{}); err != nil {
+	if _, err := s.Pull(t.Context(), ref, sandbox.PullImageOptions{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -111,7 +111,7 @@ func TestPullWithBrokenHelper(t *testing.T) {
 	_, ref := nativeRegistry(t, false)
 	s, _ := puller(t, ref)
 	writeFile(t, filepath.Join(s.cfg.DockerConfig, "config.json"), []byte(`{"credsStore":"no-such-helper-of-caisson"}`))
-	_, err := s.Pull(t.Context(), ref, PullOptions{})
+	_, err := s.Pull(t.Context(), ref, sandbox.PullImageOptions{})
 	if !errors.Is(err, sandbox.Denied) || !strings.Contains(sandbox.HintOf(err), "credential helper") {
 		t.Errorf("error %v, hint %q", err, sandbox.HintOf(err))
 	}
@@ -122,7 +122,7 @@ func TestPullTriesAgain(t *testing.T) {
 	r, ref := nativeRegistry(t, false)
 	r.failManifests = 1
 	s, progress := puller(t, ref)
-	if _, err := s.Pull(t.Context(), ref, PullOptions{}); err != nil {
+	if _, err := s.Pull(t.Context(), ref, sandbox.PullImageOptions{}); err != nil {
 		t.Errorf("%v; progress %q", err, progress)
 	}
 }
@@ -136,7 +136,7 @@ func TestPullResumes(t *testing.T) {
 	r, ref := nativeRegistry(t, false)
 	r.cutBlobs = 1
 	s, _ := puller(t, ref)
-	if _, err := s.Pull(t.Context(), ref, PullOptions{}); err != nil {
+	if _, err := s.Pull(t.Context(), ref, sandbox.PullImageOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if n, ranges := r.counts(); n != 2 || !strings.Contains(ranges, "bytes=") {
@@ -151,7 +151,7 @@ func TestPullOnceForMany(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 5 {
 		wg.Go(func() {
-			if _, err := s.Pull(t.Context(), ref, PullOptions{}); err != nil {
+			if _, err := s.Pull(t.Context(), ref, sandbox.PullImageOptions{}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -172,7 +172,7 @@ func TestPullCanceled(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
-		_, err := s.Pull(ctx, ref, PullOptions{})
+		_, err := s.Pull(ctx, ref, sandbox.PullImageOptions{})
 		ended <- err
 	}()
 	eventually(t, "the layer to be asked for", func() bool { n, _ := r.counts(); return n > 0 })

@@ -50,13 +50,13 @@ func TestRealRegistry(t *testing.T) {
 			push(t, f, ref)
 			s, _ := puller(t, ref)
 			if tc.auth {
-				if _, err := s.Pull(t.Context(), ref, PullOptions{}); !errors.Is(err, sandbox.Denied) {
+				if _, err := s.Pull(t.Context(), ref, sandbox.PullImageOptions{}); !errors.Is(err, sandbox.Denied) {
 					t.Errorf("without credentials: %v (%v)", err, sandbox.KindOf(err))
 				}
 				auth := base64.StdEncoding.EncodeToString([]byte("ann:secret"))
 				writeFile(t, filepath.Join(s.cfg.DockerConfig, "config.json"), []byte(`{"auths":{"`+addr+`":{"auth":"`+auth+`"}}}`))
 			}
-			img, err := s.Pull(t.Context(), ref, PullOptions{})
+			img, err := s.Pull(t.Context(), ref, sandbox.PullImageOptions{})
 			if err != nil || img.ID != made.ID {
 				t.Errorf("pulled %+v, %v; want the ID %s that was pushed", img, err, made.ID)
 			}
@@ -64,14 +64,14 @@ func TestRealRegistry(t *testing.T) {
 			if err != nil || !strings.HasPrefix(pin.Digest, addr+"/ann/thing@sha256:") {
 				t.Errorf("pin %+v, %v", pin, err)
 			}
-			secondClient(t, s, addr, pin.Pin, made.ID)
+			secondClient(t, s, addr, pin.ImagePin, made.ID)
 		})
 	}
 }
 
 // secondClient has skopeo say what the registry has, and put it there under
 // another name, which is pulled then.
-func secondClient(t *testing.T, s *Store, addr string, pin Pin, id string) {
+func secondClient(t *testing.T, s *Store, addr string, pin sandbox.ImagePin, id string) {
 	t.Helper()
 	if _, err := exec.LookPath("skopeo"); err != nil {
 		t.Log("skopeo, the second client, is not there: apt-get install skopeo")
@@ -93,7 +93,7 @@ func secondClient(t *testing.T, s *Store, addr string, pin Pin, id string) {
 	skopeo("copy", "--quiet", "--insecure-policy", "--src-tls-verify=false", "--dest-tls-verify=false", "--src-creds", who, "--dest-creds", who, was, now)
 	ref := strings.TrimPrefix(now, "docker://")
 	t.Cleanup(func() { (&fixture{engine: s.cfg.Engine, ref: ref}).remove(t) })
-	if img, err := s.Pull(t.Context(), ref, PullOptions{}); err != nil || img.ID != id {
+	if img, err := s.Pull(t.Context(), ref, sandbox.PullImageOptions{}); err != nil || img.ID != id {
 		t.Errorf("pulled what skopeo pushed: %+v, %v; want %s", img, err, id)
 	}
 }

@@ -140,7 +140,7 @@ func (s *Store) Ensure(ctx context.Context, ref string) (sandbox.Image, error) {
 	}
 	img, err := s.present(ctx, api, ref)
 	if errors.Is(err, sandbox.NotFound) {
-		img, err = s.obtain(ctx, api, ref, Way(""), false)
+		img, err = s.obtain(ctx, api, ref, "", false)
 	}
 	if err == nil {
 		err = s.checkPin(ctx, img)

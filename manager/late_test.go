@@ -81,7 +81,7 @@ func TestHeldByWhatCameLate(t *testing.T) {
 			t.Errorf("%v, %+v; left %v", err, got, late.left)
 		}
 		for _, o := range got {
-			if !o.Removed || o.Err != nil {
+			if !o.Removed || o.Problem != nil {
 				t.Errorf("%+v", o)
 			}
 		}

@@ -342,7 +342,7 @@ func TestSweep(t *testing.T) {
 			t.Fatalf("%s: %v, %+v; left %v", step.name, err, got, left())
 		}
 		for i, id := range step.found {
-			if got[i].ID != id || got[i].Removed == step.dry || got[i].Err != nil {
+			if got[i].ID != id || got[i].Removed == step.dry || got[i].Problem != nil {
 				t.Errorf("%s: %+v", step.name, got[i])
 			}
 		}

@@ -223,7 +223,7 @@ func TestRecoverAndSweepEachRuntime(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range orphans {
-		if !slices.ContainsFunc(swept, func(o manager.Orphan) bool { return o.ID == id && o.Removed }) {
+		if !slices.ContainsFunc(swept, func(o sandbox.Orphan) bool { return o.ID == id && o.Removed }) {
 			t.Errorf("sandbox %s was not swept: %+v", id.Short(), swept)
 		}
 	}

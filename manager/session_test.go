@@ -340,7 +340,7 @@ func recoverOne(t *testing.T, p *place) {
 	}
 	for _, o := range must(m.Sweep(t.Context(), true, false)) {
 		if strings.HasPrefix(o.Name, p.kit.Base) || o.Holder == "state:"+p.store.ID() {
-			t.Errorf("without a holder: %+v", o.Handle)
+			t.Errorf("without a holder: %+v", o)
 		}
 	}
 	storetest.Sound(t, p.store)

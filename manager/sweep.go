@@ -11,23 +11,15 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// Orphan is something that caisson made and whose holder is gone.
-type Orphan struct {
-	runtimes.Handle
-	// Removed is false in a dry run, and where Err says why.
-	Removed bool
-	Err     error
-}
-
 // Sweep removes what dead holders left: containers, volumes, folders. What was
 // kept on purpose stays, unless kept is set. dry only looks. It can run beside
 // anything, also other sweeps.
 //
 // Errors are those of listing, beside what other runtimes have; one that concerns
 // a single orphan stands with it.
-func (m *Manager) Sweep(ctx context.Context, dry, kept bool) ([]Orphan, error) {
+func (m *Manager) Sweep(ctx context.Context, dry, kept bool) ([]sandbox.Orphan, error) {
 	orphans, err := m.sweepOnce(ctx, dry, kept)
-	held := func(o Orphan) bool { return errors.Is(o.Err, sandbox.Conflict) }
+	held := func(o sandbox.Orphan) bool { return o.Problem != nil && o.Problem.Kind == sandbox.Conflict.String() }
 	if err != nil || !slices.ContainsFunc(orphans, held) {
 		return orphans, err
 	}
@@ -40,7 +32,7 @@ func (m *Manager) Sweep(ctx context.Context, dry, kept bool) ([]Orphan, error) {
 	return append(slices.DeleteFunc(orphans, held), again...), nil
 }
 
-func (m *Manager) sweepOnce(ctx context.Context, dry, kept bool) ([]Orphan, error) {
+func (m *Manager) sweepOnce(ctx context.Context, dry, kept bool) ([]sandbox.Orphan, error) {
 	handles, unlisted := m.list(ctx)
 	known, err := m.journal(ctx)
 	if err != nil {
@@ -56,12 +48,11 @@ func (m *Manager) sweepOnce(ctx context.Context, dry, kept bool) ([]Orphan, erro
 		defer done()
 		handles = slices.DeleteFunc(handles, func(h runtimes.Handle) bool { return m.isCopy(h) && (known == nil || known[h.ID]) })
 	}
-	var orphans []Orphan
+	var orphans []sandbox.Orphan
 	for _, h := range handles {
-		o := Orphan{Handle: h}
+		o := sandbox.Orphan{Kind: h.Kind, ID: h.ID, Name: h.Name, Holder: h.Holder, Created: h.Created}
 		if !dry {
-			o.Err = m.remove(ctx, h)
-			o.Removed = o.Err == nil
+			o.Done(m.remove(ctx, h))
 		}
 		orphans = append(orphans, o)
 	}

@@ -301,11 +301,12 @@ type newsHead struct {
 
 	Provisional bool `json:"provisional,omitempty"`
 	Lost        int  `json:"lost,omitempty"`
+	More        bool `json:"more,omitempty"`
 }
 
 // MarshalJSON writes one flat object.
 func (n ChangeNews) MarshalJSON() ([]byte, error) {
-	head, err := json.Marshal(newsHead{n.Session, n.Exec, n.Record, n.Time, n.Provisional, n.Lost})
+	head, err := json.Marshal(newsHead{n.Session, n.Exec, n.Record, n.Time, n.Provisional, n.Lost, n.More})
 	if err != nil {
 		return nil, err
 	}
@@ -322,7 +323,7 @@ func (n *ChangeNews) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &h); err != nil {
 		return err
 	}
-	n.Session, n.Exec, n.Record, n.Time, n.Provisional, n.Lost = h.Session, h.Exec, h.Record, h.Time, h.Provisional, h.Lost
+	n.Session, n.Exec, n.Record, n.Time, n.Provisional, n.Lost, n.More = h.Session, h.Exec, h.Record, h.Time, h.Provisional, h.Lost, h.More
 	return json.Unmarshal(b, &n.FileChange)
 }
 

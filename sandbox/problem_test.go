@@ -35,6 +35,17 @@ func TestProblem(t *testing.T) {
 			if err != nil || string(b) != c.want {
 				t.Errorf("got %s, %v; want %s", b, err, c.want)
 			}
+			var read sandbox.Problem
+			if err := json.Unmarshal(b, &read); err != nil {
+				t.Fatal(err)
+			}
+			back := read.Err()
+			if again, err := json.Marshal(sandbox.ProblemOf(back, 7)); err != nil || string(again) != c.want {
+				t.Errorf("its error says %s, %v; want %s", again, err, c.want)
+			}
+			if sandbox.KindOf(back) != sandbox.KindOf(c.err) || errors.Is(back, context.Canceled) != errors.Is(c.err, context.Canceled) {
+				t.Errorf("%v comes back as %v", c.err, back)
+			}
 		})
 	}
 }

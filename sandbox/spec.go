@@ -84,18 +84,6 @@ type Spec struct {
 	OCIRuntime string `json:"oci_runtime,omitempty"`
 }
 
-// Image is a container image that is present in the engine.
-type Image struct {
-	Ref string `json:"ref"`
-	// ID is the content digest, "sha256:…". What runs is the ID, not the Ref.
-	ID string `json:"id,omitempty"`
-	// Env is the image's own environment, KEY=VALUE.
-	Env []string `json:"env,omitempty"`
-	// Volumes are the places for which the image wants volumes. A sandbox has
-	// places there that are bounded, empty at first, and go with it.
-	Volumes []string `json:"volumes,omitempty"`
-}
-
 // Identity is the pair of users that a sandbox's execs run as.
 type Identity struct {
 	UID int `json:"uid"` // of the session's user; the gid is the same

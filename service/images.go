@@ -3,12 +3,10 @@ package service
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"sync"
 
 	"github.com/caisson-dev/caisson/api"
-	"github.com/caisson-dev/caisson/images"
 	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -23,15 +21,15 @@ type Images interface {
 	// Lookup says whether an image is present, and its size, without making it.
 	Lookup(ctx context.Context, ref string) (img sandbox.Image, size sandbox.Bytes, err error)
 	// Make makes an image in a way of the caller's choice.
-	Make(ctx context.Context, ref string, opts images.MakeOptions) (sandbox.Image, error)
+	Make(ctx context.Context, ref string, opts sandbox.MakeImageOptions) (sandbox.Image, error)
 	// Pull fetches an image from its registry.
-	Pull(ctx context.Context, ref string, opts images.PullOptions) (sandbox.Image, error)
+	Pull(ctx context.Context, ref string, opts sandbox.PullImageOptions) (sandbox.Image, error)
 	// Pin writes what references are now into the lock file.
-	Pin(ctx context.Context, refs ...string) (images.Pins, error)
+	Pin(ctx context.Context, refs ...string) ([]sandbox.ImagePin, error)
 	// Verify compares what is pinned with what there is.
-	Verify(ctx context.Context) ([]images.Check, error)
+	Verify(ctx context.Context) ([]sandbox.ImageCheck, error)
 	// Prune removes what the catalogue's recipes made once.
-	Prune(ctx context.Context, dryRun bool) ([]images.Pruned, error)
+	Prune(ctx context.Context, dryRun bool) ([]sandbox.PrunedImage, error)
 }
 
 // Languages lists the catalogue with the state of its images.
@@ -69,18 +67,17 @@ func (s *Service) EnsureImage(ctx context.Context, name string) (sandbox.Image, 
 }
 
 // MakeImage makes an image in a way of the caller's choice, or again.
-func (s *Service) MakeImage(ctx context.Context, name string, o api.MakeImageOptions) (sandbox.Image, error) {
-	way := images.Way(o.Way)
-	if !slices.Contains([]images.Way{"", images.Pulled, images.Built, images.Assembled}, way) {
+func (s *Service) MakeImage(ctx context.Context, name string, o sandbox.MakeImageOptions) (sandbox.Image, error) {
+	if !slices.Contains([]sandbox.ImageWay{"", sandbox.ImagePulled, sandbox.ImageBuilt, sandbox.ImageAssembled}, o.Way) {
 		return sandbox.Image{}, sandbox.Errorf(sandbox.Invalid, "no way to an image is called %q", o.Way).
 			WithHint("the ways are pull, build and assemble")
 	}
-	return s.cfg.Images.Make(ctx, s.imageRef(name), images.MakeOptions{Way: way, Again: o.Again})
+	return s.cfg.Images.Make(ctx, s.imageRef(name), o)
 }
 
 // PullImage fetches what a registry has now.
-func (s *Service) PullImage(ctx context.Context, name string, o api.PullImageOptions) (sandbox.Image, error) {
-	return s.cfg.Images.Pull(ctx, s.imageRef(name), images.PullOptions(o))
+func (s *Service) PullImage(ctx context.Context, name string, o sandbox.PullImageOptions) (sandbox.Image, error) {
+	return s.cfg.Images.Pull(ctx, s.imageRef(name), o)
 }
 
 // atOnce is how many images are made at the same time: they share the disk and
@@ -104,7 +101,7 @@ func (s *Service) PrewarmImages(ctx context.Context, names []string) ([]api.Imag
 			room <- struct{}{}
 			defer func() { <-room }()
 			img, err := s.EnsureImage(ctx, name)
-			results[i] = api.ImageResult{Name: name, Image: img, Err: err}
+			results[i] = api.ImageResult{Name: name, Image: img, Problem: sandbox.ProblemOfOne(err)}
 		})
 	}
 	wg.Wait()
@@ -112,7 +109,7 @@ func (s *Service) PrewarmImages(ctx context.Context, names []string) ([]api.Imag
 }
 
 // PinImages writes what is present now into the lock file.
-func (s *Service) PinImages(ctx context.Context, names []string) ([]api.ImagePin, error) {
+func (s *Service) PinImages(ctx context.Context, names []string) ([]sandbox.ImagePin, error) {
 	var refs []string
 	for _, name := range names {
 		img, _, err := s.cfg.Images.Lookup(ctx, s.imageRef(name))
@@ -132,36 +129,15 @@ func (s *Service) PinImages(ctx context.Context, names []string) ([]api.ImagePin
 			}
 		}
 	}
-	pins, err := s.cfg.Images.Pin(ctx, refs...)
-	if err != nil {
-		return nil, err
-	}
-	var list []api.ImagePin
-	for _, ref := range slices.Sorted(maps.Keys(pins)) {
-		list = append(list, api.ImagePin{Ref: ref, ID: pins[ref].ID, Digest: pins[ref].Digest})
-	}
-	return list, nil
+	return s.cfg.Images.Pin(ctx, refs...)
 }
 
 // VerifyImages compares what is pinned with what there is and what runs.
-func (s *Service) VerifyImages(ctx context.Context) ([]api.ImageCheck, error) {
-	checks, err := s.cfg.Images.Verify(ctx)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]api.ImageCheck, 0, len(checks))
-	for _, c := range checks {
-		list = append(list, api.ImageCheck{Ref: c.Ref, State: string(c.State), Pinned: c.Pinned, Found: c.Found, Sandbox: c.Sandbox, Changes: c.Changes})
-	}
-	return list, nil
+func (s *Service) VerifyImages(ctx context.Context) ([]sandbox.ImageCheck, error) {
+	return s.cfg.Images.Verify(ctx)
 }
 
 // PruneImages removes what caisson made once and would not make now.
-func (s *Service) PruneImages(ctx context.Context, dryRun bool) ([]api.PrunedImage, error) {
-	pruned, err := s.cfg.Images.Prune(ctx, dryRun)
-	list := make([]api.PrunedImage, 0, len(pruned))
-	for _, p := range pruned {
-		list = append(list, api.PrunedImage(p))
-	}
-	return list, err
+func (s *Service) PruneImages(ctx context.Context, dryRun bool) ([]sandbox.PrunedImage, error) {
+	return s.cfg.Images.Prune(ctx, dryRun)
 }

@@ -74,26 +74,15 @@ func (s *Service) Run(ctx context.Context, run sandbox.Run, streams sandbox.Stre
 }
 
 // Sweep removes what dead processes left behind.
-func (s *Service) Sweep(ctx context.Context, opts api.SweepOptions) ([]api.Orphan, error) {
+func (s *Service) Sweep(ctx context.Context, opts api.SweepOptions) ([]sandbox.Orphan, error) {
 	found, unlisted := s.cfg.Manager.Sweep(ctx, opts.DryRun, opts.Kept)
-	orphans := make([]api.Orphan, 0, len(found))
-	for _, o := range found {
-		a := api.Orphan{Kind: o.Kind, ID: o.ID, Name: o.Name, Created: o.Created, Removed: o.Removed}
-		if o.Err != nil {
-			a.Error = o.Err.Error()
-			if hint := sandbox.HintOf(o.Err); hint != "" {
-				a.Error += "; " + hint
-			}
-		}
-		orphans = append(orphans, a)
-	}
 	strays, err := s.strays(ctx, opts.DryRun)
-	return append(orphans, strays...), errors.Join(unlisted, err)
+	return append(found, strays...), errors.Join(unlisted, err)
 }
 
 // strays removes what is kept of sessions that are gone: who removed one may have
 // died before all of it went.
-func (s *Service) strays(ctx context.Context, dry bool) ([]api.Orphan, error) {
+func (s *Service) strays(ctx context.Context, dry bool) ([]sandbox.Orphan, error) {
 	if s.cfg.Bridge == nil {
 		return nil, nil
 	}
@@ -110,17 +99,14 @@ func (s *Service) strays(ctx context.Context, dry bool) ([]api.Orphan, error) {
 	for _, v := range views {
 		known[v.ID] = true
 	}
-	var orphans []api.Orphan
+	var orphans []sandbox.Orphan
 	for _, f := range strays {
 		if known[f.Session] {
 			continue
 		}
-		o := api.Orphan{Kind: "changes", ID: f.Session, Name: "of session " + f.Session.Short(), Created: f.Touched}
+		o := sandbox.Orphan{Kind: "changes", ID: f.Session, Name: "of session " + f.Session.Short(), Created: f.Touched}
 		if !dry {
-			err := s.cfg.Bridge.Forget(f.Session)
-			if o.Removed = err == nil; err != nil {
-				o.Error = err.Error()
-			}
+			o.Done(s.cfg.Bridge.Forget(f.Session))
 		}
 		orphans = append(orphans, o)
 	}

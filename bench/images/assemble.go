@@ -108,7 +108,7 @@ func (f *fixture) assembled(ctx context.Context, chosen []language) (took []floa
 		return nil, err
 	}
 	return f.each(ctx, 0, chosen, func(ctx context.Context, l language) error {
-		_, err := store.Make(ctx, f.ref(0, l.name), images.MakeOptions{Way: images.Assembled, Again: true})
+		_, err := store.Make(ctx, f.ref(0, l.name), sandbox.MakeImageOptions{Way: sandbox.ImageAssembled, Again: true})
 		return err
 	})
 }

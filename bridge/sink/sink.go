@@ -40,6 +40,7 @@ func Pump(ctx context.Context, news iter.Seq[sandbox.ChangeNews], s Sink, failed
 		}
 		var b bytes.Buffer
 		for _, n := range batch {
+			n.More = false // says when to send, and is nothing to its readers
 			line, err := json.Marshal(n)
 			if err != nil {
 				failed(1, err)

@@ -41,7 +41,7 @@ func whole(t *testing.T, b []byte) {
 		if err := json.Unmarshal(lines.Bytes(), &n); err != nil {
 			t.Fatal(err)
 		}
-		if n.Record != int64(at) || n.Session != "work" || n.Exec != "e" || n.Path != "a\nb\xff" || n.Op != sandbox.OpCreated {
+		if n.Record != int64(at) || n.Session != "work" || n.Exec != "e" || n.Path != "a\nb\xff" || n.Op != sandbox.OpCreated || n.More {
 			t.Fatalf("line %d: %s", at, lines.Bytes())
 		}
 	}

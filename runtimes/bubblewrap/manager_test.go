@@ -168,7 +168,7 @@ func TestSweep(t *testing.T) {
 	id := inst.Handle().ID
 	for _, dry := range []bool{true, false} {
 		swept, err := m.Sweep(t.Context(), dry, false)
-		if err != nil || len(swept) != 1 || swept[0].ID != id || swept[0].Removed == dry || swept[0].Err != nil {
+		if err != nil || len(swept) != 1 || swept[0].ID != id || swept[0].Removed == dry || swept[0].Problem != nil {
 			t.Fatalf("dry %v: %v, %+v", dry, err, swept)
 		}
 	}
