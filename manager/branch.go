@@ -99,12 +99,17 @@ func (m *Manager) Fork(ctx context.Context, session string, opts sandbox.ForkOpt
 		return fork, "", sandbox.Errorf(sandbox.Invalid, "%q is not a session's name", opts.Name).
 			WithHint("use lower case letters, digits, and . _ - behind the first, at most 63")
 	}
-	if _, err := m.Session(ctx, opts.Name); err == nil {
+	origin, err := m.Session(ctx, session)
+	if err != nil {
+		return fork, "", err
+	}
+	name := sandbox.SessionName(origin.Owner, opts.Name)
+	if _, err := m.Session(ctx, name); err == nil {
 		return fork, "", sandbox.Errorf(sandbox.Conflict, "a session %s exists", opts.Name).WithHint("choose another name")
 	}
 	do := func(v sandbox.SessionView) (err error) {
 		fork = v.Session
-		fork.ID, fork.Name, fork.Created, fork.Snapshots = id, opts.Name, m.cfg.Now().UTC(), nil
+		fork.ID, fork.Name, fork.Created, fork.Snapshots = id, name, m.cfg.Now().UTC(), nil
 		if opts.Snapshot == "" {
 			v.Workspace, fork.Workspace, how, err = m.branch(ctx, v.Session, v.Workspace, id)
 		} else {

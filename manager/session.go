@@ -71,7 +71,7 @@ func (m *Manager) CreateSession(ctx context.Context, opts sandbox.SessionOptions
 		return sandbox.Session{}, err
 	}
 	s := sandbox.Session{
-		ID: id, Name: opts.Name, Language: opts.Language, Image: opts.Image, Created: m.cfg.Now().UTC(), Idle: opts.Idle, TTL: opts.TTL,
+		ID: id, Name: sandbox.SessionName(sandbox.CallerFrom(ctx).Owner, opts.Name), Language: opts.Language, Image: opts.Image, Created: m.cfg.Now().UTC(), Idle: opts.Idle, TTL: opts.TTL,
 		Limits: opts.Limits.WithDefaults(), Network: opts.Network.WithDefaults(), Workspace: opts.Workspace, Identity: sandbox.IdentityFor(id),
 		Runtime: runtime, OCIRuntime: opts.OCIRuntime, Env: opts.Env, Labels: opts.Labels, Owner: sandbox.CallerFrom(ctx).Owner,
 	}
@@ -82,7 +82,7 @@ func (m *Manager) CreateSession(ctx context.Context, opts sandbox.SessionOptions
 		Kind: sandbox.EventSessionCreated, Session: s.Name, Data: data(s.WithoutValues()),
 	}}})
 	if errors.Is(err, sandbox.Conflict) {
-		return s, sandbox.Errorf(sandbox.Conflict, "a session %s exists", s.Name).WithHint("choose another name, or remove it with: caisson session rm %s", s.Name)
+		return s, sandbox.Errorf(sandbox.Conflict, "a session %s exists", opts.Name).WithHint("choose another name, or remove it with: caisson session rm %s", opts.Name)
 	}
 	return s, err
 }
@@ -157,14 +157,16 @@ func (m *Manager) HeldBy(ctx context.Context, s sandbox.Session) sandbox.HeldBy 
 	return by
 }
 
-// Session returns a session. Errors: NotFound.
+// Session returns a session, by its name as it is kept. One that the caller does
+// not see is none. Errors: NotFound.
 func (m *Manager) Session(ctx context.Context, name string) (sandbox.SessionView, error) {
 	if err := m.needStore(); err != nil {
 		return sandbox.SessionView{}, err
 	}
 	v, err := m.cfg.Store.Session(ctx, name)
-	if errors.Is(err, sandbox.NotFound) {
-		return v, sandbox.Errorf(sandbox.NotFound, "no session %s", name).WithHint("see those there are with: caisson session list")
+	who := sandbox.CallerFrom(ctx)
+	if errors.Is(err, sandbox.NotFound) || err == nil && !who.Sees(v.Owner) {
+		return sandbox.SessionView{}, sandbox.Errorf(sandbox.NotFound, "no session %s", who.Shown(name)).WithHint("see those there are with: caisson session list")
 	}
 	return v, err
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// book opens a session's book. Errors: NotFound, Unsupported.
+// book opens a session's book, by its name as it is kept. Errors: NotFound,
+// Unsupported.
 func (s *Service) book(ctx context.Context, session string) (sandbox.SessionView, *bridge.Book, error) {
 	if s.cfg.Bridge == nil {
 		return sandbox.SessionView{}, nil, sandbox.Errorf(sandbox.Unsupported, "this caisson records no changes")
@@ -23,13 +24,17 @@ func (s *Service) book(ctx context.Context, session string) (sandbox.SessionView
 }
 
 // Changes returns the records of a session.
-func (s *Service) Changes(ctx context.Context, session string, o api.ChangesOptions) ([]sandbox.ChangeRecord, error) {
-	v, b, err := s.book(ctx, session)
+func (s *Service) Changes(ctx context.Context, of string, o api.ChangesOptions) ([]sandbox.ChangeRecord, error) {
+	_, of, err := session(ctx, reads, of)
+	if err != nil {
+		return nil, err
+	}
+	v, b, err := s.book(ctx, of)
 	if err != nil {
 		return nil, err
 	}
 	if !o.Recorded && len(v.Sandboxes) > 0 {
-		if err := s.cfg.Manager.RecordSession(ctx, session, o.Exact); err != nil {
+		if err := s.cfg.Manager.RecordSession(ctx, of, o.Exact); err != nil {
 			return nil, err
 		}
 	}
@@ -44,13 +49,17 @@ func (s *Service) Changes(ctx context.Context, session string, o api.ChangesOpti
 }
 
 // Diff reads changes as differences.
-func (s *Service) Diff(ctx context.Context, session string, o api.ChangesOptions) ([]sandbox.FileDiff, error) {
-	v, b, err := s.book(ctx, session)
+func (s *Service) Diff(ctx context.Context, of string, o api.ChangesOptions) ([]sandbox.FileDiff, error) {
+	_, of, err := session(ctx, reads, of)
+	if err != nil {
+		return nil, err
+	}
+	v, b, err := s.book(ctx, of)
 	if err != nil {
 		return nil, err
 	}
 	if !o.Recorded && len(v.Sandboxes) > 0 {
-		if err := s.cfg.Manager.RecordSession(ctx, session, o.Exact); err != nil {
+		if err := s.cfg.Manager.RecordSession(ctx, of, o.Exact); err != nil {
 			return nil, err
 		}
 	}
@@ -73,24 +82,28 @@ func (s *Service) Diff(ctx context.Context, session string, o api.ChangesOptions
 }
 
 // Undo takes back what an exec changed.
-func (s *Service) Undo(ctx context.Context, session string, o api.UndoOptions) (api.Undone, error) {
+func (s *Service) Undo(ctx context.Context, name string, o api.UndoOptions) (api.Undone, error) {
+	_, of, err := session(ctx, uses, name)
+	if err != nil {
+		return api.Undone{}, err
+	}
 	if s.cfg.Bridge == nil {
 		return api.Undone{}, sandbox.Errorf(sandbox.Unsupported, "this caisson records no changes")
 	}
 	if !o.Exec.Valid() {
-		return api.Undone{}, sandbox.Errorf(sandbox.Invalid, "no exec").WithHint("name it with --exec; see: caisson changes %s", session)
+		return api.Undone{}, sandbox.Errorf(sandbox.Invalid, "no exec").WithHint("name it with --exec; see: caisson changes %s", name)
 	}
-	if err := s.cfg.Manager.Quiet(ctx, session); err != nil {
+	if err := s.cfg.Manager.Quiet(ctx, of); err != nil {
 		return api.Undone{}, err
 	}
-	v, tree, err := s.cfg.Manager.Tree(ctx, session)
+	v, tree, err := s.cfg.Manager.Tree(ctx, of)
 	if err != nil {
 		return api.Undone{}, err
 	}
-	u, err := s.cfg.Bridge.Undo(ctx, v.ID, session, tree, bridge.UndoOptions{Exec: o.Exec, Since: o.Since, Force: o.Force})
+	u, err := s.cfg.Bridge.Undo(ctx, v.ID, of, tree, bridge.UndoOptions{Exec: o.Exec, Since: o.Since, Force: o.Force})
 	u.Record.Changes = bridge.Shown(u.Record.Changes)
 	if u.Record.ID != 0 {
-		if err2 := s.cfg.Manager.Undone(ctx, session, u.Record); err == nil {
+		if err2 := s.cfg.Manager.Undone(ctx, of, u.Record); err == nil {
 			err = err2
 		}
 	}
@@ -99,8 +112,23 @@ func (s *Service) Undo(ctx context.Context, session string, o api.UndoOptions) (
 
 // Feed returns changes as they are recorded.
 func (s *Service) Feed(ctx context.Context) iter.Seq[sandbox.ChangeNews] {
-	if s.cfg.Bridge == nil || s.cfg.Bridge.Feed() == nil {
+	who, err := may(ctx, reads)
+	if s.cfg.Bridge == nil || s.cfg.Bridge.Feed() == nil || err != nil {
 		return func(func(sandbox.ChangeNews) bool) { <-ctx.Done() }
 	}
-	return s.cfg.Bridge.Feed().Subscribe(ctx)
+	all := s.cfg.Bridge.Feed().Subscribe(ctx)
+	return func(yield func(sandbox.ChangeNews) bool) {
+		for news := range all {
+			lost := news.Lost
+			if !showName(who, &news.Session) {
+				if lost == 0 {
+					continue
+				}
+				news = sandbox.ChangeNews{Lost: lost} // some of these may have been the caller's
+			}
+			if !yield(news) {
+				return
+			}
+		}
+	}
 }

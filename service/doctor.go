@@ -15,6 +15,9 @@ type Doctor interface {
 // Doctor examines the engine, the host and this service. Errors: Unsupported
 // where the service was made without a doctor, and the context's.
 func (s *Service) Doctor(ctx context.Context) ([]api.Check, error) {
+	if _, err := may(ctx, governs); err != nil {
+		return nil, err
+	}
 	if s.cfg.Doctor == nil {
 		return nil, sandbox.Errorf(sandbox.Unsupported, "this service has no doctor")
 	}

@@ -34,6 +34,9 @@ type Images interface {
 
 // Languages lists the catalogue with the state of its images.
 func (s *Service) Languages(ctx context.Context) ([]api.LanguageInfo, error) {
+	if _, err := may(ctx, reads); err != nil {
+		return nil, err
+	}
 	var infos []api.LanguageInfo
 	for _, l := range s.cfg.Images.Languages() {
 		info := api.LanguageInfo{Language: l}
@@ -63,11 +66,17 @@ func (s *Service) imageRef(name string) string {
 // EnsureImage makes an image present: a language's by its name, or any other by
 // its reference.
 func (s *Service) EnsureImage(ctx context.Context, name string) (sandbox.Image, error) {
+	if _, err := may(ctx, uses); err != nil {
+		return sandbox.Image{}, err
+	}
 	return s.cfg.Images.Ensure(ctx, s.imageRef(name))
 }
 
 // MakeImage makes an image in a way of the caller's choice, or again.
 func (s *Service) MakeImage(ctx context.Context, name string, o sandbox.MakeImageOptions) (sandbox.Image, error) {
+	if _, err := may(ctx, governs); err != nil {
+		return sandbox.Image{}, err
+	}
 	if !slices.Contains([]sandbox.ImageWay{"", sandbox.ImagePulled, sandbox.ImageBuilt, sandbox.ImageAssembled}, o.Way) {
 		return sandbox.Image{}, sandbox.Errorf(sandbox.Invalid, "no way to an image is called %q", o.Way).
 			WithHint("the ways are pull, build and assemble")
@@ -77,6 +86,9 @@ func (s *Service) MakeImage(ctx context.Context, name string, o sandbox.MakeImag
 
 // PullImage fetches what a registry has now.
 func (s *Service) PullImage(ctx context.Context, name string, o sandbox.PullImageOptions) (sandbox.Image, error) {
+	if _, err := may(ctx, governs); err != nil {
+		return sandbox.Image{}, err
+	}
 	return s.cfg.Images.Pull(ctx, s.imageRef(name), o)
 }
 
@@ -86,6 +98,9 @@ const atOnce = 3
 
 // PrewarmImages makes several images present at once.
 func (s *Service) PrewarmImages(ctx context.Context, names []string) ([]api.ImageResult, error) {
+	if _, err := may(ctx, uses); err != nil {
+		return nil, err
+	}
 	if len(names) == 0 {
 		for _, l := range s.cfg.Images.Languages() {
 			if !l.IsVersion() {
@@ -110,6 +125,9 @@ func (s *Service) PrewarmImages(ctx context.Context, names []string) ([]api.Imag
 
 // PinImages writes what is present now into the lock file.
 func (s *Service) PinImages(ctx context.Context, names []string) ([]sandbox.ImagePin, error) {
+	if _, err := may(ctx, governs); err != nil {
+		return nil, err
+	}
 	var refs []string
 	for _, name := range names {
 		img, _, err := s.cfg.Images.Lookup(ctx, s.imageRef(name))
@@ -134,10 +152,16 @@ func (s *Service) PinImages(ctx context.Context, names []string) ([]sandbox.Imag
 
 // VerifyImages compares what is pinned with what there is and what runs.
 func (s *Service) VerifyImages(ctx context.Context) ([]sandbox.ImageCheck, error) {
+	if _, err := may(ctx, governs); err != nil {
+		return nil, err
+	}
 	return s.cfg.Images.Verify(ctx)
 }
 
 // PruneImages removes what caisson made once and would not make now.
 func (s *Service) PruneImages(ctx context.Context, dryRun bool) ([]sandbox.PrunedImage, error) {
+	if _, err := may(ctx, governs); err != nil {
+		return nil, err
+	}
 	return s.cfg.Images.Prune(ctx, dryRun)
 }

@@ -27,26 +27,81 @@ type Metrics interface {
 // Readings returns what sandboxes use and have used. For those that live it
 // connects to the sandboxes of sessions first.
 func (s *Service) Readings(ctx context.Context, f sandbox.ReadingFilter) ([]sandbox.Reading, error) {
+	who, of, err := session(ctx, reads, f.Session)
+	if err != nil {
+		return nil, err
+	}
 	if f.Live {
-		if err := s.cfg.Manager.Reach(ctx); err != nil {
+		if err := s.cfg.Manager.Reach(asLocal(ctx)); err != nil {
 			return nil, err
 		}
 	}
-	return s.cfg.Findings.Readings(ctx, f)
+	f.Session = of
+	most := unbound(who, &f.Limit)
+	list, err := s.cfg.Findings.Readings(ctx, f)
+	return seen(list, most, func(r *sandbox.Reading) bool { return showName(who, &r.Session) }), err
 }
 
 // Alerts returns alerts, the newest first.
 func (s *Service) Alerts(ctx context.Context, f sandbox.AlertFilter) ([]sandbox.Alert, error) {
-	return s.cfg.Findings.Alerts(ctx, f)
+	who, of, err := session(ctx, reads, f.Session)
+	if err != nil {
+		return nil, err
+	}
+	f.Session = of
+	most := unbound(who, &f.Limit)
+	list, err := s.cfg.Findings.Alerts(ctx, f)
+	return seen(list, most, func(a *sandbox.Alert) bool { return showName(who, &a.Session) }), err
+}
+
+// showName makes the name of a session that of its caller. It reports whether
+// the caller sees what is of that session.
+func showName(who sandbox.Caller, name *string) bool {
+	sees := who.Sees(sandbox.SessionOwner(*name))
+	*name = who.Shown(*name)
+	return sees
+}
+
+// unbound takes the bound from a filter that does not know owners.
+func unbound(who sandbox.Caller, limit *int) (most int) {
+	most = *limit
+	if !who.IsAdmin() {
+		*limit = 0
+	}
+	return most
+}
+
+// seen is the part of a list that its caller sees, at most so much of it; 0 is all.
+func seen[T any](list []T, most int, sees func(*T) bool) []T {
+	mine := list[:0]
+	for i := range list {
+		if sees(&list[i]) && (most == 0 || len(mine) < most) {
+			mine = append(mine, list[i])
+		}
+	}
+	return mine
 }
 
 // Metrics writes what is counted of all processes.
-func (s *Service) Metrics(ctx context.Context, w io.Writer) error { return s.cfg.Metrics.Write(ctx, w) }
+func (s *Service) Metrics(ctx context.Context, w io.Writer) error {
+	if _, err := may(ctx, governs); err != nil {
+		return err
+	}
+	return s.cfg.Metrics.Write(ctx, w)
+}
 
 // AlertNews returns alerts of this process as they fire and are resolved.
 func (s *Service) AlertNews(ctx context.Context) iter.Seq[sandbox.AlertNews] {
-	if s.cfg.Watch == nil {
+	who, err := may(ctx, reads)
+	if s.cfg.Watch == nil || err != nil {
 		return func(func(sandbox.AlertNews) bool) {}
 	}
-	return s.cfg.Watch.Subscribe(ctx)
+	all := s.cfg.Watch.Subscribe(ctx)
+	return func(yield func(sandbox.AlertNews) bool) {
+		for news := range all {
+			if sees := showName(who, &news.Session); (sees || news.ID == "") && !yield(news) {
+				return
+			}
+		}
+	}
 }

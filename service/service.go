@@ -3,6 +3,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -37,6 +38,9 @@ type Config struct {
 	// Folders are folders of the host that a session may have as its workspace, by
 	// the name that it is asked for with.
 	Folders map[string]string
+	// OthersApprove has what a caller with a name asks be approved by another: its
+	// own answers, and its way to approve everything, are refused.
+	OthersApprove bool
 }
 
 // Service is caisson in this process. Its owner closes it.
@@ -59,22 +63,11 @@ func New(cfg Config) (*Service, error) {
 	return &Service{cfg: cfg}, nil
 }
 
-// Run runs one exec in a sandbox of its own. The first run of a process also
-// removes what dead processes left, beside its own work.
-func (s *Service) Run(ctx context.Context, run sandbox.Run, streams sandbox.Streams) (sandbox.Result, error) {
-	w, err := s.workspace(run.Workspace, sandbox.Local{})
-	if err != nil {
-		return sandbox.Result{}, err
-	}
-	if w.Kind == sandbox.WorkspaceHost {
-		return sandbox.Result{}, sandbox.Errorf(sandbox.Unsupported, "a run has a workspace of its own").WithHint("make a session with that folder: caisson session create --workspace FOLDER")
-	}
-	s.tidy(ctx, true)
-	return s.cfg.Manager.Run(ctx, run, streams)
-}
-
 // Sweep removes what dead processes left behind.
 func (s *Service) Sweep(ctx context.Context, opts api.SweepOptions) ([]sandbox.Orphan, error) {
+	if _, err := may(ctx, governs); err != nil {
+		return nil, err
+	}
 	found, unlisted := s.cfg.Manager.Sweep(ctx, opts.DryRun, opts.Kept)
 	strays, err := s.strays(ctx, opts.DryRun)
 	return append(found, strays...), errors.Join(unlisted, err)
@@ -111,6 +104,11 @@ func (s *Service) strays(ctx context.Context, dry bool) ([]sandbox.Orphan, error
 		orphans = append(orphans, o)
 	}
 	return orphans, nil
+}
+
+// actor is who asks, for the audit.
+func (s *Service) actor(ctx context.Context) string {
+	return cmp.Or(sandbox.CallerFrom(ctx).Name, s.cfg.Actor)
 }
 
 // Close destroys what is open and waits for the service's own work. It is
