@@ -10,7 +10,7 @@ import (
 
 // Monitoring tells what sandboxes use, and what rules made of it.
 type Monitoring interface {
-	// Readings returns what sandboxes use and have used, the newest sample first.
+	// Readings returns what sandboxes use and have used, the newest sandbox first.
 	// Asked for those that live, it begins to sample also those of sessions that no
 	// process uses at the moment.
 	Readings(ctx context.Context, filter sandbox.ReadingFilter) ([]sandbox.Reading, error)

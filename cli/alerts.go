@@ -20,11 +20,15 @@ type alertRoles interface {
 
 func newAlerts(cfg Config) *cobra.Command {
 	var filter sandbox.AlertFilter
+	var labels []string
 	var follow, asJSON bool
 	cmd := &cobra.Command{
 		Use: "alerts", Short: "List alerts about what sandboxes use, or follow them", Args: cobra.NoArgs,
 		Example: "  caisson alerts --firing\n  caisson alerts --rule memory --json",
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if filter.Labels, err = labelsOf(labels); err != nil {
+				return usageError(cmd, err)
+			}
 			svc, err := open[alertRoles](cmd.Context(), cfg)
 			if err != nil {
 				return err
@@ -49,7 +53,9 @@ func newAlerts(cfg Config) *cobra.Command {
 	f.BoolVar(&filter.Firing, "firing", false, "only those that are not resolved")
 	f.StringVar(&filter.Session, "session", "", "only of this session")
 	f.StringVar(&filter.Rule, "rule", "", "only of this rule")
+	labelFilterFlag(f, &labels)
 	f.IntVar(&filter.Limit, "limit", 100, "at most so many, the newest; 0 is all")
+	f.StringVar((*string)(&filter.After), "after", "", "only those behind this alert, by its whole `ID`: the last one of the page before")
 	f.BoolVarP(&follow, "follow", "f", false, "print alerts of all processes as they fire and are resolved, until interrupted")
 	f.BoolVar(&asJSON, "json", false, "print JSON; with --follow, one line an alert")
 	return cmd
@@ -82,7 +88,7 @@ func followAlerts(cmd *cobra.Command, cfg Config, svc alertRoles, filter sandbox
 			if err := json.Unmarshal(e.Data, &a); err != nil {
 				return sandbox.Errorf(sandbox.Internal, "read alert of event %d: %w", e.Seq, err)
 			}
-			if filter.Rule != "" && a.Rule != filter.Rule || filter.Firing && !a.Resolved.IsZero() {
+			if filter.Rule != "" && a.Rule != filter.Rule || filter.Firing && !a.Resolved.IsZero() || !sandbox.Labels(a.Labels).Has(filter.Labels) {
 				continue
 			}
 			if err := printAlert(cfg, a, asJSON); err != nil {

@@ -23,6 +23,8 @@ type topOptions struct {
 	plain, asJSON, all bool
 	sort               string
 	count              int
+	given              []string
+	labels             sandbox.Labels
 	every              sandbox.Duration
 }
 
@@ -33,7 +35,10 @@ func newTop(cfg Config) *cobra.Command {
 		Long: `On a terminal it shows a live table with graphs; keys sort it, and q ends it. Elsewhere, and with --plain, --all, --count or
 --json, it prints lines.`,
 		Example: "  caisson top --plain --count 1\n  caisson top --json --count 1 --sort memory",
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if opts.labels, err = labelsOf(opts.given); err != nil {
+				return usageError(cmd, err)
+			}
 			if topOrders[opts.sort] == nil {
 				return usageError(cmd, sandbox.Errorf(sandbox.Invalid, "--sort %s: it takes cpu, memory, processes, workspace, age or session", visible(opts.sort)))
 			}
@@ -55,6 +60,7 @@ func newTop(cfg Config) *cobra.Command {
 	f.BoolVar(&opts.plain, "plain", false, "print tables one below the other, for logs and pipes")
 	f.BoolVar(&opts.asJSON, "json", false, "print one JSON line for each sandbox and look")
 	f.BoolVarP(&opts.all, "all", "a", false, "also sandboxes that are gone, with their peak")
+	labelFilterFlag(f, &opts.given)
 	f.StringVar(&opts.sort, "sort", "cpu", "by cpu, memory, processes, workspace, age or session")
 	f.IntVarP(&opts.count, "count", "n", 0, "end after so many looks; 0 is never")
 	durationVar(f, &opts.every, "every", sandbox.Duration(2*time.Second), "between two looks")
@@ -73,9 +79,9 @@ var topOrders = map[string]func(a, b sandbox.Reading) int{
 
 // lookTop is what one look shows, sorted.
 func lookTop(ctx context.Context, svc api.Monitoring, opts topOptions) ([]sandbox.Reading, error) {
-	filter := sandbox.ReadingFilter{Live: true, Since: time.Now().Add(-topStale)}
+	filter := sandbox.ReadingFilter{Live: true, Since: time.Now().Add(-topStale), Labels: opts.labels}
 	if opts.all {
-		filter = sandbox.ReadingFilter{}
+		filter = sandbox.ReadingFilter{Labels: opts.labels}
 	}
 	list, err := svc.Readings(ctx, filter)
 	order := topOrders[opts.sort]

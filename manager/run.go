@@ -25,7 +25,7 @@ func (m *Manager) Run(ctx context.Context, run sandbox.Run, streams sandbox.Stre
 	}
 	s, err := m.prepare(ctx, OpenOptions{
 		Language: run.Language, Image: run.Image, Limits: run.Limits, Network: run.Network, Workspace: run.Workspace, Keep: run.Keep,
-		Runtime: run.Runtime, OCIRuntime: run.OCIRuntime,
+		Runtime: run.Runtime, OCIRuntime: run.OCIRuntime, Labels: run.Labels,
 	})
 	if err != nil {
 		return sandbox.Result{}, err

@@ -65,7 +65,7 @@ func (m *Manager) connect(ctx context.Context, v sandbox.SessionView, rec sandbo
 	if rec.State == sandbox.StateGone {
 		return nil, sandbox.Errorf(sandbox.Unavailable, "sandbox %s: %w", rec.ID.Short(), box.ErrEnded)
 	}
-	b := &box.Box{ID: rec.ID, Secret: rec.Secret, Session: v.ID, Plan: runtimes.Plan{
+	b := &box.Box{ID: rec.ID, Secret: rec.Secret, Session: v.ID, Owner: v.Owner, Labels: v.Labels, Plan: runtimes.Plan{
 		Runtime: h.Runtime,
 		Spec:    sandbox.Spec{Session: v.Name, Language: rec.Language, Image: sandbox.Image{ID: rec.Image, Volumes: rec.Volumes}, Workspace: v.Workspace, Identity: v.Identity, Limits: v.Limits},
 		Walls:   rec.Walls, NotEnforced: rec.NotEnforced,
@@ -191,7 +191,7 @@ func (m *Manager) makeBox(ctx context.Context, v sandbox.SessionView, lang sandb
 		image = v.Image
 	}
 	b, err := m.maker.New(ctx, box.Order{
-		Runtime: rt, Language: lang, Image: image, Session: v.ID, Idle: v.Idle, TTL: v.TTL, Book: &sessionBook{m: m, v: v, lang: lang, old: old}, Judge: m.judgePlan(who),
+		Runtime: rt, Language: lang, Image: image, Session: v.ID, Owner: v.Owner, Labels: v.Labels, Idle: v.Idle, TTL: v.TTL, Book: &sessionBook{m: m, v: v, lang: lang, old: old}, Judge: m.judgePlan(who),
 		Spec: sandbox.Spec{
 			Language: lang.Name, Session: v.Name, Holder: m.sessionHolder(), Limits: v.Limits, Network: v.Network,
 			Workspace: v.Workspace, Identity: v.Identity, OCIRuntime: v.OCIRuntime,

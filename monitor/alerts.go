@@ -80,7 +80,7 @@ func lasted(since *time.Time, now bool, at time.Time, long time.Duration) bool {
 func (m *Monitor) fire(ctx context.Context, b *box, r *rule, s *state) {
 	a := sandbox.Alert{
 		ID: sandbox.NewID(), Rule: r.Name, When: r.When, Severity: r.Severity, Labels: r.Labels, Action: r.Action,
-		Sandbox: b.live.ID, Session: b.live.Session, Language: b.live.Language,
+		Sandbox: b.live.ID, Session: b.live.Session, Owner: b.live.Owner, Language: b.live.Language,
 		Fired: m.cfg.Now().UTC(), Figures: b.reading.Now, Sample: b.reading.Sample,
 	}
 	if len(b.live.Execs) > 0 {
@@ -144,7 +144,7 @@ func (m *Monitor) tell(ctx context.Context, c sandbox.Transaction, kind string, 
 		return err
 	}
 	now := m.cfg.Now().UTC()
-	c.Events = []sandbox.Event{{Time: now, Kind: kind, Actor: m.cfg.Actor, Session: a.Session, Sandbox: a.Sandbox, Exec: a.Exec, Data: body}}
+	c.Events = []sandbox.Event{{Time: now, Kind: kind, Actor: m.cfg.Actor, Owner: a.Owner, Session: a.Session, Sandbox: a.Sandbox, Exec: a.Exec, Data: body}}
 	for _, to := range m.cfg.Receivers {
 		c.PostLetters = append(c.PostLetters, sandbox.Letter{To: to, Body: body, Posted: now})
 	}
@@ -173,7 +173,7 @@ func (m *Monitor) act(ctx context.Context, a sandbox.Alert) {
 	body, err := json.Marshal(data)
 	if err == nil {
 		err = m.cfg.Store.Apply(ctx, sandbox.Transaction{Events: []sandbox.Event{{
-			Time: m.cfg.Now().UTC(), Kind: sandbox.EventAlertActed, Actor: m.cfg.Actor, Session: a.Session, Sandbox: a.Sandbox, Exec: a.Exec, Data: body,
+			Time: m.cfg.Now().UTC(), Kind: sandbox.EventAlertActed, Actor: m.cfg.Actor, Owner: a.Owner, Session: a.Session, Sandbox: a.Sandbox, Exec: a.Exec, Data: body,
 		}}})
 	}
 	if err != nil {

@@ -202,7 +202,7 @@ func (m *Monitor) follow(ctx context.Context, live []sandbox.LiveSandbox) {
 func newBox(l sandbox.LiveSandbox) *box {
 	return &box{
 		live: l, states: map[string]*state{},
-		reading: sandbox.Reading{Sandbox: l.ID, Session: l.Session, Language: l.Language},
+		reading: sandbox.Reading{Sandbox: l.ID, Session: l.Session, Owner: l.Owner, Labels: l.Labels, Language: l.Language},
 	}
 }
 

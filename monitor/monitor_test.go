@@ -123,7 +123,7 @@ func TestEpisodes(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, t.TempDir())
 	b := &boxes{next: memory(95)}
-	l := sandbox.LiveSandbox{ID: sandbox.NewID(), Session: "work", Language: "python", Execs: []sandbox.LiveExec{{ID: sandbox.NewID(), Started: time.Now()}}}
+	l := sandbox.LiveSandbox{ID: sandbox.NewID(), Session: "work", Owner: "ann", Labels: sandbox.Labels{"a": "b"}, Language: "python", Execs: []sandbox.LiveExec{{ID: sandbox.NewID(), Started: time.Now()}}}
 	b.live = []sandbox.LiveSandbox{l}
 	rule := sandbox.AlertRule{
 		Name: "full", When: `memory > 90 && session == "work" && language == "python" && execs == 1`, Clear: "memory < 50", Severity: sandbox.Critical,
@@ -132,7 +132,7 @@ func TestEpisodes(t *testing.T) {
 	posted := make(chan struct{}, 100)
 	news, stop := start(t, monitor.Config{Sandboxes: b, Store: store, Rules: rules(rule), Actor: "me", Receivers: []string{"hook"}, Posted: func() { posted <- struct{}{} }})
 	fired := await(t, news, "full", true)
-	if fired.Sandbox != l.ID || fired.Session != "work" || fired.Exec != l.Execs[0].ID || fired.Sample.Memory != 950 || fired.Figures.Memory != 95 || fired.Labels["team"] != "x" || fired.Severity != sandbox.Critical {
+	if fired.Sandbox != l.ID || fired.Session != "work" || fired.Exec != l.Execs[0].ID || fired.Owner != "ann" || fired.Sample.Memory != 950 || fired.Figures.Memory != 95 || fired.Labels["team"] != "x" || fired.Severity != sandbox.Critical {
 		t.Errorf("fired: %+v", fired)
 	}
 	b.set(func() { b.next = memory(70) }) // between the two: hysteresis
@@ -142,7 +142,7 @@ func TestEpisodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(r) == 1 && r[0].Now.Memory == 70 {
+		if len(r) == 1 && r[0].Now.Memory == 70 && r[0].Owner == "ann" && r[0].Labels["a"] == "b" {
 			seen++
 		}
 		time.Sleep(20 * time.Millisecond)

@@ -53,6 +53,7 @@ type Alert struct {
 	// Sandbox is "" where a session has none: runs of it were refused.
 	Sandbox  ID        `json:"sandbox,omitempty"`
 	Session  string    `json:"session,omitempty"`
+	Owner    string    `json:"owner,omitempty"` // its sandbox's; "" is the local user
 	Language string    `json:"language,omitempty"`
 	Exec     ID        `json:"exec,omitempty"` // that ran, the oldest
 	Fired    time.Time `json:"fired"`
@@ -64,12 +65,16 @@ type Alert struct {
 	Action AlertAction `json:"action"`
 }
 
-// AlertFilter selects alerts. The zero value selects all of them.
+// AlertFilter selects alerts, the newest first. The zero value selects all of
+// them.
 type AlertFilter struct {
-	Firing  bool   `json:"firing,omitempty"` // only those that are not resolved
-	Session string `json:"session,omitempty"`
-	Rule    string `json:"rule,omitempty"`
-	Limit   int    `json:"limit,omitempty"` // the newest; 0 is no limit
+	Firing  bool    `json:"firing,omitempty"` // only those that are not resolved
+	Session string  `json:"session,omitempty"`
+	Rule    string  `json:"rule,omitempty"`
+	Owner   *string `json:"owner,omitempty"`  // nil is everybody
+	Labels  Labels  `json:"labels,omitempty"` // those whose rule has them all
+	After   ID      `json:"after,omitempty"`  // only those behind this one: a page's cursor is the last id of the one before
+	Limit   int     `json:"limit,omitempty"`  // 0 is no limit
 }
 
 // AlertNews is an alert that has just fired or was resolved.

@@ -41,6 +41,8 @@ func (f *Figures) Each(do func(i int, v *float64)) {
 type LiveSandbox struct {
 	ID       ID
 	Session  string // "" for a one-shot
+	Owner    string // its session's, or who runs it; "" is the local user
+	Labels   Labels // its session's, or its run's
 	Language string
 	Execs    []LiveExec
 }
@@ -57,6 +59,8 @@ type LiveExec struct {
 type Reading struct {
 	Sandbox  ID        `json:"sandbox"`
 	Session  string    `json:"session,omitempty"`
+	Owner    string    `json:"owner,omitempty"`  // its session's, or who runs it; "" is the local user
+	Labels   Labels    `json:"labels,omitempty"` // its session's, or its run's
 	Language string    `json:"language,omitempty"`
 	Execs    []ID      `json:"execs,omitempty"` // that run
 	First    time.Time `json:"first"`           // when it was sampled first
@@ -68,10 +72,14 @@ type Reading struct {
 	Mean     Figures   `json:"mean"`
 }
 
-// ReadingFilter selects readings. The zero value selects all of them.
+// ReadingFilter selects readings, those of the newest sandboxes first. The zero
+// value selects all of them.
 type ReadingFilter struct {
 	Live    bool      `json:"live,omitempty"` // only of sandboxes that live
 	Since   time.Time `json:"since,omitzero"` // only those sampled later
 	Session string    `json:"session,omitempty"`
-	Limit   int       `json:"limit,omitempty"` // the newest; 0 is no limit
+	Owner   *string   `json:"owner,omitempty"`  // nil is everybody
+	Labels  Labels    `json:"labels,omitempty"` // those that have them all
+	After   ID        `json:"after,omitempty"`  // only those behind the one of this sandbox: a page's cursor is the last one of the one before
+	Limit   int       `json:"limit,omitempty"`  // 0 is no limit
 }

@@ -41,8 +41,9 @@ type Store interface {
 	Approval(ctx context.Context, id sandbox.ID) (sandbox.Approval, error)
 	// Approvals returns the questions that a filter selects, the newest first.
 	Approvals(ctx context.Context, f sandbox.ApprovalFilter) ([]sandbox.Approval, error)
-	// Readings returns what sandboxes use and have used, the newest sample first,
-	// and Alerts what rules made of it, the newest first.
+	// Readings returns what sandboxes use and have used, the newest sandbox first,
+	// and Alerts what rules made of it, the newest first. Both have the owner of
+	// their session, whatever they say themselves.
 	Readings(ctx context.Context, f sandbox.ReadingFilter) ([]sandbox.Reading, error)
 	Alerts(ctx context.Context, f sandbox.AlertFilter) ([]sandbox.Alert, error)
 	// Denied counts the runs that were refused since a time, to the second, by

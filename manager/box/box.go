@@ -20,8 +20,10 @@ type Box struct {
 	Instance runtimes.Instance
 	Client   *client.Client
 	Plan     runtimes.Plan
-	Secret   []byte      // of its agent
-	Session  sandbox.ID  // whose it is; "" for one that goes with its caller
+	Secret   []byte     // of its agent
+	Session  sandbox.ID // whose it is; "" for one that goes with its caller
+	Owner    string     // whose that is, or who asked for it
+	Labels   sandbox.Labels
 	used     atomic.Bool // something ran in it
 	ran      atomic.Bool // something was to run in it
 	running  underWay

@@ -43,6 +43,8 @@ type Order struct {
 	// the box is made: an identity of its own, and this process.
 	Spec      sandbox.Spec
 	Session   sandbox.ID       // "" is a box that ends with its caller
+	Owner     string           // whose it is, for who watches it
+	Labels    sandbox.Labels   // of the session, or of the run that it is for
 	Idle, TTL sandbox.Duration // of a session's
 	// Judge says whether what is planned may be made; its error refuses. Required.
 	Judge func(ctx context.Context, plan *runtimes.Plan) error
@@ -79,7 +81,7 @@ func (m *Maker) New(ctx context.Context, o Order) (b *Box, err error) {
 }
 
 func (m *Maker) makeOf(ctx context.Context, o Order) (_ *Box, err error) {
-	b := &Box{ID: sandbox.NewID(), Instance: o.From, Session: o.Session, Secret: make([]byte, 32)}
+	b := &Box{ID: sandbox.NewID(), Instance: o.From, Session: o.Session, Owner: o.Owner, Labels: o.Labels, Secret: make([]byte, 32)}
 	_, _ = rand.Read(b.Secret) // crypto/rand.Read never fails: it ends the process instead
 	if o.From != nil {
 		b.ID = o.From.Handle().ID

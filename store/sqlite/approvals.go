@@ -91,9 +91,6 @@ func (s *Store) Approvals(ctx context.Context, f sandbox.ApprovalFilter) ([]sand
 		c.add("state IN (?"+strings.Repeat(", ?", len(states)-1)+")", states...)
 	}
 	c.of(f.Owner, f.Labels)
-	if f.After != "" {
-		c.add("(asked < (SELECT asked FROM approvals WHERE id = ?) OR asked = (SELECT asked FROM approvals WHERE id = ?) AND id > ?)",
-			string(f.After), string(f.After), string(f.After))
-	}
+	c.behind("approvals", "id", "asked", f.After)
 	return listOf[sandbox.Approval](ctx, s, "SELECT data FROM approvals"+c.where()+" ORDER BY asked DESC, id"+limit(f.Limit), c.args)
 }

@@ -23,6 +23,9 @@ const (
 // readings writes what sandboxes use, and that some are gone.
 func (m *maker) readings(ctx context.Context, c sandbox.Transaction) error {
 	for _, r := range c.PutReadings {
+		if err := m.ownerOf(ctx, r.Session, &r.Owner); err != nil {
+			return err
+		}
 		text, err := encode(r)
 		if err != nil {
 			return err
@@ -32,9 +35,9 @@ func (m *maker) readings(ctx context.Context, c sandbox.Transaction) error {
 			ended = r.Ended.UTC().Format(time.RFC3339Nano)
 		}
 		// One that has ended stays so: another process may not have seen it yet.
-		if _, err := m.exec(ctx, `INSERT INTO readings VALUES (?, ?, ?, ?, ?) ON CONFLICT (sandbox) DO UPDATE
-			SET sampled = excluded.sampled, ended = excluded.ended, data = excluded.data WHERE ended = ''`,
-			string(r.Sandbox), r.Session, r.Sample.Time.UnixMilli(), ended, text); err != nil {
+		if _, err := m.exec(ctx, `INSERT INTO readings (sandbox, session, sampled, ended, data, owner, began) VALUES (?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (sandbox) DO UPDATE SET sampled = excluded.sampled, ended = excluded.ended, data = excluded.data WHERE ended = ''`,
+			string(r.Sandbox), r.Session, r.Sample.Time.UnixMilli(), ended, text, r.Owner, r.First.UnixMilli()); err != nil {
 			return err
 		}
 		if ended != "" && strings.HasPrefix(string(r.Sandbox), "0") { // one of sixteen, whoever ends
@@ -73,13 +76,17 @@ func (m *maker) forget(ctx context.Context, table, at, over string, most int) er
 
 // alerts fires and resolves.
 func (m *maker) alerts(ctx context.Context, c sandbox.Transaction) error {
-	if a := c.FireAlert; a != nil {
+	if c.FireAlert != nil {
+		a := new(*c.FireAlert)
+		if err := m.ownerOf(ctx, a.Session, &a.Owner); err != nil {
+			return err
+		}
 		text, err := encode(a)
 		if err != nil {
 			return err
 		}
-		n, err := m.exec(ctx, "INSERT INTO alerts VALUES (?, ?, ?, ?, ?, '', ?) ON CONFLICT DO NOTHING",
-			string(a.ID), a.Rule, string(a.Sandbox), a.Session, a.Fired.UnixMilli(), text)
+		n, err := m.exec(ctx, "INSERT INTO alerts (id, rule, sandbox, session, fired, resolved, data, owner) VALUES (?, ?, ?, ?, ?, '', ?, ?) ON CONFLICT DO NOTHING",
+			string(a.ID), a.Rule, string(a.Sandbox), a.Session, a.Fired.UnixMilli(), text, a.Owner)
 		if err != nil {
 			return err
 		}
@@ -92,7 +99,11 @@ func (m *maker) alerts(ctx context.Context, c sandbox.Transaction) error {
 			}
 		}
 	}
-	if a := c.ResolveAlert; a != nil {
+	if c.ResolveAlert != nil {
+		a := new(*c.ResolveAlert)
+		if err := m.ownerOf(ctx, a.Session, &a.Owner); err != nil {
+			return err
+		}
 		text, err := encode(a)
 		if err != nil {
 			return err
@@ -156,7 +167,7 @@ func (s *Store) TakeLetters(ctx context.Context, to string, now, until time.Time
 	return letters, s.class(rows.Err(), "take letters")
 }
 
-// Readings returns what sandboxes use and have used, the newest sample first.
+// Readings returns what sandboxes use and have used, the newest sandbox first.
 func (s *Store) Readings(ctx context.Context, f sandbox.ReadingFilter) ([]sandbox.Reading, error) {
 	c := conditions{}
 	if f.Live {
@@ -168,7 +179,9 @@ func (s *Store) Readings(ctx context.Context, f sandbox.ReadingFilter) ([]sandbo
 	if f.Session != "" {
 		c.add("session = ?", f.Session)
 	}
-	return listOf[sandbox.Reading](ctx, s, "SELECT data FROM readings"+c.where()+" ORDER BY sampled DESC, sandbox"+limit(f.Limit), c.args)
+	c.of(f.Owner, f.Labels)
+	c.behind("readings", "sandbox", "began", f.After)
+	return listOf[sandbox.Reading](ctx, s, "SELECT data FROM readings"+c.where()+" ORDER BY began DESC, sandbox"+limit(f.Limit), c.args)
 }
 
 // Alerts returns alerts, the newest first.
@@ -183,6 +196,8 @@ func (s *Store) Alerts(ctx context.Context, f sandbox.AlertFilter) ([]sandbox.Al
 	if f.Rule != "" {
 		c.add("rule = ?", f.Rule)
 	}
+	c.of(f.Owner, f.Labels)
+	c.behind("alerts", "id", "fired", f.After)
 	return listOf[sandbox.Alert](ctx, s, "SELECT data FROM alerts"+c.where()+" ORDER BY fired DESC, id"+limit(f.Limit), c.args)
 }
 
@@ -228,6 +243,16 @@ func (c *conditions) of(owner *string, labels sandbox.Labels) {
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
 		c.add("EXISTS (SELECT 1 FROM json_each(NULLIF(data, ''), '$.labels') WHERE json_each.key = ? AND json_each.value = ?)", k, labels[k])
 	}
+}
+
+// behind asks for the rows of a table that stand behind one of them, the latest
+// first. Behind one that is not there is nothing.
+func (c *conditions) behind(table, id, at string, after sandbox.ID) {
+	if after == "" {
+		return
+	}
+	cursor := "(SELECT " + at + " FROM " + table + " WHERE " + id + " = ?)"
+	c.add("("+at+" < "+cursor+" OR "+at+" = "+cursor+" AND "+id+" > ?)", string(after), string(after), string(after))
 }
 
 func (c *conditions) where() string {

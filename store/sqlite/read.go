@@ -115,10 +115,7 @@ func (s *Store) Execs(ctx context.Context, f sandbox.ExecFilter) ([]sandbox.Exec
 	}
 	c.of(f.Owner, f.Labels)
 	const started = "json_extract(data, '$.started')"
-	if f.After != "" {
-		c.add("("+started+" < (SELECT "+started+" FROM execs WHERE id = ?) OR "+started+" = (SELECT "+started+" FROM execs WHERE id = ?) AND id > ?)",
-			string(f.After), string(f.After), string(f.After))
-	}
+	c.behind("execs", "id", started, f.After)
 	return listOf[sandbox.ExecRecord](ctx, s, "SELECT data FROM execs"+c.where()+" ORDER BY "+started+" DESC, id"+limit(f.Limit), c.args)
 }
 

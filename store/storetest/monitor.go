@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -57,7 +58,88 @@ func readings(t *testing.T, open Open) {
 	if list := got(sandbox.ReadingFilter{Limit: 1}); len(list) != 1 || list[0].Ended.IsZero() {
 		t.Errorf("the newest: %+v", list)
 	}
+	apply(t, s, sandbox.Transaction{PutReadings: []sandbox.Reading{aReading("none", now.Add(-time.Hour))}})
+	pages(t, len(got(sandbox.ReadingFilter{})), func(after sandbox.ID) (ids []sandbox.ID) {
+		for _, r := range got(sandbox.ReadingFilter{After: after, Limit: 2}) {
+			// A sample between two pages moves nothing.
+			r.Sample.Time = r.Sample.Time.Add(time.Minute)
+			apply(t, s, sandbox.Transaction{PutReadings: []sandbox.Reading{r}})
+			ids = append(ids, r.Sandbox)
+		}
+		return ids
+	})
 	Sound(t, s)
+}
+
+// pages reads a list page by page, and finds each of its items once.
+func pages(t *testing.T, items int, page func(after sandbox.ID) []sandbox.ID) {
+	t.Helper()
+	seen := map[sandbox.ID]bool{}
+	var last sandbox.ID
+	for ids := page(""); len(ids) > 0; ids = page(last) {
+		for _, id := range ids {
+			if seen[id] {
+				t.Fatalf("%s is on two pages", id)
+			}
+			seen[id], last = true, id
+		}
+	}
+	if len(seen) != items || items < 3 {
+		t.Errorf("%d of %d on the pages", len(seen), items)
+	}
+}
+
+// monitored has readings and alerts filtered by owner and label; they have the
+// owner of their session.
+func monitored(t *testing.T, open Open) {
+	s := fresh(t, open)
+	ann, bob, nobody := "ann", "bob", ""
+	now := time.Now().UTC()
+	for _, of := range []struct{ name, owner string }{{"a", ann}, {"b", bob}, {"", bob}} {
+		r := aReading(of.name, now)
+		r.Owner, r.Labels = "somebody else", sandbox.Labels{"team": "x", "of": of.name}
+		alert := sandbox.Alert{ID: sandbox.NewID(), Rule: "cpu", Sandbox: r.Sandbox, Session: of.name, Owner: r.Owner, Severity: sandbox.Low, Fired: now, Labels: map[string]string{"page": of.name}}
+		c := sandbox.Transaction{PutReadings: []sandbox.Reading{r}, FireAlert: &alert}
+		if of.name == "" {
+			c.PutReadings[0].Owner, alert.Owner = of.owner, of.owner
+		} else {
+			c.CreateSession = aSession(of.name)
+			c.CreateSession.Owner = of.owner
+		}
+		apply(t, s, c)
+	}
+	for name, c := range map[string]struct {
+		readings sandbox.ReadingFilter
+		alerts   sandbox.AlertFilter
+		want     string
+	}{
+		"of ann":   {sandbox.ReadingFilter{Owner: &ann}, sandbox.AlertFilter{Owner: &ann}, "a"},
+		"of bob":   {sandbox.ReadingFilter{Owner: &bob}, sandbox.AlertFilter{Owner: &bob}, " b"},
+		"of none":  {sandbox.ReadingFilter{Owner: &nobody}, sandbox.AlertFilter{Owner: &nobody}, ""},
+		"by label": {sandbox.ReadingFilter{Labels: sandbox.Labels{"team": "x", "of": "b"}}, sandbox.AlertFilter{Labels: sandbox.Labels{"page": "b"}}, "b"},
+	} {
+		readings, err := s.Readings(t.Context(), c.readings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		alerts, err := s.Alerts(t.Context(), c.alerts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ofReadings, ofAlerts []string
+		for _, r := range readings {
+			ofReadings = append(ofReadings, r.Session)
+		}
+		for _, a := range alerts {
+			ofAlerts = append(ofAlerts, a.Session)
+		}
+		for what, got := range map[string][]string{"readings": ofReadings, "alerts": ofAlerts} {
+			slices.Sort(got)
+			if text := join(got); text != c.want {
+				t.Errorf("%s, %s: %q, not %q", name, what, text, c.want)
+			}
+		}
+	}
 }
 
 // alerts fire once for each rule, sandbox and episode, and are resolved once.
@@ -95,6 +177,16 @@ func alerts(t *testing.T, open Open) {
 			t.Errorf("%s: %v %s", name, err, d)
 		}
 	}
+	pages(t, 3, func(after sandbox.ID) (ids []sandbox.ID) {
+		list, err := s.Alerts(t.Context(), sandbox.AlertFilter{After: after, Limit: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range list {
+			ids = append(ids, a.ID)
+		}
+		return ids
+	})
 	if n := len(all(t, s, sandbox.EventFilter{})); n != 1 {
 		t.Errorf("%d events: one that was refused left its own", n)
 	}

@@ -40,6 +40,7 @@ func Run(t *testing.T, open Open) {
 		"alerts":              alerts,
 		"letters":             letters,
 		"denied":              denied,
+		"monitored":           monitored,
 		"verified under load": verifiedUnderLoad,
 		"clock":               clock,
 		"two holders":         twoHolders,
