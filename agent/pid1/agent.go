@@ -31,6 +31,8 @@ type Config struct {
 	// Unclaimed is how long the agent waits for somebody to claim it before it
 	// ends. 0 is one minute.
 	Unclaimed time.Duration
+	// Alone is set where the sandbox has one user, the agent's own.
+	Alone *Alone
 	// Build names the agent's version, for people.
 	Build string
 	// Procs, where set, is told how many processors the agent has work for: one,
@@ -83,6 +85,11 @@ func New(cfg Config) (*Agent, error) {
 	}
 	if cfg.Unclaimed == 0 {
 		cfg.Unclaimed = time.Minute
+	}
+	if cfg.Alone != nil && cfg.Alone.Filter != "" {
+		if _, err := os.Stat(cfg.Alone.Filter); err != nil {
+			return nil, fmt.Errorf("the filter of system calls: %w", err)
+		}
 	}
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -203,7 +210,7 @@ func (a *Agent) admit(h *wire.Hello) *wire.Failure {
 	case h.Claim != nil && a.claim != nil:
 		return refuse("conflict", "this sandbox is claimed")
 	case h.Claim != nil:
-		if err := checkClaim(h.Claim); err != nil {
+		if err := checkClaim(h.Claim, a.cfg.Alone != nil); err != nil {
 			return refuse("invalid", "%v", err)
 		}
 		a.claim = h.Claim

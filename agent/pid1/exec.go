@@ -30,7 +30,8 @@ type exec struct {
 	group   int
 	lease   *lease
 	started time.Time
-	pid     int // set by the spawner
+	pid     int   // set by the spawner; the namespace's first process, where it is nested
+	nest    *nest // nil where it shares the sandbox's PID namespace
 	out     *outputs
 	pumps   [2]*pump
 	stop    chan string     // buffered: the first reason to end it counts
@@ -112,7 +113,12 @@ func (a *Agent) launch(ex *exec) error {
 	}
 	defer pipes.closeChild()
 	ex.started = time.Now()
-	if err := a.spawn.start(ex, binary, a.procAttr(ex, pipes.child, env)); err != nil {
+	if a.cfg.Alone != nil {
+		err = a.spawnNested(ex, binary, env, pipes.child)
+	} else {
+		err = a.spawn.start(ex, binary, ex.req.Argv, a.procAttr(ex, pipes.child, env))
+	}
+	if err != nil {
 		pipes.closeParent()
 		return explain(ex, binary, err)
 	}

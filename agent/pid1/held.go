@@ -76,7 +76,7 @@ func (c *counter) folder(fd, depth int) {
 // nameless counts files that were removed and that processes still have open.
 func (c *counter) nameless() {
 	seen := map[uint64]bool{}
-	_ = scan(func(p procInfo) { // without /proc there is nothing to see
+	_ = scanAll(func(p procInfo) { // without /proc there is nothing to see
 		dir := "/proc/" + strconv.Itoa(p.pid) + "/fd"
 		names, err := os.ReadDir(dir)
 		if err != nil {

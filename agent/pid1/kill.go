@@ -30,6 +30,14 @@ func (a *Agent) endAll(ex *exec) int {
 	if unix.Getpid() == 1 && !a.relays.Load() && a.killAlone(ex, kill) && a.reaper.awaitEmpty(deadline, spawned) {
 		return 0
 	}
+	return a.killRest(ex, deadline)
+}
+
+// killRest kills what is left of an exec, whatever runs beside it.
+func (a *Agent) killRest(ex *exec, deadline time.Time) int {
+	if ex.nest != nil {
+		return a.killNest(ex, deadline)
+	}
 	return a.killGroup(ex.group, deadline)
 }
 
@@ -60,7 +68,7 @@ func (a *Agent) killGroup(group int, deadline time.Time) int {
 // What looks dead is visited too: a signal does it no harm.
 func (a *Agent) members(group int, visit func(pid int)) (int, error) {
 	alive := 0
-	err := scan(func(p procInfo) {
+	err := a.scan(func(p procInfo) {
 		if !p.inGroup(group) {
 			return
 		}

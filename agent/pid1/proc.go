@@ -12,6 +12,7 @@ import (
 // procInfo is what /proc says of one process.
 type procInfo struct {
 	pid     int
+	parent  int
 	state   byte   // of its main thread
 	threads int    // its main thread among them, also one that has ended
 	groups  []byte // the Groups line's value, as it stands
@@ -46,10 +47,19 @@ func (p procInfo) execGroup() int {
 	return 0
 }
 
-// scan calls visit for every process of the sandbox but the agent. The info's
+// scan calls visit for every process of the sandbox but the agent's own, with the
+// group of its exec.
+func (a *Agent) scan(visit func(procInfo)) error {
+	if a.cfg.Alone != nil {
+		return a.nested(visit)
+	}
+	return scanAll(visit)
+}
+
+// scanAll calls visit for every process of the sandbox but the agent. The info's
 // groups are valid during the call only. A process that goes meanwhile is left
 // out.
-func scan(visit func(procInfo)) error {
+func scanAll(visit func(procInfo)) error {
 	dir, err := unix.Open("/proc", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -98,6 +108,9 @@ func readProc(pid int) (procInfo, bool) {
 		line, rest, _ = bytes.Cut(rest, []byte{'\n'})
 		if v, ok := bytes.CutPrefix(line, []byte("State:\t")); ok && len(v) > 0 {
 			info.state = v[0]
+		}
+		if v, ok := bytes.CutPrefix(line, []byte("PPid:\t")); ok {
+			info.parent = int(parseInt(v))
 		}
 		if v, ok := bytes.CutPrefix(line, []byte("Groups:\t")); ok {
 			info.groups = bytes.TrimSpace(v)

@@ -89,6 +89,11 @@ func (r *reaper) take(pid int) {
 	}
 	if ex := r.leaders[pid]; ex != nil {
 		delete(r.leaders, pid)
+		if ex.nest != nil {
+			ex.nest.usage = st.usage
+			close(ex.nest.gone)
+			return
+		}
 		ex.exited <- st
 		return
 	}
@@ -136,6 +141,17 @@ func (r *reaper) awaitEmpty(deadline time.Time, spawned uint64) bool {
 		r.changed.Wait()
 	}
 	return r.empty
+}
+
+// groups are those of the execs by the pids of their own processes.
+func (r *reaper) groups() map[int]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make(map[int]int, len(r.leaders))
+	for pid, ex := range r.leaders {
+		all[pid] = ex.group
+	}
+	return all
 }
 
 // signal sends sig to an exec's own process if that has not been reaped.

@@ -20,7 +20,7 @@ func (a *Agent) sample() *wire.Sample {
 		Processes: a.cgroup.tasks(), ProcessLimit: int(a.cgroup.number("pidslimit")), PIDsMax: a.cgroup.pidsHits(),
 		AgentBytes: ownResident(), AgentTasks: ownTasks(),
 	}
-	_ = scan(func(p procInfo) { // an unreadable /proc shows no zombies
+	_ = a.scan(func(p procInfo) { // an unreadable /proc shows no zombies
 		if p.dead() {
 			s.Zombies++
 		}

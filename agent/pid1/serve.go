@@ -251,7 +251,7 @@ func (a *Agent) obey(r *wire.Reader, ex *exec) {
 		case wire.TypeSignal:
 			var sig wire.Signal
 			if f.Message(&sig) == nil && sig.Number > 0 && sig.Number <= 64 {
-				_ = a.reaper.signal(ex, unix.Signal(sig.Number)) // it may have ended: the End says so
+				_ = a.signal(ex, unix.Signal(sig.Number)) // it may have ended: the End says so
 			}
 		default:
 			return
@@ -305,7 +305,7 @@ func (a *Agent) callKill(s *yamux.Stream, req *wire.Kill) {
 		<-ex.done // which waits for nobody to read
 	}
 	// Its process may have ended long ago, and what that left behind not.
-	left := a.killGroup(ex.group, time.Now().Add(killPatience))
+	left := a.killRest(ex, time.Now().Add(killPatience))
 	a.mu.Lock()
 	ex.settled = left == 0
 	a.mu.Unlock()
@@ -325,19 +325,37 @@ func (a *Agent) callSignal(s *yamux.Stream, req *wire.Signal) {
 	}
 	sig := unix.Signal(req.Number)
 	if !req.All {
-		if err := a.reaper.signal(ex, sig); err != nil {
+		if err := a.signal(ex, sig); err != nil {
 			fail(s, "conflict", fmt.Errorf("exec %s has ended", req.ID))
 			return
 		}
 		reply(s, wire.Reply{Count: 1})
 		return
 	}
-	n, err := a.members(ex.group, func(pid int) { _ = unix.Kill(pid, sig) }) // gone meanwhile needs no signal
+	n, err := a.signalAll(ex, sig)
 	if err != nil {
 		fail(s, "internal", err)
 		return
 	}
 	reply(s, wire.Reply{Count: n})
+}
+
+// signal sends sig to the exec's own process.
+func (a *Agent) signal(ex *exec, sig unix.Signal) error {
+	if ex.nest != nil {
+		return ex.signalNest(sig, false)
+	}
+	return a.reaper.signal(ex, sig)
+}
+
+// signalAll sends sig to all that an exec started, and counts them.
+func (a *Agent) signalAll(ex *exec, sig unix.Signal) (int, error) {
+	visit := func(pid int) { _ = unix.Kill(pid, sig) } // gone meanwhile needs no signal
+	if ex.nest != nil {
+		visit = func(int) {}
+		defer func() { _ = ex.signalNest(sig, true) }() // as above
+	}
+	return a.members(ex.group, visit)
 }
 
 func (a *Agent) callPut(s *yamux.Stream, r *wire.Reader, req *wire.Put) {

@@ -54,6 +54,7 @@ func newSpawner(r *reaper) *spawner {
 type order struct {
 	ex     *exec
 	binary string
+	argv   []string
 	attr   *syscall.ProcAttr
 	done   chan error
 }
@@ -63,18 +64,18 @@ func (s *spawner) run() {
 	runtime.LockOSThread()
 	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, childNice) // without it the agent is slower to answer, no more
 	for o := range s.orders {
-		o.done <- s.fork(o.ex, o.binary, o.attr)
+		o.done <- s.fork(o)
 	}
 }
 
 // start has a process started and registered; ex then has its pid.
-func (s *spawner) start(ex *exec, binary string, attr *syscall.ProcAttr) error {
-	o := order{ex: ex, binary: binary, attr: attr, done: make(chan error, 1)}
+func (s *spawner) start(ex *exec, binary string, argv []string, attr *syscall.ProcAttr) error {
+	o := order{ex: ex, binary: binary, argv: argv, attr: attr, done: make(chan error, 1)}
 	s.orders <- o
 	return <-o.done
 }
 
-func (s *spawner) fork(ex *exec, binary string, attr *syscall.ProcAttr) error {
+func (s *spawner) fork(o order) error {
 	r := s.reaper
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,12 +84,12 @@ func (s *spawner) fork(ex *exec, binary string, attr *syscall.ProcAttr) error {
 			defer func() { _, _ = s.oomScore.WriteAt(s.ownScore, 0) }() // cannot fail where raising did not
 		}
 	}
-	pid, err := syscall.ForkExec(binary, ex.req.Argv, attr)
+	pid, err := syscall.ForkExec(o.binary, o.argv, o.attr)
 	if err != nil {
 		return err
 	}
-	ex.pid = pid
-	r.leaders[pid] = ex
+	o.ex.pid = pid
+	r.leaders[pid] = o.ex
 	r.spawned.Add(1)
 	r.empty = false
 	r.changed.Broadcast()

@@ -105,7 +105,7 @@ func (a *Agent) delivered(ex *exec) {
 // beyond keepEnded.
 func (a *Agent) sweepLocked() {
 	living := map[int]int{}
-	if err := scan(func(p procInfo) {
+	if err := a.scan(func(p procInfo) {
 		if !p.dead() {
 			living[p.execGroup()]++
 		}
@@ -157,7 +157,7 @@ func (a *Agent) find(id string) *exec {
 // list describes every exec in the table.
 func (a *Agent) list() []wire.ExecInfo {
 	processes := map[int]int{}
-	_ = scan(func(p procInfo) { // an unreadable /proc shows as no processes
+	_ = a.scan(func(p procInfo) { // an unreadable /proc shows as no processes
 		if !p.dead() {
 			processes[p.execGroup()]++
 		}

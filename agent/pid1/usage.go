@@ -78,6 +78,10 @@ func (a *Agent) account(ex *exec, end *wire.End, st exitStatus, before counters,
 	ex.mu.Lock()
 	orphans, rss := ex.orphans, ex.maxRSS
 	ex.mu.Unlock()
+	if ex.nest != nil {
+		cpu, peak := ex.nest.rest(&st.usage)
+		orphans, rss = orphans+cpu, max(rss, peak)
+	}
 	u := &end.Usage
 	u.WallUS = wall.Microseconds()
 	u.CPUUS = (cpuTime(&st.usage) + orphans).Microseconds()

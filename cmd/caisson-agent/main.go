@@ -7,11 +7,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"syscall"
 
 	"github.com/caisson-dev/caisson/agent/pid1"
@@ -33,16 +35,41 @@ func main() {
 		}
 		return
 	}
+	if len(os.Args) > 2 && os.Args[1] == "inner" {
+		if err := pid1.Inner(os.Args); err != nil {
+			os.Exit(1) // the agent was told, or is gone
+		}
+		return
+	}
+	alone, err := aloneOf(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "caisson-agent:", err)
+		os.Exit(1)
+	}
 	if pid := os.Getpid(); pid != 1 {
 		fmt.Fprintf(os.Stderr, "caisson-agent: this is process %d of its namespace and has to be the first: nothing may be started before it\n", pid)
 		os.Exit(wire.NotFirst)
 	}
-	a, err := pid1.New(pid1.Config{Build: build(), Procs: func(n int) { runtime.GOMAXPROCS(n) }})
+	a, err := pid1.New(pid1.Config{Alone: alone, Build: build(), Procs: func(n int) { runtime.GOMAXPROCS(n) }})
 	if err == nil {
 		err = a.Run(ctx)
 	}
 	fmt.Fprintln(os.Stderr, "caisson-agent:", err)
 	os.Exit(1)
+}
+
+// aloneOf reads "alone FILTER MEMORY PIDS", with which a runtime starts the agent of
+// a sandbox that has one user.
+func aloneOf(args []string) (*pid1.Alone, error) {
+	if len(args) == 0 {
+		return nil, nil //nolint:nilnil // it is not alone
+	}
+	if len(args) != 4 || args[0] != "alone" {
+		return nil, fmt.Errorf("unknown arguments %q", args)
+	}
+	memory, err := strconv.ParseInt(args[2], 10, 64)
+	pids, err2 := strconv.ParseInt(args[3], 10, 64)
+	return &pid1.Alone{Filter: args[1], Memory: memory, PIDs: pids}, errors.Join(err, err2)
 }
 
 func build() string {

@@ -24,7 +24,12 @@ type build struct {
 var agentBuild, commandBuild, scanBuild build
 
 // Agent returns the path of a freshly built caisson-agent.
-func Agent(t testing.TB) string { return agentBuild.get(t, "caisson-agent", "-ldflags=-s -w") }
+func Agent(t testing.TB) string {
+	if path := os.Getenv(asUserAgent); path != "" {
+		return path
+	}
+	return agentBuild.get(t, "caisson-agent", "-ldflags=-s -w")
+}
 
 // Command returns the path of a freshly built caisson. It has no agent beside
 // it: CAISSON_AGENT must name [Agent].

@@ -12,15 +12,12 @@ import (
 	"sync"
 
 	"github.com/caisson-dev/caisson/runtimes"
+	"github.com/caisson-dev/caisson/runtimes/local"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
 // Name is the runtime's.
 const Name = "bubblewrap"
-
-// MaxBase is how many bytes [Config].Base may have: a socket's path has at most
-// 107.
-const MaxBase = 107 - len("/12345678901234567890123456789012"+suffix+"/io/"+readyName)
 
 // Config says where things are. Agent, Base and State are required.
 type Config struct {
@@ -28,7 +25,7 @@ type Config struct {
 	Program string
 	// Agent is the path of the caisson-agent binary.
 	Agent string
-	// Base is the folder for the sandboxes' own, of at most [MaxBase] bytes. It is
+	// Base is the folder for the sandboxes' own, of at most [local.MaxBase] bytes. It is
 	// made with mode 0700, and may hold what is others'.
 	Base string
 	// State is the folder for volumes, which outlive sandboxes.
@@ -38,9 +35,9 @@ type Config struct {
 // Runtime is the bubblewrap runtime. It is safe for concurrent use and holds
 // nothing that needs closing.
 type Runtime struct {
-	cfg    Config
-	groups groups
-	try    func() (engine string, err error) // the same each time
+	local.Place // its List and Attach are the runtime's
+	cfg         Config
+	try         func() (engine string, err error) // the same each time
 }
 
 var (
@@ -51,14 +48,14 @@ var (
 
 // New checks a Config. It starts nothing. Errors: Invalid.
 func New(cfg Config) (*Runtime, error) {
-	if !filepath.IsAbs(cfg.Agent) || !filepath.IsAbs(cfg.State) {
-		return nil, sandbox.Errorf(sandbox.Invalid, "bubblewrap runtime: agent %q and state %q have to be absolute paths", cfg.Agent, cfg.State)
+	if !filepath.IsAbs(cfg.Agent) {
+		return nil, sandbox.Errorf(sandbox.Invalid, "bubblewrap runtime: the agent %q has to be an absolute path", cfg.Agent)
 	}
-	if !filepath.IsAbs(cfg.Base) || len(cfg.Base) > MaxBase {
-		return nil, sandbox.Errorf(sandbox.Invalid, "the folder for sockets, %q, must be an absolute path of at most %d bytes", cfg.Base, MaxBase).
-			WithHint("set CAISSON_RUNTIME_DIR to a short path of your own")
+	place := local.Place{Name: Name, Suffix: ".bw", Base: cfg.Base, State: cfg.State, Groups: local.FindGroups("/sys/fs/cgroup"), Alone: os.Geteuid() != 0}
+	if err := place.Check(); err != nil {
+		return nil, err
 	}
-	r := &Runtime{cfg: cfg, groups: findGroups("/sys/fs/cgroup")}
+	r := &Runtime{Place: place, cfg: cfg}
 	r.try = sync.OnceValues(r.tryOut)
 	return r, nil
 }
@@ -78,9 +75,6 @@ func (r *Runtime) program() (string, error) {
 // tryOut finds out whether bwrap works here, by an empty sandbox. The answer is
 // for all callers, so that no one's context ends it.
 func (r *Runtime) tryOut() (string, error) {
-	if os.Geteuid() != 0 {
-		return "", sandbox.Errorf(sandbox.Unsupported, "the bubblewrap runtime works for root alone so far").WithHint("run caisson as root, or use the docker runtime")
-	}
 	bwrap, err := r.program()
 	if err != nil {
 		return "", err
@@ -91,6 +85,9 @@ func (r *Runtime) tryOut() (string, error) {
 		return "", sandbox.Errorf(sandbox.Unavailable, "%s --version: %w", bwrap, err).WithHint("apt-get install --reinstall bubblewrap")
 	}
 	args := append(namespaces(), "--die-with-parent", "--ro-bind", "/usr", "/usr", "--proc", "/proc", "--dev", "/dev")
+	if r.Alone {
+		args = append(asUser(os.Geteuid()), args...)
+	}
 	args = append(append(args, linkArgs(rootLinks())...), "--", "/usr/bin/true")
 	if out, err := exec.CommandContext(ctx, bwrap, args...).CombinedOutput(); err != nil {
 		return "", sandbox.Errorf(sandbox.Unavailable, "bwrap makes no sandbox here: %w: %s", err, strings.TrimSpace(string(out))).
@@ -99,23 +96,29 @@ func (r *Runtime) tryOut() (string, error) {
 	return strings.TrimSpace(string(version)), nil
 }
 
-// Capabilities tries bwrap out, once. Errors: Unavailable, and Unsupported for
-// who is not root.
+// Capabilities tries bwrap out, once. Errors: Unavailable.
 func (r *Runtime) Capabilities(context.Context) (runtimes.Capabilities, error) {
 	engine, err := r.try()
 	if err != nil {
 		return runtimes.Capabilities{}, err
 	}
-	limits := runtimes.NotEnforced
-	if r.groups.work() {
-		limits = runtimes.Enforced
-	}
-	return runtimes.Capabilities{
-		Runtime: Name, Engine: engine, Isolation: "jail", Memory: limits, CPU: limits, PIDs: limits,
-		Tmpfs: runtimes.Enforced, Volumes: runtimes.Watched, NoNetwork: runtimes.Enforced, ReadOnly: runtimes.Enforced,
-		Seccomp: runtimes.Enforced, Users: runtimes.Enforced, Pause: r.groups.work(), Sample: r.groups.work(), LocalStreams: true,
+	c := r.capabilities()
+	c.Engine = engine
+	return c, nil
+}
+
+// capabilities are those that the runtime has where bwrap works.
+func (r *Runtime) capabilities() runtimes.Capabilities {
+	c := runtimes.Capabilities{
+		Runtime: Name, Isolation: "jail", Tmpfs: runtimes.Enforced, Volumes: runtimes.Watched, NoNetwork: runtimes.Enforced, ReadOnly: runtimes.Enforced,
+		Seccomp: runtimes.Enforced, Users: runtimes.Enforced, LocalStreams: true,
 		Workspaces: []string{string(sandbox.WorkspaceTmpfs), string(sandbox.WorkspaceVolume), string(sandbox.WorkspaceHost)},
-	}, nil
+	}
+	if r.Alone {
+		c.Users, c.PIDs = runtimes.NotEnforced, local.ProcessLimit() // there is one user, whom the kernel counts
+	}
+	r.Limited(&c)
+	return c
 }
 
 // Provision implements [runtimes.Provisioner]: every sandbox has the host's own

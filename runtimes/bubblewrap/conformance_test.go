@@ -60,41 +60,59 @@ func spec(kind sandbox.WorkspaceKind) sandbox.Spec {
 	}
 }
 
-func TestConformance(t *testing.T) {
+// The contract holds for root, and for an ordinary user who has one uid.
+func TestConformance(t *testing.T) { both(t, conform) }
+
+func conform(t *testing.T) {
 	for _, kind := range []sandbox.WorkspaceKind{sandbox.WorkspaceTmpfs, sandbox.WorkspaceVolume} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
 			rt := p.runtime(t, "", p.agent)
-			runtimetest.Run(t, runtimetest.Subject{
-				New:  func(testing.TB) runtimes.Runtime { return rt },
-				Spec: func(testing.TB) sandbox.Spec { return spec(kind) },
-				Faults: []runtimetest.Fault{
-					{Name: "an agent that ends at once", Want: sandbox.Unavailable, New: func(t testing.TB) runtimes.Runtime { return p.runtime(t, "", "/bin/false") }},
-					{Name: "no bwrap", Want: sandbox.Unavailable, New: func(t testing.TB) runtimes.Runtime { return p.runtime(t, "/nonexistent", p.agent) }},
-					{Name: "bwrap fails", Want: sandbox.Unavailable, New: func(t testing.TB) runtimes.Runtime { return p.runtime(t, "/bin/false", p.agent) }},
-					{Name: "no filter", Want: sandbox.Conflict, New: func(t testing.TB) runtimes.Runtime { return p.without(t, "--seccomp", "5") }},
-					{Name: "more capabilities", Want: sandbox.Conflict, New: func(t testing.TB) runtimes.Runtime { return p.without(t, "--cap-drop", "ALL") }},
-					{Name: "the host's network", Want: sandbox.Conflict, New: func(t testing.TB) runtimes.Runtime { return p.without(t, "--unshare-net", "") }},
-				},
+			subject := runtimetest.Subject{
+				New:       func(testing.TB) runtimes.Runtime { return rt },
+				Spec:      func(testing.TB) sandbox.Spec { return spec(kind) },
+				Faults:    p.faults(),
 				Leftovers: p.left,
-			})
+			}
+			runtimetest.Run(t, subject)
+			t.Run("ends", func(t *testing.T) { runtimetest.Ends(t, subject) })
 		})
 	}
 }
 
-// without is a runtime whose bwrap leaves out an argument, with its value where
-// that is given.
-func (p place) without(t testing.TB, argument, value string) runtimes.Runtime {
-	t.Helper()
-	shift := ""
-	if value != "" {
-		shift = "shift; "
+// faults are those of bwrap, each a step of Create.
+func (p place) faults() []runtimetest.Fault {
+	program := func(name string) func(testing.TB) runtimes.Runtime {
+		return func(t testing.TB) runtimes.Runtime { return p.runtime(t, name, p.agent) }
 	}
-	script := "#!/bin/bash\nargs=()\nwhile [ $# -gt 0 ]; do\n\tif [ \"$1\" = " + argument + " ]; then " + shift + ":; else args+=(\"$1\"); fi\n\tshift\ndone\nexec bwrap \"${args[@]}\"\n"
-	name := filepath.Join(t.TempDir(), "bwrap")
-	if err := os.WriteFile(name, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
+	faults := []runtimetest.Fault{
+		{Name: "an agent that ends at once", Want: sandbox.Unavailable, New: func(t testing.TB) runtimes.Runtime { return p.runtime(t, "", "/bin/false") }},
+		{Name: "no bwrap", Want: sandbox.Unavailable, New: program("/nonexistent")},
+		{Name: "bwrap fails", Want: sandbox.Unavailable, New: program("/bin/false")},
+		{Name: "the host's network", Want: sandbox.Conflict, New: p.bwrap(`--unshare-net) ;;`)},
+		{Name: "the host's shared memory", Want: sandbox.Conflict, New: p.bwrap(`--unshare-ipc) ;;`)},
 	}
-	return p.runtime(t, name, p.agent)
+	if os.Geteuid() == 0 {
+		return append(faults,
+			runtimetest.Fault{Name: "no filter", Want: sandbox.Conflict, New: p.bwrap(`--seccomp) shift ;;`)},
+			runtimetest.Fault{Name: "more capabilities", Want: sandbox.Conflict, New: p.bwrap(`--cap-drop) shift ;;`)})
+	}
+	return append(faults,
+		runtimetest.Fault{Name: "no filter", Want: sandbox.Unavailable, New: p.bwrap(`--ro-bind-data) shift; shift ;;`)},
+		runtimetest.Fault{Name: "more capabilities", Want: sandbox.Conflict, New: p.bwrap(`--cap-drop) args+=("$1" ALL --cap-add CAP_SYS_PTRACE); shift ;;`)})
+}
+
+// bwrap is a runtime whose bwrap treats one argument in its own way, by an arm of a
+// shell's case.
+func (p place) bwrap(arm string) func(testing.TB) runtimes.Runtime {
+	return func(t testing.TB) runtimes.Runtime {
+		t.Helper()
+		script := "#!/bin/bash\nargs=()\nwhile [ $# -gt 0 ]; do\n\tcase \"$1\" in\n" + arm + "\n*) args+=(\"$1\") ;;\nesac\n\tshift\ndone\nexec bwrap \"${args[@]}\"\n"
+		name := filepath.Join(t.TempDir(), "bwrap")
+		if err := os.WriteFile(name, []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return p.runtime(t, name, p.agent)
+	}
 }

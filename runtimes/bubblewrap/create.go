@@ -5,33 +5,23 @@ package bubblewrap
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/caisson-dev/caisson/runtimes"
+	"github.com/caisson-dev/caisson/runtimes/local"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// readyPatience bounds how long a started agent may take to listen, cleanPatience
-// the removal of what a failed step left.
-const (
-	readyPatience = 30 * time.Second
-	cleanPatience = 30 * time.Second
-)
-
 // Create makes a sandbox, and returns once its agent listens. Errors: Conflict
-// where the agent is not as planned, Unavailable where bwrap fails, Unsupported
-// for who is not root, TimedOut, and the context's.
-func (r *Runtime) Create(ctx context.Context, id sandbox.ID, plan runtimes.Plan) (_ runtimes.Instance, err error) {
+// where the agent is not as planned, Unavailable where bwrap fails, TimedOut, and
+// the context's.
+func (r *Runtime) Create(ctx context.Context, id sandbox.ID, plan runtimes.Plan) (runtimes.Instance, error) {
 	if !id.Valid() || plan.Runtime != Name {
 		return nil, sandbox.Errorf(sandbox.Invalid, "create %q by a plan of runtime %q", id, plan.Runtime)
 	}
@@ -43,112 +33,20 @@ func (r *Runtime) Create(ctx context.Context, id sandbox.ID, plan runtimes.Plan)
 	if err != nil {
 		return nil, err
 	}
-	if os.Geteuid() != 0 {
-		_, err := r.try()
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	m := &making{r: r, bwrap: bwrap, req: req, spec: plan.Spec, dir: r.folder(id), record: record{Handle: runtimes.Handle{
-		Version: runtimes.HandleVersion, Runtime: Name, Kind: runtimes.KindSandbox, ID: id, Name: ownVolume(id), Session: plan.Spec.Session, Holder: plan.Spec.Holder,
-		Language: plan.Spec.Language, Kept: plan.Spec.Keep, Created: time.Now().UTC().Truncate(time.Second), Running: true,
-	}}}
-	inst := r.instance(m.record.Handle)
-	defer func() {
-		if err != nil {
-			clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanPatience)
-			defer cancel()
-			err = errors.Join(err, inst.Destroy(clean))
-		}
-	}()
-	ready, err := m.prepare()
-	if err != nil {
-		return nil, err
-	}
-	defer ready.Close()
-	p, err := m.start()
-	if err != nil {
-		return nil, err
-	}
-	if err := m.release(ctx, p); err != nil {
-		return nil, errors.Join(err, p.kill())
-	}
-	return inst, m.awaitReady(ctx, p, ready)
+	m := &making{Making: local.Making{Place: r.Place, Spec: plan.Spec, Limits: req.Limits}, agent: r.cfg.Agent, bwrap: bwrap, req: req}
+	return m.Make(ctx, id, func() (*local.Process, error) { return m.start(ctx) }, m.asPlanned)
 }
 
 // making is a sandbox that is being made.
 type making struct {
-	r      *Runtime
-	bwrap  string
-	req    request
-	spec   sandbox.Spec
-	dir    string
-	volume string // the workspace's folder of the host, "" for one in memory
-	record record
+	local.Making
+	agent string
+	bwrap string
+	req   request
 }
 
-// group is the sandbox's control group.
-func (m *making) group() group { return group{m.r.groups, m.record.Handle.ID} }
-
-// prepare makes what lies on the host: the folder with its record, the volume, the
-// lists of names, the control group, and the socket that the agent rings.
-func (m *making) prepare() (*net.UnixListener, error) {
-	if err := os.MkdirAll(m.r.cfg.Base, 0o700); err != nil {
-		return nil, sandbox.Errorf(sandbox.Denied, "make the folder for sockets: %w", err).WithHint("set CAISSON_RUNTIME_DIR to a short path of your own")
-	}
-	if err := os.Chmod(m.r.cfg.Base, 0o700); err != nil {
-		return nil, fmt.Errorf("close the folder for sockets: %w", err)
-	}
-	if err := os.Mkdir(m.dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make a sandbox's folder: %w", err)
-	}
-	if err := writeRecord(m.dir, m.record); err != nil {
-		return nil, err
-	}
-	for name, text := range lists(m.spec.Identity) {
-		if err := os.WriteFile(filepath.Join(m.dir, name), []byte(text), 0o600); err != nil {
-			return nil, err
-		}
-		if err := os.Chmod(filepath.Join(m.dir, name), 0o644); err != nil { // whatever the umask is
-			return nil, err
-		}
-	}
-	switch w := m.req.Workspace; w.Kind {
-	case sandbox.WorkspaceHost:
-		m.volume = w.Source
-	case sandbox.WorkspaceVolume:
-		name := w.Source
-		if name == "" {
-			name = ownVolume(m.record.Handle.ID)
-		}
-		var err error
-		if m.volume, err = m.r.makeVolume(name, m.record.Handle, m.spec.Identity); err != nil {
-			return nil, err
-		}
-	default: // its place is made as the sandbox is
-	}
-	if m.r.groups.work() {
-		if err := m.group().make(m.req.Limits); err != nil {
-			return nil, err
-		}
-	}
-	return m.listen()
-}
-
-func (m *making) listen() (*net.UnixListener, error) {
-	io := filepath.Join(m.dir, "io")
-	if err := os.Mkdir(io, 0o700); err != nil {
-		return nil, err
-	}
-	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(io, readyName), Net: "unix"})
-	if err != nil {
-		return nil, fmt.Errorf("listen for the agent: %w", err)
-	}
-	return ln, nil
-}
-
-// args are bwrap's. mounted has the file systems in memory, in their order.
+// args are bwrap's. mounted has the file systems in memory, in their order, where
+// bwrap does not make them itself.
 func (m *making) args(mounted []string) []string {
 	args := append([]string{}, m.req.Namespaces...)
 	args = append(args, "--hostname", "sandbox", "--new-session", "--as-pid-1", "--clearenv", "--cap-drop", "ALL")
@@ -156,11 +54,11 @@ func (m *making) args(mounted []string) []string {
 		args = append(args, "--cap-add", c)
 	}
 	binds := slices.Clone(m.req.ReadOnly)
-	for _, name := range slices.Sorted(maps.Keys(lists(m.spec.Identity))) {
-		binds = append(binds, bind{filepath.Join(m.dir, name), "/etc/" + name})
+	for _, name := range slices.Sorted(maps.Keys(local.Names(m.Spec.Identity))) {
+		binds = append(binds, local.Bind{Source: filepath.Join(m.Dir, name), Target: "/etc/" + name})
 	}
-	if m.r.groups.work() {
-		binds = append(binds, m.group().seen()...)
+	if m.Place.Groups.Work() {
+		binds = append(binds, m.Group().Seen()...)
 	}
 	for _, dir := range m.parents(binds) {
 		args = append(args, "--perms", "0755", "--dir", dir)
@@ -170,19 +68,25 @@ func (m *making) args(mounted []string) []string {
 	}
 	args = append(args, linkArgs(m.req.Links)...)
 	args = append(args, "--proc", "/proc", "--dev", "/dev")
-	args = append(args, closedProc()...)
+	if !m.req.Nested { // else nobody there is root, and a second /proc can be mounted where this one is whole
+		args = append(args, closedProc()...)
+	}
 	for i, t := range m.req.Tmpfs {
-		args = append(args, "--bind", mounted[i], t.Target)
+		if m.req.Nested {
+			args = append(args, "--perms", t.Mode, "--size", strconv.FormatInt(int64(t.Size), 10), "--tmpfs", t.Target)
+		} else {
+			args = append(args, "--bind", mounted[i], t.Target)
+		}
 	}
-	if m.volume != "" {
-		args = append(args, "--bind", m.volume, sandbox.WorkspaceDir)
+	if m.Volume != "" {
+		args = append(args, "--bind", m.Volume, sandbox.WorkspaceDir)
 	}
-	return append(args, "--bind", filepath.Join(m.dir, "io"), ioDir, "--ro-bind", m.r.cfg.Agent, agentPath, "--remount-ro", "/", "--chdir", "/")
+	return append(args, "--bind", m.IO(), local.IODir, "--ro-bind", m.agent, local.AgentPath)
 }
 
 // parents are the folders that something is mounted below, the outer ones first:
 // bwrap would make them for root alone.
-func (m *making) parents(binds []bind) (dirs []string) {
+func (m *making) parents(binds []local.Bind) (dirs []string) {
 	targets := []string{sandbox.WorkspaceDir}
 	for _, b := range binds {
 		targets = append(targets, b.Target)
@@ -215,66 +119,9 @@ func closedProc() (args []string) {
 	return args
 }
 
-// release limits the process that is to become the agent, writes down who that
-// is, and lets it go on.
-func (m *making) release(ctx context.Context, p *process) error {
-	pid, err := p.agent(ctx)
-	if err != nil {
-		return err
-	}
-	l := m.req.Limits
-	for which, most := range map[int]unix.Rlimit{
-		unix.RLIMIT_NOFILE: {Cur: uint64(l.OpenFiles), Max: uint64(max(l.OpenFiles, agentFiles))},
-		unix.RLIMIT_CORE:   {},
-		unix.RLIMIT_FSIZE:  {Cur: uint64(l.FileSize), Max: uint64(l.FileSize)},
-	} {
-		if err := unix.Prlimit(pid, which, &most, nil); err != nil {
-			return fmt.Errorf("limit the sandbox: %w", err)
-		}
-	}
-	start, err := startTime(pid)
-	if err != nil {
-		return fmt.Errorf("find the sandbox: %w", err)
-	}
-	m.record.PID, m.record.Start = pid, start
-	if err := writeRecord(m.dir, m.record); err != nil {
-		return err
-	}
-	return p.goOn()
-}
-
-// awaitReady waits for the agent's ring, or for bwrap's end.
-func (m *making) awaitReady(ctx context.Context, p *process, ready *net.UnixListener) error {
-	ctx, cancel := context.WithTimeout(ctx, readyPatience)
-	defer cancel()
-	rang := make(chan error, 1)
-	go func() {
-		c, err := ready.Accept()
-		if err == nil {
-			err = c.Close()
-		}
-		rang <- err
-	}()
-	select {
-	case err := <-rang:
-		if err != nil {
-			return fmt.Errorf("wait for the agent: %w", err)
-		}
-		return m.asPlanned()
-	case <-p.ended:
-		return sandbox.Errorf(sandbox.Unavailable, "the agent did not start: %s", p.said()).
-			WithHint("is %s a static caisson-agent for this machine? see: caisson doctor", m.r.cfg.Agent)
-	case <-ctx.Done():
-		if errors.Is(ctx.Err(), context.Canceled) {
-			return ctx.Err()
-		}
-		return sandbox.Errorf(sandbox.TimedOut, "the agent did not answer within %s", readyPatience).WithHint("is this host overloaded?")
-	}
-}
-
 // asPlanned compares what the kernel says of the agent with the plan.
 func (m *making) asPlanned() error {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.record.PID))
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.PID()))
 	if err != nil {
 		return sandbox.Errorf(sandbox.Unavailable, "look at the agent: %w", err)
 	}
@@ -283,17 +130,33 @@ func (m *making) asPlanned() error {
 		k, v, _ := strings.Cut(line, ":")
 		has[k] = strings.TrimSpace(v)
 	}
-	const three = "00000000000000e0" // SETUID, SETGID and KILL
-	for name, want := range map[string]string{"NoNewPrivs": "1", "Seccomp": "2", "CapPrm": three, "CapEff": three} {
-		if has[name] != want {
+	want := map[string]string{"NoNewPrivs": "1", "Seccomp": "2", "CapEff": "00000000000000e0"} // SETUID, SETGID and KILL
+	if m.req.Nested {
+		// The agent has to make namespaces; what it starts in them is filtered by itself.
+		want = map[string]string{"NoNewPrivs": "1", "CapEff": "0000000000200000"} // SYS_ADMIN, of a namespace without rights
+	}
+	want["CapPrm"] = want["CapEff"]
+	for name, value := range want {
+		if has[name] != value {
 			return sandbox.Errorf(sandbox.Conflict, "bwrap made another sandbox than was planned: %s is %q", name, has[name]).
 				WithHint("is %s the bwrap of your distribution?", m.bwrap)
 		}
 	}
-	for _, ns := range []string{"pid", "net", "ipc", "uts", "mnt"} {
+	if m.req.Nested {
+		return nil // whose namespaces the agent has is looked at before it starts: then it hides them
+	}
+	return m.ownNamespaces(m.PID(), "pid", "net", "ipc", "uts", "mnt")
+}
+
+// ownNamespaces refuses a process that has one of the host's namespaces.
+func (m *making) ownNamespaces(pid int, kinds ...string) error {
+	for _, ns := range kinds {
 		ours, err := os.Readlink("/proc/self/ns/" + ns)
-		theirs, err2 := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", m.record.PID, ns))
-		if err = errors.Join(err, err2); err != nil {
+		if err != nil {
+			return sandbox.Errorf(sandbox.Unavailable, "look at this process: %w", err)
+		}
+		theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, ns))
+		if err != nil {
 			return sandbox.Errorf(sandbox.Unavailable, "look at the agent: %w", err)
 		}
 		if ours == theirs {

@@ -4,8 +4,12 @@ package bubblewrap_test
 
 import (
 	"context"
+	"errors"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,39 +56,102 @@ func (p place) manager(t *testing.T, rt runtimes.Runtime) *manager.Manager {
 // What is the host's cannot be seen, written or reached, and nothing can be gained.
 func TestWalls(t *testing.T) {
 	t.Parallel()
+	both(t, walls)
+}
+
+// both runs a test as root and as an ordinary user.
+func both(t *testing.T, test func(*testing.T)) {
+	t.Helper()
+	t.Run("root", func(t *testing.T) {
+		if os.Geteuid() != 0 {
+			t.Skip("needs root")
+		}
+		test(t)
+	})
+	t.Run("user", func(t *testing.T) {
+		if enginetest.AsUser(t) {
+			test(t)
+		}
+	})
+}
+
+// abstract listens at a socket that has a name and no file, as X11's and D-Bus's can,
+// and returns the name.
+func abstract(t *testing.T) string {
+	t.Helper()
+	name := "caisson-test-" + string(sandbox.NewID())
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: "@" + name, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ln.Close() })
+	return name
+}
+
+// python is a shell command that runs a line of Python, which ends with 0 only where
+// it got through.
+func python(line string) string { return "python3 -c '" + line + "'" }
+
+func walls(t *testing.T) {
 	p := newPlace(t)
 	m := p.manager(t, p.runtime(t, "", p.agent))
 	secret := filepath.Join(filepath.Dir(p.base), "secret")
 	if err := os.WriteFile(secret, []byte("secret"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for what, script := range map[string]string{
-		"passwords":           "cat /etc/shadow",
-		"the home of root":    "ls /root",
-		"files of the host":   "cat " + secret,
-		"other sandboxes":     "ls " + p.base,
-		"the engine's socket": "ls /run/docker.sock || ls /var/run/docker.sock",
-		"state of services":   "ls /var/lib",
-		"settings of caisson": "ls /run/caisson",
-		"the agent's socket":  "ls /run/caisson/private",
-		"the root":            ": > /new",
-		"programs":            ": > /usr/bin/new",
-		"settings":            ": > /etc/new",
-		"the kernel":          ": >> /proc/sys/kernel/core_pattern",
-		"the agent's kernel":  "! grep -q ' /proc/sys ro,' /proc/self/mountinfo",
-		"sysrq":               ": >> /proc/sysrq-trigger",
-		"control groups":      "for f in /sys/fs/cgroup/*/tasks /sys/fs/cgroup/cgroup.procs; do [ -e $f ] && echo $$ > $f && exit 0; done; false",
-		"a user namespace":    "unshare -U true",
-		"a mount":             "mount -t tmpfs none /tmp",
-		"a device":            "mknod /tmp/disk b 8 0",
-		"an address":          "grep -v -e lo: -e '|' /proc/net/dev",
-		"the agent":           "kill -9 1",
-		"its environment":     "cat /proc/1/environ",
-		"variables":           "env | grep -q '^PWD=/tmp\\|^GO\\|^CAISSON'",
-		"capabilities":        "grep -e '^CapPrm' -e '^CapEff' /proc/self/status | grep -q -v 0000000000000000",
-		"privileges":          "grep -q 'NoNewPrivs:.0' /proc/self/status",
-		"more system calls":   "grep -q 'Seccomp:.0' /proc/self/status",
-	} {
+	scripts := map[string]string{
+		"the user's home":      "cat " + secretAtHome(t),
+		"an abstract socket":   python("import socket; socket.socket(socket.AF_UNIX).connect(\"\\0" + abstract(t) + "\")"),
+		"D-Bus":                "ls /run/dbus/system_bus_socket || ls /var/run/dbus || ls /run/user",
+		"X11":                  "ls /tmp/.X11-unix",
+		"a terminal's input":   python("import fcntl, os; m, s = os.openpty(); fcntl.ioctl(s, 0x5412, b\"x\")"),
+		"other processes":      "for e in /proc/[0-9]*/environ; do tr \"\\0\" \"\\n\" < $e 2>/dev/null; done | grep -e ^GO -e ^CAISSON -e ^TMPDIR",
+		"processes outside":    "[ $(ls -d /proc/[0-9]* | wc -l) -gt 12 ]",
+		"a trace of the first": python("import ctypes, sys; l = ctypes.CDLL(None, use_errno=True); sys.exit(l.ptrace(16, 1, 0, 0) != 0)"),
+		"memory of the first":  ": < /proc/1/mem",
+		"files of the first":   "ls /proc/1/fd/ | grep . || ls /proc/1/root/",
+		"staged files":         "find /run/caisson -type f | while read f; do echo x > $f && echo written; done | grep written",
+		"the staging place":    ": > /run/caisson/exec/new || mkdir /run/caisson/new",
+		"a namespace of PIDs":  "unshare -p -f true || unshare -m true",
+		"a socket of the host": python("import socket; s = socket.create_connection((\"127.0.0.1\", " + loopback(t) + "), 5)"),
+		"passwords":            "cat /etc/shadow",
+		"the home of root":     "ls /root",
+		"files of the host":    "cat " + secret,
+		"other sandboxes":      "ls " + p.base,
+		"the engine's socket":  "ls /run/docker.sock || ls /var/run/docker.sock",
+		"state of services":    "ls /var/lib",
+		"settings of caisson":  "ls -A /run/caisson | grep -v '^exec$'",
+		"the agent's socket":   "ls /run/caisson/private",
+		"the root":             ": > /new",
+		"programs":             ": > /usr/bin/new",
+		"settings":             ": > /etc/new",
+		"the kernel":           ": >> /proc/sys/kernel/core_pattern",
+		"the agent's kernel":   "[ -w /proc/sys/kernel/core_pattern ]",
+		"sysrq":                ": >> /proc/sysrq-trigger",
+		"control groups":       "for f in /sys/fs/cgroup/*/tasks /sys/fs/cgroup/cgroup.procs; do [ -e $f ] && echo $$ > $f && exit 0; done; false",
+		"a user namespace":     "unshare -U true",
+		"a mount":              "mount -t tmpfs none /tmp",
+		"a device":             "mknod /tmp/disk b 8 0",
+		"an address":           "grep -v -e lo: -e '|' /proc/net/dev",
+		"the agent":            "kill -9 1; kill 1; kill -SEGV 1; kill -STOP 1; exit 7", // it lives, else nobody hears the 7
+		"its environment":      "cat /proc/1/environ",
+		"variables":            "env | grep -q '^PWD=/tmp\\|^GO\\|^CAISSON'",
+		"capabilities":         "grep -e '^CapPrm' -e '^CapEff' /proc/self/status | grep -q -v 0000000000000000",
+		"privileges":           "grep -q 'NoNewPrivs:.0' /proc/self/status",
+		"more system calls":    "grep -q 'Seccomp:.0' /proc/self/status",
+	}
+	if os.Geteuid() == 0 { // the agent is root there
+		scripts["the agent's kernel"] = "! grep -q ' /proc/sys ro,' /proc/self/mountinfo"
+	}
+	for _, what := range []string{"an abstract socket", "a socket of the host", "the user's home"} { // they get through where there is no wall
+		if out, err := exec.Command("sh", "-c", scripts[what]).CombinedOutput(); err != nil {
+			t.Errorf("without a sandbox, %q: %v, %s", scripts[what], err, out)
+		}
+	}
+	if res, err := m.Run(t.Context(), sandbox.Run{Language: "shell", Command: []string{"sh", "-c", python("pass")}}, sandbox.Streams{}); err != nil || res.Code != 0 {
+		t.Skipf("needs python3 in /usr/bin: %v, %s", err, res.Stderr)
+	}
+	for what, script := range scripts {
 		t.Run(what, func(t *testing.T) {
 			res, err := m.Run(t.Context(), sandbox.Run{Language: "shell", Command: []string{"sh", "-c", script}}, sandbox.Streams{})
 			if err != nil || res.Reason != sandbox.ReasonExited || res.Code == 0 {
@@ -94,10 +161,45 @@ func TestWalls(t *testing.T) {
 	}
 }
 
+// secretAtHome is a file of this user's.
+func secretAtHome(t *testing.T) string {
+	t.Helper()
+	dir, err := os.UserHomeDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.CreateTemp(dir, ".caisson-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
+			t.Error(err)
+		}
+	})
+	return f.Name()
+}
+
+// loopback listens on this host and returns the port.
+func loopback(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ln.Close() })
+	_, port, _ := net.SplitHostPort(ln.Addr().String()) // it is one of ours
+	return port
+}
+
 // A program finds what it needs: a home, a place for files, names, time, and its
 // text where it was staged.
 func TestRoom(t *testing.T) {
 	t.Parallel()
+	both(t, room)
+}
+
+func room(t *testing.T) {
 	p := newPlace(t)
 	m := p.manager(t, p.runtime(t, "", p.agent))
 	res, err := m.Run(t.Context(), sandbox.Run{Language: "shell", Code: "set -e\nwhoami\npwd\necho $HOME\ncd; : > a; : > /tmp/b; : > /workspace/c; : > /var/tmp/d; : > /dev/shm/e\n[ -c /dev/null ]\nhostname || cat /etc/hostname\n"}, sandbox.Streams{})
@@ -144,6 +246,45 @@ func TestLimits(t *testing.T) {
 				t.Errorf("%v, %+v\n%s", err, res.Exit, res.Stderr)
 			}
 		})
+	}
+}
+
+// An ordinary user's processes are counted, without a control group too, and what
+// is not enforced stands in the result.
+func TestUsersLimits(t *testing.T) {
+	t.Parallel()
+	if !enginetest.AsUser(t) {
+		return
+	}
+	p := newPlace(t)
+	rt := p.runtime(t, "", p.agent)
+	caps, err := rt.Capabilities(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if caps.Memory == runtimes.Enforced || caps.PIDs != runtimes.Enforced {
+		t.Skipf("memory %q, processes %q: another machine's matter", caps.Memory, caps.PIDs)
+	}
+	m := p.manager(t, rt)
+	run := func(script string) sandbox.Result {
+		t.Helper()
+		res, err := m.Run(t.Context(), sandbox.Run{Language: "shell", Command: []string{"sh", "-c", script}, Limits: sandbox.Limits{Memory: 256 * sandbox.MiB, PIDs: 30}}, sandbox.Streams{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	res := run("i=0; while [ $i -lt 200 ]; do sleep 60 & i=$((i+1)); done; exit 3")
+	if res.Code == 3 || !strings.Contains(string(res.Stderr), "fork") {
+		t.Errorf("200 processes: %+v\n%s", res.Exit, res.Stderr)
+	}
+	for _, what := range []string{"memory", "cpu", "users"} {
+		if !slices.Contains(res.NotEnforced, what) {
+			t.Errorf("not enforced, by the result: %q", res.NotEnforced)
+		}
+	}
+	if res := run("exec tail /dev/zero"); res.Code == 0 || res.Reason != sandbox.ReasonExited {
+		t.Errorf("a process larger than its limit: %+v\n%s", res.Exit, res.Stderr)
 	}
 }
 

@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 
-	"github.com/caisson-dev/caisson/sandbox"
+	"github.com/caisson-dev/caisson/runtimes/local"
 )
 
 // rootFolders are what a sandbox sees of the host besides /usr, where it is there:
@@ -26,42 +24,36 @@ var settings = []string{
 	"python2*", "python3*", "redhat-release", "services", "ssl/certs", "ssl/openssl.cnf", "pki/tls/certs", "terminfo", "timezone",
 }
 
-// bind is a file or folder of the host's, seen at the same or another place.
-type bind struct {
-	Source string `json:"source"`
-	Target string `json:"target"`
-}
-
 // rootLinks are those of [rootFolders] that are links on this host.
-func rootLinks() (links []bind) {
+func rootLinks() (links []local.Bind) {
 	for _, dir := range rootFolders {
 		if to, err := os.Readlink(dir); err == nil {
-			links = append(links, bind{to, dir})
+			links = append(links, local.Bind{Source: to, Target: dir})
 		}
 	}
 	return links
 }
 
 // rootBinds are the folders and settings of the host that every sandbox sees.
-func rootBinds() []bind {
-	binds := []bind{{"/usr", "/usr"}}
+func rootBinds() []local.Bind {
+	binds := []local.Bind{{Source: "/usr", Target: "/usr"}}
 	for _, dir := range rootFolders {
 		if st, err := os.Lstat(dir); err == nil && st.IsDir() {
-			binds = append(binds, bind{dir, dir})
+			binds = append(binds, local.Bind{Source: dir, Target: dir})
 		}
 	}
 	for _, name := range settings {
 		found, _ := filepath.Glob(filepath.Join("/etc", name)) // the patterns are well formed
 		for _, path := range found {
 			if real, err := filepath.EvalSymlinks(path); err == nil {
-				binds = append(binds, bind{real, path})
+				binds = append(binds, local.Bind{Source: real, Target: path})
 			}
 		}
 	}
 	return binds
 }
 
-func linkArgs(links []bind) (args []string) {
+func linkArgs(links []local.Bind) (args []string) {
 	for _, l := range links {
 		args = append(args, "--symlink", l.Source, l.Target)
 	}
@@ -79,20 +71,4 @@ func hostID() (string, error) {
 		fmt.Fprintf(sum, "%s %d %d\n", path, st.Size(), st.ModTime().UnixNano())
 	}
 	return "sha256:" + hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-// lists are the files of names that a sandbox has in place of the host's, which
-// tell who is there.
-func lists(who sandbox.Identity) map[string]string {
-	users := "root:x:0:0:root:/root:/bin/sh\ndaemon:x:1:1:daemon:/usr/sbin:/bin/false\nwww-data:x:33:33:www-data:/var/www:/bin/false\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n"
-	group := "root:x:0:\ndaemon:x:1:\ntty:x:5:\nwww-data:x:33:\nusers:x:100:\nnogroup:x:65534:\n"
-	for _, u := range []struct {
-		name string
-		uid  int
-	}{{"sandbox", who.UID}, {"runner", who.RunnerUID}} {
-		id := strconv.Itoa(u.uid)
-		users += strings.Join([]string{u.name, "x", id, id, u.name, sandbox.HomeDir, "/bin/sh"}, ":") + "\n"
-		group += strings.Join([]string{u.name, "x", id, ""}, ":") + "\n"
-	}
-	return map[string]string{"passwd": users, "group": group, "hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n", "hostname": "sandbox\n"}
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package bubblewrap
+package local
 
 import (
 	"context"
@@ -21,11 +21,13 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// groups are where control groups are made: below a folder of ours, of the one
-// hierarchy of version 2, or of each controller of version 1.
-type groups struct {
-	v2   bool
-	dirs map[string]string // by controller; version 2 has one, ""
+// Groups are where control groups are made: below a folder of ours, of the one
+// hierarchy of version 2, or of each controller of version 1. The zero value makes
+// none.
+type Groups struct {
+	v2    bool
+	dirs  map[string]string // by controller; version 2 has one, ""
+	works bool
 }
 
 // ours is the folder below which all groups are.
@@ -34,35 +36,58 @@ const ours = "caisson"
 // controllers are those of version 1 that a sandbox needs.
 var controllers = []string{"memory", "pids", "cpu", "cpuacct", "freezer"}
 
-// findGroups looks which version there is below root.
-func findGroups(root string) groups {
+// FindGroups looks where groups can be made below root, the place of the control
+// groups: of version 1 at its top, of version 2 in the topmost group that this
+// process is in and may divide. For root that is the top; to an ordinary user systemd
+// has given one, user@UID.service or a service with Delegate=yes.
+func FindGroups(root string) Groups {
+	self, _ := os.ReadFile("/proc/self/cgroup") // without it, it is the top
+	return findGroups(root, string(self), func(path string) bool { return unix.Access(path, unix.W_OK) == nil })
+}
+
+func findGroups(root, self string, writable func(string) bool) Groups {
 	if _, err := os.Stat(root + "/cgroup.controllers"); err == nil {
-		return groups{v2: true, dirs: map[string]string{"": filepath.Join(root, ours)}}
+		at, found := topmost(root, self, writable)
+		g := Groups{v2: true, dirs: map[string]string{"": filepath.Join(at, ours)}}
+		g.works = found && g.delegate() == nil
+		return g
 	}
-	g := groups{dirs: map[string]string{}}
+	g := Groups{dirs: map[string]string{}}
 	for _, c := range controllers {
-		if dir, err := filepath.EvalSymlinks(filepath.Join(root, c)); err == nil {
+		if dir, err := filepath.EvalSymlinks(filepath.Join(root, c)); err == nil && writable(dir) {
 			g.dirs[c] = filepath.Join(dir, ours)
 		}
 	}
+	g.works = len(g.dirs) == len(controllers)
 	return g
 }
 
-// work reports whether groups with every limit can be made.
-func (g groups) work() bool {
-	if !g.v2 {
-		return len(g.dirs) == len(controllers) && !slices.ContainsFunc(controllers, func(c string) bool {
-			return unix.Access(filepath.Dir(g.dirs[c]), unix.W_OK) != nil
-		})
+// topmost is the outermost of the groups around this process that it may write to.
+func topmost(root, self string, writable func(string) bool) (string, bool) {
+	dir := root
+	at := "" // the group of this process
+	for line := range strings.Lines(self) {
+		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "0::/"); ok {
+			at = rest
+		}
 	}
-	return g.delegate() == nil
+	for _, part := range append(strings.Split(at, "/"), "") {
+		if writable(filepath.Join(dir, "cgroup.procs")) {
+			return dir, true
+		}
+		dir = filepath.Join(dir, part)
+	}
+	return "", false
 }
+
+// Work reports whether groups with every limit can be made.
+func (g Groups) Work() bool { return g.works }
 
 // delegate has the folder of version 2 made, with the controllers for what is
 // below it.
-func (g groups) delegate() error {
+func (g Groups) delegate() error {
 	dir := g.dirs[""]
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	for _, d := range []string{filepath.Dir(dir), dir} {
@@ -73,13 +98,13 @@ func (g groups) delegate() error {
 	return nil
 }
 
-// group is the control group of one sandbox: a folder for each controller.
-type group struct {
-	groups
+// Group is the control group of one sandbox: a folder for each controller.
+type Group struct {
+	Groups
 	id sandbox.ID
 }
 
-func (g group) dir(controller string) string {
+func (g Group) dir(controller string) string {
 	if g.v2 {
 		controller = ""
 	}
@@ -87,7 +112,7 @@ func (g group) dir(controller string) string {
 }
 
 // folders are all of them, each once: controllers may share one.
-func (g group) folders() []string {
+func (g Group) folders() []string {
 	var all []string
 	for c := range g.dirs {
 		if d := g.dir(c); !slices.Contains(all, d) {
@@ -97,8 +122,8 @@ func (g group) folders() []string {
 	return all
 }
 
-// make makes the group with its limits. Who fails leaves the rest to remove.
-func (g group) make(l limits) error {
+// Make makes the group with its limits. Who fails leaves the rest to remove.
+func (g Group) Make(l Limits) error {
 	for _, d := range g.folders() {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			return fmt.Errorf("make a control group: %w", err)
@@ -129,9 +154,9 @@ func (g group) make(l limits) error {
 	return nil
 }
 
-// join takes the calling thread into the group, and with it what it starts. Of
+// Join takes the calling thread into the group, and with it what it starts. Of
 // version 1 alone, which has groups of threads.
-func (g group) join() error {
+func (g Group) Join() error {
 	for _, d := range g.folders() {
 		if err := os.WriteFile(filepath.Join(d, "tasks"), []byte(strconv.Itoa(unix.Gettid())), 0); err != nil {
 			return fmt.Errorf("enter a control group: %w", err)
@@ -140,19 +165,19 @@ func (g group) join() error {
 	return nil
 }
 
-// seen are where the sandbox sees its own counters.
-func (g group) seen() (binds []bind) {
+// Seen are where the sandbox sees its own counters.
+func (g Group) Seen() (binds []Bind) {
 	if g.v2 {
-		return []bind{{g.dir(""), "/sys/fs/cgroup"}}
+		return []Bind{{g.dir(""), "/sys/fs/cgroup"}}
 	}
 	for _, c := range controllers {
-		binds = append(binds, bind{g.dir(c), "/sys/fs/cgroup/" + c})
+		binds = append(binds, Bind{g.dir(c), "/sys/fs/cgroup/" + c})
 	}
 	return binds
 }
 
 // freeze stops all processes, or lets them go on.
-func (g group) freeze(ctx context.Context, stop bool) error {
+func (g Group) freeze(ctx context.Context, stop bool) error {
 	file, value, want := filepath.Join(g.dir("freezer"), "freezer.state"), "THAWED", "THAWED"
 	if stop {
 		value, want = "FROZEN", "FROZEN"
@@ -182,7 +207,7 @@ func (g group) freeze(ctx context.Context, stop bool) error {
 	}
 }
 
-func (g group) gone(err error) error {
+func (g Group) gone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return sandbox.Errorf(sandbox.NotFound, "sandbox %s has ended: %w", g.id.Short(), err)
 	}
@@ -190,7 +215,7 @@ func (g group) gone(err error) error {
 }
 
 // processes are those in the group, as this host counts.
-func (g group) processes() (pids []int) {
+func (g Group) processes() (pids []int) {
 	for _, d := range g.folders() {
 		b, err := os.ReadFile(filepath.Join(d, "cgroup.procs"))
 		if err != nil {
@@ -206,7 +231,7 @@ func (g group) processes() (pids []int) {
 }
 
 // remove kills what is in the group and removes it.
-func (g group) remove(ctx context.Context) error {
+func (g Group) remove(ctx context.Context) error {
 	for {
 		pids := g.processes()
 		for _, pid := range pids {
@@ -234,7 +259,7 @@ func (g group) remove(ctx context.Context) error {
 }
 
 // sample reads the group's counters.
-func (g group) sample() (sandbox.Sample, error) {
+func (g Group) sample() (sandbox.Sample, error) {
 	s := sandbox.Sample{Time: time.Now(), Cores: runtime.NumCPU()}
 	number := func(controller, name string) int64 {
 		b, _ := os.ReadFile(filepath.Join(g.dir(controller), name)) // what cannot be read is 0

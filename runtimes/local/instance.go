@@ -1,6 +1,6 @@
 //go:build linux
 
-package bubblewrap
+package local
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 // Instance is one sandbox, or a folder or volume of one that is gone. It is safe
 // for concurrent use.
 type Instance struct {
-	r      *Runtime
+	place  Place
 	handle runtimes.Handle
 }
 
@@ -34,9 +34,10 @@ var (
 	_ runtimes.Sampler  = limited{}
 )
 
-func (r *Runtime) instance(h runtimes.Handle) runtimes.Instance {
-	i := &Instance{r: r, handle: h}
-	if r.groups.work() {
+// Instance is the sandbox of a handle.
+func (p Place) Instance(h runtimes.Handle) runtimes.Instance {
+	i := &Instance{place: p, handle: h}
+	if p.Groups.Work() {
 		return limited{i}
 	}
 	return i
@@ -45,11 +46,11 @@ func (r *Runtime) instance(h runtimes.Handle) runtimes.Instance {
 // Handle says how to find the sandbox again.
 func (i *Instance) Handle() runtimes.Handle { return i.handle }
 
-func (i *Instance) group() group { return group{i.r.groups, i.handle.ID} }
+func (i *Instance) group() Group { return Group{i.place.Groups, i.handle.ID} }
 
 // Dial connects to the agent's socket. Errors: Unavailable.
 func (i *Instance) Dial(ctx context.Context) (net.Conn, error) {
-	c, err := new(net.Dialer).DialContext(ctx, "unix", filepath.Join(i.r.folder(i.handle.ID), "io", socketName))
+	c, err := new(net.Dialer).DialContext(ctx, "unix", filepath.Join(i.place.Folder(i.handle.ID), "io", socketName))
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -65,7 +66,7 @@ const waitStep = 100 // ms
 // Wait returns once the agent has ended.
 func (i *Instance) Wait(ctx context.Context) (sandbox.Exit, error) {
 	exit := sandbox.Exit{Code: 137, Reason: sandbox.ReasonInfra, Cause: "the sandbox was removed"}
-	rec, err := readRecord(i.r.folder(i.handle.ID))
+	rec, err := readRecord(i.place.Folder(i.handle.ID))
 	if err != nil {
 		return exit, nil //nolint:nilerr // without a record there is no sandbox
 	}
@@ -81,7 +82,7 @@ func (i *Instance) Wait(ctx context.Context) (sandbox.Exit, error) {
 			return exit, fmt.Errorf("wait for the sandbox: %w", err)
 		}
 	}
-	if _, err := os.Stat(i.r.folder(i.handle.ID)); err == nil {
+	if _, err := os.Stat(i.place.Folder(i.handle.ID)); err == nil {
 		exit.Cause = "the sandbox's agent has ended, or was killed"
 	}
 	return exit, nil
@@ -115,14 +116,14 @@ func startTime(pid int) (string, error) {
 // the volume that the handle stands for.
 func (i *Instance) Destroy(ctx context.Context) error {
 	if i.handle.Kind == runtimes.KindVolume {
-		return os.RemoveAll(i.r.volume(i.handle.Name))
+		return os.RemoveAll(i.place.volume(i.handle.Name))
 	}
-	if rec, err := readRecord(i.r.folder(i.handle.ID)); err == nil && alive(rec.PID, rec.Start) {
+	if rec, err := readRecord(i.place.Folder(i.handle.ID)); err == nil && alive(rec.PID, rec.Start) {
 		// The end of a namespace's first process is the end of all in it.
 		if err := unix.Kill(rec.PID, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
 			return fmt.Errorf("end the sandbox: %w", err)
 		}
-		if i.r.groups.work() {
+		if i.place.Groups.Work() {
 			_ = i.group().freeze(ctx, false) // what is frozen cannot die; where that fails, it is seen below
 		}
 		if _, err := i.Wait(ctx); err != nil {
@@ -133,7 +134,7 @@ func (i *Instance) Destroy(ctx context.Context) error {
 		return err
 	}
 	// The record goes last, so that what is left can be found.
-	dir := i.r.folder(i.handle.ID)
+	dir := i.place.Folder(i.handle.ID)
 	list, _ := os.ReadDir(dir) // nothing is there where it is gone
 	var errs []error
 	for _, e := range list {
@@ -141,7 +142,7 @@ func (i *Instance) Destroy(ctx context.Context) error {
 			errs = append(errs, os.RemoveAll(filepath.Join(dir, e.Name())))
 		}
 	}
-	return errors.Join(append(errs, os.RemoveAll(i.r.volume(ownVolume(i.handle.ID))), os.RemoveAll(dir))...)
+	return errors.Join(append(errs, os.RemoveAll(i.place.volume(OwnVolume(i.handle.ID))), os.RemoveAll(dir))...)
 }
 
 // Pause freezes every process of the sandbox.
