@@ -228,7 +228,7 @@ func (c *Caisson) join(ctx context.Context) (*service.Service, error) {
 	svc, err := service.New(service.Config{
 		Manager: mgr, Bridge: changes, Images: store, Audit: journal, Desk: desk, Check: c.check, Doctor: c.newDoctor(nil), Log: c.cfg.Log, Actor: actor(),
 		Findings: journal, Watch: mon, Metrics: monitor.NewMetrics(journal, Version()),
-		Folders: c.cfg.File.Folders,
+		Folders: c.cfg.File.Folders, Keys: journal,
 	})
 	if err != nil {
 		return nil, err

@@ -29,4 +29,5 @@ type Service interface {
 	Housekeeping
 	Monitoring
 	Doctor
+	Tokens
 }

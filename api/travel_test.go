@@ -30,6 +30,7 @@ var requests = map[reflect.Type]any{
 	reflect.TypeFor[sandbox.Retention]():        filled[sandbox.Retention](),
 	reflect.TypeFor[sandbox.ApprovalFilter]():   filled[sandbox.ApprovalFilter](),
 	reflect.TypeFor[sandbox.ApprovalAnswer]():   filled[sandbox.ApprovalAnswer](),
+	reflect.TypeFor[sandbox.TokenOptions]():     filled[sandbox.TokenOptions](),
 	reflect.TypeFor[api.SessionOptions]():       filled[api.SessionOptions](),
 	reflect.TypeFor[api.RenewOptions]():         filled[api.RenewOptions](),
 	reflect.TypeFor[api.ForkOptions]():          filled[api.ForkOptions](),
@@ -97,7 +98,7 @@ func TestAnswersTravel(t *testing.T) {
 	for _, value := range []any{
 		filled[sandbox.Result](), diff, sandbox.FileEvent{Path: "a\xff", Op: "write"}, filled[sandbox.Attached](), filled[sandbox.Session](), filled[sandbox.SessionStats](), filled[sandbox.Snapshot](), filled[sandbox.StateSize](), filled[sandbox.PrunedImage](),
 		filled[sandbox.ExecRecord](), filled[sandbox.Event](), filled[sandbox.Approval](), filled[sandbox.Alert](), filled[sandbox.Reading](),
-		filled[sandbox.AuditReport](), filled[sandbox.Pruned](), filled[sandbox.Moved](), filled[sandbox.FileInfo](), filled[sandbox.Image](), filled[sandbox.Decision](),
+		filled[sandbox.Token](), filled[sandbox.NewToken](), filled[sandbox.AuditReport](), filled[sandbox.Pruned](), filled[sandbox.Moved](), filled[sandbox.FileInfo](), filled[sandbox.Image](), filled[sandbox.Decision](),
 		filled[api.Process](), filled[sandbox.Orphan](), filled[api.Check](), filled[api.RuntimeInfo](), filled[api.LanguageInfo](), filled[sandbox.ImagePin](), filled[sandbox.ImageCheck](), filled[api.ImageResult](),
 		filled[sandbox.AlertNews](), news,
 	} {

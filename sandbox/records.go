@@ -125,6 +125,8 @@ const (
 	EventAlertResolved    = "alert.resolved"
 	EventAlertActed       = "alert.acted" // what its action came to
 	EventRecovered        = "recovered"   // a manager took up what another had left
+	EventTokenCreated     = "token.created"
+	EventTokenRevoked     = "token.revoked"
 	EventAuditPruned      = "audit.pruned"
 	EventAuditReanchored  = "audit.reanchored" // somebody took a log as it is whose anchor was lost
 )
@@ -169,6 +171,8 @@ type Transaction struct {
 	// its session where it has none; ResolveAlert where it does not fire any more.
 	FireAlert    *Alert
 	ResolveAlert *Alert
+	CreateToken  *KeptToken // Conflict where the name is taken
+	DeleteToken  ID         // NotFound where there is none
 	// PostLetters puts letters into the outbox, DeleteLetters takes them out, and
 	// RetryLetters puts them off.
 	PostLetters   []Letter

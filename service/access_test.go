@@ -29,6 +29,7 @@ type place struct {
 	store *sqlite.Store
 	desk  *approval.Desk
 	feed  *bridge.Feed
+	dir   string
 }
 
 func open(t *testing.T, change func(*service.Config)) place {
@@ -43,7 +44,7 @@ func open(t *testing.T, change func(*service.Config)) place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := place{store: journal, desk: desk, feed: &bridge.Feed{}}
+	p := place{store: journal, desk: desk, feed: &bridge.Feed{}, dir: dir}
 	changes, err := bridge.New(bridge.Config{Dir: filepath.Join(dir, "changes"), Feed: p.feed, Open: func(ctx context.Context, path string) (bridge.Ledger, error) { return sqlite.OpenLedger(ctx, path) }})
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +58,7 @@ func open(t *testing.T, change func(*service.Config)) place {
 		t.Fatal(err)
 	}
 	cfg := service.Config{
-		Manager: m, Images: catalogue{}, Audit: journal, Desk: desk, Findings: journal, Metrics: monitor.NewMetrics(journal, "test"), Bridge: changes, Watch: none{}, Doctor: none{},
+		Manager: m, Images: catalogue{}, Audit: journal, Desk: desk, Findings: journal, Metrics: monitor.NewMetrics(journal, "test"), Bridge: changes, Watch: none{}, Doctor: none{}, Keys: journal,
 		Check: func(context.Context, string, []byte, string) (sandbox.Decision, error) {
 			return sandbox.Decision{}, nil
 		},
@@ -182,7 +183,12 @@ var governing = map[string]func(ctx context.Context, s api.Service) error{
 	},
 	"StateSizes": func(ctx context.Context, s api.Service) error { return second(s.StateSizes(ctx)) },
 	"Metrics":    func(ctx context.Context, s api.Service) error { return s.Metrics(ctx, io.Discard) },
-	"Doctor":     func(ctx context.Context, s api.Service) error { return second(s.Doctor(ctx)) },
+	"CreateToken": func(ctx context.Context, s api.Service) error {
+		return second(s.CreateToken(ctx, sandbox.TokenOptions{}))
+	},
+	"Tokens":      func(ctx context.Context, s api.Service) error { return second(s.Tokens(ctx)) },
+	"RevokeToken": func(ctx context.Context, s api.Service) error { return s.RevokeToken(ctx, "none") },
+	"Doctor":      func(ctx context.Context, s api.Service) error { return second(s.Doctor(ctx)) },
 }
 
 // elsewhere are calls that tests below look at: of lists, of questions, and of

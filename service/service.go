@@ -38,6 +38,8 @@ type Config struct {
 	// Folders are folders of the host that a session may have as its workspace, by
 	// the name that it is asked for with.
 	Folders map[string]string
+	// Keys has the tokens; nil has none.
+	Keys Keys
 	// OthersApprove has what a caller with a name asks be approved by another: its
 	// own answers, and its way to approve everything, are refused.
 	OthersApprove bool

@@ -49,6 +49,10 @@ type Store interface {
 	// Denied counts the runs that were refused since a time, to the second, by
 	// session; under "" are those of one-shots.
 	Denied(ctx context.Context, since time.Time) (map[string]int, error)
+	// Tokens returns all tokens, by name, and TokenByHash the one with that hash of
+	// its secret. Errors: NotFound.
+	Tokens(ctx context.Context) ([]sandbox.Token, error)
+	TokenByHash(ctx context.Context, hash []byte) (sandbox.Token, error)
 	// TakeLetters returns the oldest letters to a receiver that are due now, and
 	// puts them off until a time: until then nobody else takes them.
 	TakeLetters(ctx context.Context, to string, now, until time.Time, most int) ([]sandbox.Letter, error)

@@ -11,7 +11,7 @@ import (
 var withoutOwners = []string{
 	"DROP INDEX readings_began", "ALTER TABLE readings DROP COLUMN owner", "ALTER TABLE readings DROP COLUMN began", "ALTER TABLE alerts DROP COLUMN owner",
 	"DROP INDEX events_owner", "DROP INDEX approvals_owner", "ALTER TABLE sessions DROP COLUMN owner", "ALTER TABLE execs DROP COLUMN owner",
-	"ALTER TABLE approvals DROP COLUMN owner", "ALTER TABLE events DROP COLUMN owner",
+	"ALTER TABLE approvals DROP COLUMN owner", "ALTER TABLE events DROP COLUMN owner", "DROP TABLE tokens",
 }
 
 // TestUpgradeOfSessions opens a state whose sessions an older caisson wrote.

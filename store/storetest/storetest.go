@@ -46,6 +46,7 @@ func Run(t *testing.T, open Open) {
 		"two holders":         twoHolders,
 		"closed":              closed,
 		"owners":              owners,
+		"tokens":              tokens,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
