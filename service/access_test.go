@@ -356,8 +356,9 @@ func TestOthersLists(t *testing.T) {
 	}
 	now := p.store
 	for _, name := range []string{"alice~work", "bob~work", ""} {
-		a := sandbox.Alert{ID: sandbox.NewID(), Rule: "r", Severity: sandbox.Low, Session: name, Sandbox: sandbox.NewID()}
-		r := sandbox.Reading{Sandbox: sandbox.NewID(), Session: name}
+		whose := sandbox.SessionOwner(name)
+		a := sandbox.Alert{Owner: whose, ID: sandbox.NewID(), Rule: "r", Severity: sandbox.Low, Session: name, Sandbox: sandbox.NewID()}
+		r := sandbox.Reading{Owner: whose, Sandbox: sandbox.NewID(), Session: name}
 		if err := now.Apply(t.Context(), sandbox.Transaction{FireAlert: &a, PutReadings: []sandbox.Reading{r}}); err != nil {
 			t.Fatal(err)
 		}

@@ -119,12 +119,13 @@ func (s *Service) Feed(ctx context.Context) iter.Seq[sandbox.ChangeNews] {
 	all := s.cfg.Bridge.Feed().Subscribe(ctx)
 	return func(yield func(sandbox.ChangeNews) bool) {
 		for news := range all {
-			lost := news.Lost
-			if !showName(who, &news.Session) {
-				if lost == 0 {
-					continue
-				}
-				news = sandbox.ChangeNews{Lost: lost} // some of these may have been the caller's
+			switch {
+			case who.Sees(sandbox.SessionOwner(news.Session)):
+				news.Session = who.Shown(news.Session)
+			case news.Lost == 0:
+				continue
+			default:
+				news = sandbox.ChangeNews{Lost: news.Lost} // some of these may have been the caller's
 			}
 			if !yield(news) {
 				return

@@ -31,15 +31,20 @@ func (s *Service) Readings(ctx context.Context, f sandbox.ReadingFilter) ([]sand
 	if err != nil {
 		return nil, err
 	}
+	f.Session = of
+	if f.Owner, err = own(who, f.Owner); err != nil {
+		return nil, err
+	}
 	if f.Live {
 		if err := s.cfg.Manager.Reach(asLocal(ctx)); err != nil {
 			return nil, err
 		}
 	}
-	f.Session = of
-	most := unbound(who, &f.Limit)
 	list, err := s.cfg.Findings.Readings(ctx, f)
-	return seen(list, most, func(r *sandbox.Reading) bool { return showName(who, &r.Session) }), err
+	for i := range list {
+		list[i].Session = who.Shown(list[i].Session)
+	}
+	return list, err
 }
 
 // Alerts returns alerts, the newest first.
@@ -49,37 +54,14 @@ func (s *Service) Alerts(ctx context.Context, f sandbox.AlertFilter) ([]sandbox.
 		return nil, err
 	}
 	f.Session = of
-	most := unbound(who, &f.Limit)
+	if f.Owner, err = own(who, f.Owner); err != nil {
+		return nil, err
+	}
 	list, err := s.cfg.Findings.Alerts(ctx, f)
-	return seen(list, most, func(a *sandbox.Alert) bool { return showName(who, &a.Session) }), err
-}
-
-// showName makes the name of a session that of its caller. It reports whether
-// the caller sees what is of that session.
-func showName(who sandbox.Caller, name *string) bool {
-	sees := who.Sees(sandbox.SessionOwner(*name))
-	*name = who.Shown(*name)
-	return sees
-}
-
-// unbound takes the bound from a filter that does not know owners.
-func unbound(who sandbox.Caller, limit *int) (most int) {
-	most = *limit
-	if !who.IsAdmin() {
-		*limit = 0
-	}
-	return most
-}
-
-// seen is the part of a list that its caller sees, at most so much of it; 0 is all.
-func seen[T any](list []T, most int, sees func(*T) bool) []T {
-	mine := list[:0]
 	for i := range list {
-		if sees(&list[i]) && (most == 0 || len(mine) < most) {
-			mine = append(mine, list[i])
-		}
+		list[i].Session = who.Shown(list[i].Session)
 	}
-	return mine
+	return list, err
 }
 
 // Metrics writes what is counted of all processes.
@@ -99,7 +81,8 @@ func (s *Service) AlertNews(ctx context.Context) iter.Seq[sandbox.AlertNews] {
 	all := s.cfg.Watch.Subscribe(ctx)
 	return func(yield func(sandbox.AlertNews) bool) {
 		for news := range all {
-			if sees := showName(who, &news.Session); (sees || news.ID == "") && !yield(news) {
+			news.Session = who.Shown(news.Session)
+			if (who.Sees(news.Owner) || news.ID == "") && !yield(news) {
 				return
 			}
 		}
