@@ -13,6 +13,8 @@ TESTED := $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{en
 # of that a second time, for the race detector, takes minutes. make soak does.
 UNRACED := /(policy|service/gate|cmd/caisson)$$
 EXTRACT := /(cmd/caisson-scan|policy/facts.*)$$
+# What the set-up brings is not skipped where it is absent.
+STRICT := CAISSON_REQUIRE_DOCKER=1 CAISSON_REQUIRE_TOOLS=1
 # SQLite is C that was translated to Go: the race detector's checks of pointers,
 # which never concern it, make it four times as slow.
 RACE := -race -gcflags='modernc.org/...=-d=checkptr=0'
@@ -36,7 +38,7 @@ help: ## list the targets
 setup: ## install and start what is missing: Docker Engine, mmdebstrap, a C compiler
 	@scripts/setup.sh
 
-setup-tests: ## as setup, and what the tests alone need: a registry, skopeo, musl, docker compose
+setup-tests: ## as setup, and what the tests alone need: a registry, skopeo, musl, docker compose, Prometheus, tmux
 	@scripts/setup.sh --tests
 
 build: ## build bin/caisson and its helpers
@@ -61,9 +63,9 @@ demo: setup build images ## run three real programs, each in a hardened containe
 # Most tests wait for engines, disks and time-outs: more of them run at once than
 # there are processors. None depends on how soon.
 test: setup-tests build images ## do all set-up, then run every test
-	CAISSON_REQUIRE_DOCKER=1 $(GO) test $(RACE) -timeout 20m -p 3 -parallel 6 $$($(TESTED) | grep -vE '$(UNRACED)|$(EXTRACT)')
-	CAISSON_REQUIRE_DOCKER=1 CGO_ENABLED=0 $(GO) test -trimpath -timeout 20m -parallel 6 $$($(TESTED) | grep -E '$(UNRACED)')
-	CAISSON_REQUIRE_DOCKER=1 $(GO) test -trimpath -tags netgo,osusergo -timeout 20m $$($(TESTED) | grep -E '$(EXTRACT)')
+	$(STRICT) $(GO) test $(RACE) -timeout 20m -p 3 -parallel 6 $$($(TESTED) | grep -vE '$(UNRACED)|$(EXTRACT)')
+	$(STRICT) CGO_ENABLED=0 $(GO) test -trimpath -timeout 20m -parallel 6 $$($(TESTED) | grep -E '$(UNRACED)')
+	$(STRICT) $(GO) test -trimpath -tags netgo,osusergo -timeout 20m $$($(TESTED) | grep -E '$(EXTRACT)')
 
 lint: ## gofmt, go vet, golangci-lint, go mod tidy
 	@scripts/lint.sh
@@ -78,7 +80,7 @@ eval: build ## judge the policy by the evaluation sets in CORPUS, and by the pro
 	@CAISSON_SCAN=$(CURDIR)/bin/caisson-scan CORPUS="$(CORPUS)" BENIGN="$(BENIGN)" $(GO) run ./bench/eval $(ARGS)
 
 soak: setup-tests build images ## the longer variants of the tests: more rounds, more sandboxes, larger files
-	CAISSON_SOAK=1 CAISSON_REQUIRE_DOCKER=1 $(GO) test $(RACE) -timeout 2h -count=1 ./...
+	CAISSON_SOAK=1 $(STRICT) $(GO) test $(RACE) -timeout 2h -count=1 ./...
 
 ci: ## what CI runs: set-up, lint, the tests, a smoke run of the benchmarks
 	$(MAKE) --no-print-directory setup-tests

@@ -4,15 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
-
-	"gopkg.in/yaml.v3"
 
 	"github.com/caisson-dev/caisson/monitor"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -114,109 +109,4 @@ func TestMetricsAreBounded(t *testing.T) {
 	if n := strings.Count(text, "\n"); n > 700 || !strings.Contains(text, `caisson_execs_total{language="other",outcome="denied"} 950`) || !strings.Contains(text, `caisson_decisions_total{verdict="other"} 1000`) {
 		t.Errorf("%d lines", n)
 	}
-}
-
-// promtool is Prometheus's own checker, as Debian's package prometheus has it.
-func promtool(t *testing.T, stdin string, args ...string) string {
-	t.Helper()
-	path, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Skip("needs promtool (apt-get install prometheus)")
-	}
-	cmd := exec.CommandContext(t.Context(), path, args...)
-	cmd.Stdin = strings.NewReader(stdin)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return string(out)
-}
-
-// TestPrometheus has the real one read the metrics, the rules, and every query of
-// the dashboard.
-func TestPrometheus(t *testing.T) {
-	t.Parallel()
-	metrics := written(t, recorded(t))
-	promtool(t, metrics, "check", "metrics")
-	promtool(t, "", "check", "rules", "../docker/prometheus/rules.yml")
-	test := filepath.Join(t.TempDir(), "test.yml")
-	rules, err := filepath.Abs("../docker/prometheus/rules.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(test, fmt.Appendf(nil, fires, rules), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	promtool(t, "", "test", "rules", test)
-	queries := map[string]any{"groups": []any{map[string]any{"name": "dashboard", "rules": dashboard(t)}}}
-	b, err := yaml.Marshal(queries)
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := filepath.Join(t.TempDir(), "queries.yml")
-	if err := os.WriteFile(name, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	promtool(t, "", "check", "rules", name)
-}
-
-// fires is promtool's test of the rules: what goes wrong is told.
-const fires = `rule_files: [%s]
-evaluation_interval: 1m
-tests:
-  - interval: 1m
-    input_series:
-      - {series: 'caisson_alerts_firing{rule="oom",severity="high"}', values: '0 2x30'}
-      - {series: 'caisson_alerts_firing{rule="cpu",severity="low"}', values: '5x30'}
-      - {series: 'caisson_execs_total{outcome="infra",language="python"}', values: '0+1x30'}
-      - {series: 'caisson_execs_total{outcome="exited",language="python"}', values: '0+3x30'}
-      - {series: 'caisson_decisions_total{verdict="deny"}', values: '0+1x30'}
-    alert_rule_test:
-      - eval_time: 20m
-        alertname: CaissonAlertFires
-        exp_alerts:
-          - exp_labels: {rule: oom, severity: warning}
-            exp_annotations: {summary: "caisson: 2 sandboxes have an alert of rule oom"}
-      - eval_time: 20m
-        alertname: CaissonExecsGoWrong
-        exp_alerts:
-          - exp_labels: {severity: critical}
-            exp_annotations: {summary: "caisson: 25%% of all execs lost their sandbox"}
-      - eval_time: 20m
-        alertname: CaissonManyDenials
-        exp_alerts: []
-`
-
-// dashboard is every query of it, as a rule. Their metrics are those that there
-// are.
-func dashboard(t *testing.T) (rules []any) {
-	t.Helper()
-	b, err := os.ReadFile("../docker/prometheus/dashboard.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var d struct {
-		Panels []struct {
-			Title   string
-			Targets []struct{ Expr string }
-		}
-	}
-	if err := json.Unmarshal(b, &d); err != nil {
-		t.Fatal(err)
-	}
-	known := written(t, recorded(t))
-	for _, p := range d.Panels {
-		for _, q := range p.Targets {
-			for _, name := range regexp.MustCompile(`caisson_[a-z_]+`).FindAllString(q.Expr, -1) {
-				if !strings.Contains(known, "\n"+name+"{") {
-					t.Errorf("%s: there is no %s", p.Title, name)
-				}
-			}
-			rules = append(rules, map[string]string{"record": fmt.Sprintf("dashboard:q%d", len(rules)), "expr": strings.ReplaceAll(q.Expr, "$__rate_interval", "5m")})
-		}
-	}
-	if len(rules) < 10 {
-		t.Errorf("%d queries", len(rules))
-	}
-	return rules
 }

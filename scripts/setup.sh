@@ -5,7 +5,7 @@
 # is installed from Debian's packages, which needs root.
 #
 # With --tests it also installs what the tests alone need: a registry, a
-# second client of registries, Alpine's C library, and docker compose.
+# second client of registries, Alpine's C library, docker compose, Prometheus, and tmux.
 #
 # It may be run again at any time; where all is there it takes a second.
 set -euo pipefail
@@ -48,12 +48,31 @@ missing_packages() {
 		have skopeo || echo skopeo
 		have ip || echo iproute2
 		have musl-gcc || echo musl-tools
+		have tmux || echo tmux
+		have prometheus && have promtool || echo prometheus
 		have docker-compose || docker compose version >/dev/null 2>&1 || echo docker-compose
 	fi
 	[ "$engine" = none ] || return 0
 	have dockerd || echo docker.io
 	have docker || echo docker.io
 	have iptables || echo iptables
+}
+
+# hold_services keeps services from being started by their packages until
+# release_services: the tests start servers of their own, and the engine is started
+# below. Who has a policy already keeps it.
+policy=$root/usr/sbin/policy-rc.d
+hold_services() {
+	[ ! -e "$policy" ] || return 0
+	mkdir -p "$(dirname "$policy")"
+	trap release_services EXIT
+	printf '#!/bin/sh\n# of caisson'"'"'s setup.sh, while it installs\nexit 101\n' >"$policy"
+	chmod 755 "$policy"
+}
+
+release_services() {
+	trap - EXIT
+	! grep -qs "of caisson's setup.sh" "$policy" || rm -f "$policy"
 }
 
 # install_packages installs what is asked for, and says so.
@@ -171,12 +190,18 @@ main() {
 			die "not root: run \"sudo apt-get install -y $missing\" and start the engine, or run this with sudo"
 		fi
 		# shellcheck disable=SC2086 # words are packages
-		[ -z "$missing" ] || install_packages $missing
-		# The tests start registries of their own; the package's would listen for
-		# everybody from now on.
-		if [[ " $missing " == *" docker-registry "* ]] && [ -d "$root/run/systemd/system" ]; then
-			systemctl disable --now docker-registry >/dev/null 2>&1 || say "could not stop the docker-registry service; the tests do not need it"
+		if [ -n "$missing" ]; then
+			hold_services
+			install_packages $missing
+			release_services
 		fi
+		# Nor when the machine is started again: the packages' would listen for
+		# everybody.
+		for service in docker-registry prometheus; do
+			if [[ " $missing " == *" $service "* ]] && [ -d "$root/run/systemd/system" ]; then
+				systemctl disable --now "$service" >/dev/null 2>&1 || say "could not disable the service $service; the tests do not need it"
+			fi
+		done
 	fi
 	if [ "$engine" = none ]; then
 		engine_version >/dev/null || start_engine

@@ -116,20 +116,42 @@ func TestInstallsAndStarts(t *testing.T) {
 	}
 }
 
-// TestWhatTestsNeed installs more for the tests, and only then; a registry that
-// came with it does not go on running.
+// TestWhatTestsNeed installs more for the tests, and only then; no server that
+// comes with it is started, then or at the next start of the machine.
 func TestWhatTestsNeed(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.file("var/run/docker.sock", "")
 	m.must(os.MkdirAll(filepath.Join(m.root, "run/systemd/system"), 0o755))
 	m.command("systemctl", "")
+	policy := filepath.Join(m.root, "usr/sbin/policy-rc.d")
+	m.command("apt-get", `case "$*" in *install*) `+policy+`; echo "services: $?" >> `+m.log+`;; esac`)
 	if out, ok := m.setup(); !ok || strings.Contains(m.calls(), "apt-get") {
 		t.Errorf("without --tests: %q, calls %q", out, m.calls())
 	}
 	out, ok := m.setup("--tests")
-	if !ok || !strings.Contains(out, "installing bubblewrap docker-registry iproute2 musl-tools skopeo") || !strings.Contains(m.calls(), "systemctl disable --now docker-registry") {
-		t.Errorf("with --tests: %q, calls %q", out, m.calls())
+	if !ok || !strings.Contains(out, "installing bubblewrap docker-registry iproute2 musl-tools prometheus skopeo tmux") {
+		t.Errorf("with --tests: %q", out)
+	}
+	for _, call := range []string{"services: 101", "systemctl disable --now docker-registry", "systemctl disable --now prometheus"} {
+		if !strings.Contains(m.calls(), call+"\n") {
+			t.Errorf("no %q in %q", call, m.calls())
+		}
+	}
+	m.command("apt-get", "exit 100")
+	if out, ok := m.setup("--tests"); ok {
+		t.Errorf("without packages: %q", out)
+	}
+	if _, err := os.Stat(policy); err == nil {
+		t.Error("services are still kept from being started")
+	}
+	m.must(os.WriteFile(policy, []byte("#!/bin/sh\nexit 3\n"), 0o755))
+	m.command("apt-get", `case "$*" in *install*) `+policy+`; echo "services: $?" >> `+m.log+`;; esac`)
+	if out, ok := m.setup("--tests"); !ok || !strings.Contains(m.calls(), "services: 3\n") {
+		t.Errorf("with a policy of its own: %q, calls %q", out, m.calls())
+	}
+	if _, err := os.Stat(policy); err != nil {
+		t.Errorf("a policy of the machine's own is gone: %v", err)
 	}
 	if out, ok := m.setup("--test"); ok || !strings.Contains(out, "usage:") {
 		t.Errorf("another option: %q", out)

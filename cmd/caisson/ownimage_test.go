@@ -84,9 +84,7 @@ func (c compose) command(args ...string) *exec.Cmd {
 	c.t.Helper()
 	argv := []string{"docker", "compose"}
 	if exec.Command("docker", "compose", "version").Run() != nil {
-		if _, err := exec.LookPath("docker-compose"); err != nil {
-			c.t.Skip("needs docker compose: apt-get install docker-compose")
-		}
+		enginetest.Tool(c.t, "docker-compose", "docker-compose")
 		argv = []string{"docker-compose"}
 	}
 	argv = append(argv, "-p", c.project, "-f", filepath.Join(c.dir, "docker/compose.yaml"))

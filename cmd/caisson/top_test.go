@@ -15,9 +15,7 @@ import (
 // TestTopInATerminal shows a live table in a real terminal, sorts it, and quits it.
 func TestTopInATerminal(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Skip("needs tmux (apt-get install tmux)")
-	}
+	enginetest.Tool(t, "tmux", "tmux")
 	kit, base := place(t)
 	kit.Image(t, "shell")
 	env := append(os.Environ(), "CAISSON_AGENT="+kit.Agent, "CAISSON_SCAN="+enginetest.Scanner(t), "CAISSON_RUNTIME_DIR="+base+"/s", "CAISSON_STATE_DIR="+base+"/state", "TMUX=", "LC_ALL=C.UTF-8")
