@@ -51,17 +51,21 @@ func newTest(cfg Config) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test --solution FILE|DIR --tests FILE|DIR [-- COMMAND…] | --cases FILE | --batch FILE",
 		Short: "Run tests on a solution that may cheat, and say truly which passed",
-		Long: `Run pytest in a sandbox and say of each test how it ended. Tests and solution
-lie where nothing in the sandbox can write; results come back on a way of their
-own. A test that hangs, crashes or ends its process costs no other test. What a
-solution could still do to tests in its own interpreter is in docs/testing.md.
+		Long: `Run tests in a sandbox and say of each how it ended. Tests of Python, by pytest
+or unittest, and their solution lie where nothing in the sandbox can write; results
+come back on a way of their own. A test that hangs, crashes or ends its process
+costs no other test. What a solution could still do to tests in its own interpreter
+is in docs/testing.md.
+
+Other languages' tests are run as the language says (run_tests in docs/images.md):
+"node --test" for Node, each file by its exit code for shell. With --runner tap,
+junit or exit, COMMAND runs instead in a workspace that has both, and what it
+prints, or leaves in {report}, is read. Such a command reports for itself, and may
+lie: the result says so.
 
 With --cases, a solution in any language is judged by what it puts out: FILE has
 {"input": …, "expected": …} as a JSON list or one a line, standard input and
 output, or with --function the list of its arguments and what it returns.
-
-With --runner tap, COMMAND runs in a workspace that has both, and what it prints
-in the Test Anything Protocol is read: it reports for itself, and may lie.
 
 With --batch, problems come as JSON lines ({"id", "solution", "tests" or "cases",
 "language", "limits", …}) and a result a line goes out as each ends, every problem
@@ -92,7 +96,7 @@ by policy; of caisson's errors: 2 wrong usage, 125 most others.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.solution, "solution", "", "what is judged: a `FILE`, or a folder with all that is in it")
-	f.StringVar(&o.tests, "tests", "", "what it is judged by: a `FILE` for pytest, or a folder with conftest.py and settings")
+	f.StringVar(&o.tests, "tests", "", "what it is judged by: a `FILE` of tests, or a folder with their helpers and settings")
 	f.StringVarP(&o.session, "session", "s", "", "run in this `SESSION`, which stays")
 	durationVar(f, &o.testTimeout, "test-timeout", sandbox.Duration(testloop.DefaultTestTimeout), "end a test after this long")
 	durationVar(f, &o.timeout, "timeout", sandbox.Duration(testloop.DefaultTimeout), "end all of it after this long")
@@ -129,6 +133,11 @@ func (o *testOptions) execute(ctx context.Context, cfg Config) error {
 	if suite.Run.Language, err = o.language(svc, suite); err != nil {
 		return err
 	}
+	if o.loop.cases == "" {
+		if suite.Runner, err = o.loop.testRunner(ctx, svc, suite.Run.Language); err != nil {
+			return err
+		}
+	}
 	checker, err := o.loop.readChecker(svc, ask)
 	if err != nil {
 		return err
@@ -150,19 +159,29 @@ func (o *testOptions) execute(ctx context.Context, cfg Config) error {
 	return o.report(cfg, r)
 }
 
-// language is that of the solution: of the file that is run, for cases.
+// language is that of the file that is run, for cases, and else that of the tests.
 func (o *testOptions) language(svc api.Languages, s testloop.Suite) (string, error) {
-	if o.loop.cases == "" && o.loop.runner != "tap" {
-		return "python", nil
-	}
 	if o.loop.language != "" {
 		return o.loop.language, nil
 	}
-	name := o.loop.main
-	if name == "" && len(s.Solution) == 1 {
-		name = s.Solution[0].Path
+	if (testloop.Runner{Report: testloop.Reporting(o.loop.runner)}).Ours() && o.loop.runner != "" {
+		return "python", nil
 	}
-	return svc.LanguageOf(name)
+	files, name := s.Tests, o.loop.main
+	if o.loop.cases != "" || o.loop.runner != "" {
+		files = s.Solution
+	}
+	if name != "" {
+		return svc.LanguageOf(name)
+	}
+	for _, tests := range []bool{true, false} {
+		for _, f := range files {
+			if language, err := svc.LanguageOf(f.Path); err == nil && testloop.IsTest(f.Path) == tests {
+				return language, nil
+			}
+		}
+	}
+	return svc.LanguageOf(files[0].Path)
 }
 
 // suite reads the flags, and what they name on this host.

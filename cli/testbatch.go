@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,12 +13,14 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
+	"github.com/caisson-dev/caisson/api"
 	"github.com/caisson-dev/caisson/sandbox"
 	"github.com/caisson-dev/caisson/testloop"
 )
@@ -50,8 +53,8 @@ func (o *testOptions) checkBatch() error {
 		return sandbox.Errorf(sandbox.Invalid, "--workers, --output and --resume are for --batch").WithHint("give --batch FILE, or leave them out")
 	case o.solution != "" || o.tests != "" || o.loop.cases != "" || o.session != "" || o.junit != "" || o.loop.language != "":
 		return sandbox.Errorf(sandbox.Invalid, "--batch beside flags about one problem").WithHint("leave out --solution, --tests, --cases, --language, --session and --junit: the lines say it")
-	case o.loop.reviser != "" || o.loop.url != "" || o.loop.runner != "pytest":
-		return sandbox.Errorf(sandbox.Invalid, "--batch judges by pytest and cases, once").WithHint("leave out --reviser, --reviser-url and --runner")
+	case o.loop.reviser != "" || o.loop.url != "":
+		return sandbox.Errorf(sandbox.Invalid, "--batch judges each problem once").WithHint("leave out --reviser and --reviser-url")
 	case b.workers < 0:
 		return sandbox.Errorf(sandbox.Invalid, "--workers %d is out of range", b.workers).WithHint("it takes at least 1")
 	case b.resume && b.output == "":
@@ -90,6 +93,10 @@ func (o *testOptions) executeBatch(ctx context.Context, cfg Config) (err error) 
 	if err != nil {
 		return err
 	}
+	languages, err := svc.Languages(ctx)
+	if err != nil {
+		return err
+	}
 	like := o.loop.caseSuite()
 	like.Checker = checker
 	bar := newBatchBar(cfg.IO.Err, total)
@@ -97,7 +104,7 @@ func (o *testOptions) executeBatch(ctx context.Context, cfg Config) (err error) 
 	b := testloop.Batch{
 		Workers: o.batch.workers,
 		Judge: func(ctx context.Context, e testloop.Exercise) (testloop.Result, error) {
-			return o.judgeOne(ctx, svc, e, like)
+			return o.judgeOne(ctx, svc, languages, e, like)
 		},
 		Skip: func(id testloop.Name) bool { return stand.ids[id] },
 	}
@@ -124,28 +131,37 @@ func (o *testOptions) executeBatch(ctx context.Context, cfg Config) (err error) 
 
 // judgeOne judges a problem where no other runs: tests in sandboxes of their own,
 // the many runs of cases in a session of theirs.
-func (o *testOptions) judgeOne(ctx context.Context, svc testService, e testloop.Exercise, like testloop.CaseSuite) (testloop.Result, error) {
+func (o *testOptions) judgeOne(
+	ctx context.Context, svc testService, languages []api.LanguageInfo, e testloop.Exercise, like testloop.CaseSuite,
+) (r testloop.Result, err error) {
 	one := *o
+	e.Language = cmp.Or(e.Language, "python")
+	if i := slices.IndexFunc(languages, func(l api.LanguageInfo) bool { return l.Called(e.Language) }); i >= 0 {
+		e.Language = languages[i].Name
+	}
 	one.run.Limits = filled(e.Limits, o.run.Limits)
 	suite := testloop.Suite{
 		TestTimeout: time.Duration(o.testTimeout), Timeout: time.Duration(o.timeout), Run: sandbox.Run{Env: o.env, Approve: o.run.Approve},
 	}
 	if len(e.Cases) == 0 {
+		suite.Runner = testloop.Runner{Report: testloop.Reporting(o.loop.runner), Command: o.loop.command}
+		if o.loop.runner == "" && e.Runner == "" {
+			if suite.Runner, err = runnerOf(languages, e.Language); err != nil {
+				return r, err
+			}
+		}
 		suite.Run.Limits, suite.Run.Image, suite.Run.Network = one.run.Limits, o.run.Image, o.run.Network
 		suite.Run.Runtime, suite.Run.OCIRuntime = o.run.Runtime, o.run.OCIRuntime
 		return e.Judge(ctx, svc.Run, like, suite)
-	}
-	if e.Language == "" {
-		e.Language = "python"
 	}
 	if e.Timeout > 0 {
 		one.timeout = e.Timeout
 	}
 	exec, done, err := one.sandbox(ctx, svc, e.Language, nil)
 	if err != nil {
-		return testloop.Result{}, err
+		return r, err
 	}
-	r, err := e.Judge(ctx, exec, like, suite)
+	r, err = e.Judge(ctx, exec, like, suite)
 	return r, errors.Join(err, done())
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,10 +38,10 @@ type loopOptions struct {
 
 func (o *loopOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.cases, "cases", "", "judge by the inputs and outputs in this `FILE`")
-	f.StringVar(&o.runner, "runner", "pytest", "what runs the tests: pytest, or tap for a COMMAND that prints it and reports for itself")
+	f.StringVar(&o.runner, "runner", "", "what runs the tests: pytest, unittest, or a COMMAND that reports by tap, junit or exit (default the language's own)")
 	f.StringVar(&o.main, "main", "", "the `FILE` of a folder that cases are for")
 	f.StringVar(&o.function, "function", "", "cases call this function, of Python or Node")
-	f.StringVarP(&o.language, "language", "l", "", "language of the solution, for cases; its suffix tells it too")
+	f.StringVarP(&o.language, "language", "l", "", "language of the solution, or of the tests; suffixes tell it too")
 	f.StringVar(&o.compare, "compare", "", "how outputs are compared: exact, trimmed, float or unordered (default trimmed, with --function exact)")
 	f.Float64Var(&o.tolerance, "tolerance", 1e-6, "how much numbers may differ by, with --compare float")
 	f.BoolVar(&o.first, "first-failure", false, "stop at the first case that does not pass")
@@ -84,17 +85,42 @@ func (o *loopOptions) readCases() ([]testloop.Case, error) {
 
 // checkRunner holds the runner against what else is given.
 func (o *loopOptions) checkRunner() error {
+	r := testloop.Runner{Report: testloop.Reporting(o.runner)}
 	switch {
-	case o.runner != "pytest" && o.runner != "tap":
-		return sandbox.Errorf(sandbox.Invalid, "no runner is called %q", o.runner).WithHint("--runner takes pytest or tap")
-	case o.runner == "tap" && o.cases != "":
-		return sandbox.Errorf(sandbox.Invalid, "both --cases and --runner tap").WithHint("give one of them")
-	case o.runner == "tap" && len(o.command) == 0:
-		return sandbox.Errorf(sandbox.Invalid, "--runner tap without a command").WithHint("give the command that prints TAP behind --")
-	case o.runner != "tap" && len(o.command) > 0:
-		return sandbox.Errorf(sandbox.Invalid, "a command is for --runner tap").WithHint("leave it out, or add --runner tap")
+	case o.runner != "" && !slices.Contains(testloop.Reportings(), r.Report):
+		return sandbox.Errorf(sandbox.Invalid, "no runner is called %q", o.runner).WithHint("--runner takes pytest, unittest, tap, junit or exit")
+	case o.runner != "" && o.cases != "":
+		return sandbox.Errorf(sandbox.Invalid, "both --cases and --runner").WithHint("give one of them")
+	case !r.Ours() && len(o.command) == 0:
+		return sandbox.Errorf(sandbox.Invalid, "--runner %s without a command", o.runner).WithHint("give the command that runs the tests behind --")
+	case r.Ours() && len(o.command) > 0:
+		return sandbox.Errorf(sandbox.Invalid, "a command, and nothing says what it reports").WithHint("leave it out, or add --runner tap, junit or exit")
 	}
 	return nil
+}
+
+// testRunner is what runs tests in a language: what the flags say, or the language
+// itself.
+func (o *loopOptions) testRunner(ctx context.Context, svc api.Languages, language string) (testloop.Runner, error) {
+	if o.runner != "" {
+		return testloop.Runner{Report: testloop.Reporting(o.runner), Command: o.command}, nil
+	}
+	all, err := svc.Languages(ctx)
+	if err != nil {
+		return testloop.Runner{}, err
+	}
+	return runnerOf(all, language)
+}
+
+// runnerOf is what runs a language's tests.
+func runnerOf(all []api.LanguageInfo, language string) (testloop.Runner, error) {
+	for _, l := range all {
+		if l.Called(language) && l.TestReport != "" {
+			return testloop.Runner{Report: testloop.Reporting(l.TestReport), Command: l.RunTests, Suffixes: l.Suffixes}, nil
+		}
+	}
+	return testloop.Runner{}, sandbox.Errorf(sandbox.Unsupported, "no runner of tests is known for %s", language).
+		WithHint("give --runner and a command, run_tests and test_report in caisson.yaml (docs/images.md), or --cases")
 }
 
 // loop is what judges and revises.
@@ -112,10 +138,7 @@ func (o *loopOptions) loop(s testloop.Suite, exec testloop.Exec, cases []testloo
 	}
 	l.Judge = func(ctx context.Context, solution []sandbox.File) (testloop.Result, error) {
 		s.Solution = solution
-		if o.runner == "tap" {
-			return testloop.TAP(ctx, exec, s, o.command)
-		}
-		return testloop.Pytest(ctx, exec, s)
+		return testloop.Run(ctx, exec, s)
 	}
 	if o.cases != "" {
 		c := o.caseSuite()

@@ -69,8 +69,15 @@ func (c *Catalogue) language(name string) sandbox.Language {
 	for _, k := range slices.Sorted(maps.Keys(e.Env)) {
 		env = append(env, k+"="+e.Env[k])
 	}
+	var aliases []string
+	for _, other := range slices.Sorted(maps.Keys(c.names)) {
+		if c.names[other] == name && other != name {
+			aliases = append(aliases, other)
+		}
+	}
 	return sandbox.Language{
-		Name: name, Suffixes: slices.Clone(e.Suffixes), Image: e.Image,
-		RunCode: slices.Clone(e.RunCode), RunFile: slices.Clone(e.RunFile), RunTests: slices.Clone(e.RunTests), Env: env,
+		Name: name, Aliases: aliases, Suffixes: slices.Clone(e.Suffixes), Image: e.Image,
+		RunCode: slices.Clone(e.RunCode), RunFile: slices.Clone(e.RunFile), RunTests: slices.Clone(e.RunTests), TestReport: e.TestReport,
+		Env: env,
 	}
 }

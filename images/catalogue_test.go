@@ -90,6 +90,10 @@ func TestParseRefuses(t *testing.T) {
 		{"package with a path", "    image:", "    packages: [./x.deb]\n    image:", "not the name of a package"},
 		{"upper case", "  go:\n", "  Go:\n", "lower case"},
 		{"alias twice", "    image:", "    aliases: [go]\n    image:", "belongs to"},
+		{"tests without a file", "    image:", "    run_tests: [go, test]\n    image:", "run_tests lacks"},
+		{"a report of nothing", "    image:", "    test_report: tap\n    image:", "needs run_tests"},
+		{"a report of another's", "    image:", "    run_tests: [x, \"{file}\"]\n    test_report: pytest\n    image:", "takes no run_tests"},
+		{"an unknown report", "    image:", "    run_tests: [x, \"{file}\"]\n    test_report: xml\n    image:", "is none of"},
 		{"not YAML", good, "\t{", "read catalogue"},
 		{"a further document", "version: 1", "version: 1\n---\nversion: 1", "line 2: a further document begins"},
 	}
@@ -101,6 +105,28 @@ func TestParseRefuses(t *testing.T) {
 				t.Errorf("error %v does not say %q", err, tc.text)
 			}
 		})
+	}
+}
+
+// How tests are run and what they report belong together.
+func TestRunTests(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{
+		"":                             "pytest []",
+		`run_tests: [nose2, "{file}"]`: "exit [nose2 {file}]",
+		`test_report: unittest`:        "unittest []",
+		`{run_tests: [x, "{file}"], test_report: junit}`: "junit [x {file}]",
+	} {
+		if !strings.HasPrefix(said, "{") {
+			said = "{" + said + "}"
+		}
+		c, err := images.Builtin().Extend([]byte("languages:\n  python: "+said+"\n"), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l, err := c.Language("py"); err != nil || l.TestReport+" "+fmt.Sprint(l.RunTests) != want || !l.Called("py") || !l.Called("Python3") || l.Called("node") {
+			t.Errorf("%s: %+v, %v", said, l, err)
+		}
 	}
 }
 

@@ -29,7 +29,8 @@ type entry struct {
 	Offline    string            `yaml:"offline"`    // the version that stands in where no registry answers
 	RunCode    []string          `yaml:"run_code"`
 	RunFile    []string          `yaml:"run_file"`
-	RunTests   []string          `yaml:"run_tests"` // nil: none
+	RunTests   []string          `yaml:"run_tests"`   // nil: none
+	TestReport string            `yaml:"test_report"` // "" beside run_tests is exit
 	Env        map[string]string `yaml:"env"`
 	Versions   map[string]entry  `yaml:"versions"`
 }
@@ -105,7 +106,13 @@ func strict(data []byte, into any) error {
 
 // overlay returns e with the keys of a YAML node in place of its own.
 func (e entry) overlay(node yaml.Node, dir string) (entry, error) {
-	was := e
+	was, said := e, entry{}
+	if err := node.Decode(&said); err != nil {
+		return e, err
+	}
+	if said.RunTests != nil || said.TestReport != "" { // the one says what the other is about
+		e.RunTests, e.TestReport = nil, ""
+	}
 	e.Env, e.Versions = maps.Clone(e.Env), maps.Clone(e.Versions) // which decoding adds to
 	if err := node.Decode(&e); err != nil {
 		return e, err
@@ -160,8 +167,8 @@ func (e entry) version(version string) entry {
 	if o.RunFile != nil {
 		v.RunFile = o.RunFile
 	}
-	if o.RunTests != nil {
-		v.RunTests = o.RunTests
+	if o.RunTests != nil || o.TestReport != "" {
+		v.RunTests, v.TestReport = o.RunTests, o.TestReport
 	}
 	v.Env = map[string]string{}
 	maps.Copy(v.Env, e.Env)
@@ -199,8 +206,24 @@ func (c *Catalogue) add(name string, e entry) error {
 			return bad(`needs run_code and run_file with "{file}" or "{code}"`)
 		}
 	}
-	if len(e.RunTests) > 0 && !strings.Contains(strings.Join(e.RunTests, " "), "{file}") {
-		return bad(`run_tests lacks "{file}"`)
+	if len(e.RunTests) > 0 {
+		if !strings.Contains(strings.Join(e.RunTests, " "), "{file}") {
+			return bad(`run_tests lacks "{file}"`)
+		}
+		e.TestReport = cmp.Or(e.TestReport, "exit")
+	}
+	switch e.TestReport {
+	case "":
+	case "pytest", "unittest":
+		if len(e.RunTests) > 0 {
+			return bad("test_report %s takes no run_tests", e.TestReport)
+		}
+	case "tap", "junit", "exit":
+		if len(e.RunTests) == 0 {
+			return bad("test_report %s needs run_tests", e.TestReport)
+		}
+	default:
+		return bad("test_report %q is none of pytest, unittest, tap, junit, exit", e.TestReport)
 	}
 	for _, s := range e.Suffixes {
 		if !strings.HasPrefix(s, ".") || len(s) < 2 {

@@ -9,6 +9,8 @@ import (
 // interpreter, and which argv runs a text or a file.
 type Language struct {
 	Name string `json:"name"`
+	// Aliases are other names that it goes by, sorted.
+	Aliases []string `json:"aliases,omitempty"`
 	// Suffixes of its files, with the dot; the first names staged code.
 	Suffixes []string `json:"suffixes"`
 	// Image is the reference that the engine knows it by.
@@ -18,9 +20,12 @@ type Language struct {
 	RunCode []string `json:"run_code"`
 	// RunFile is the argv that runs "{file}", a path in the workspace.
 	RunFile []string `json:"run_file"`
-	// RunTests is the argv that runs the tests of "{file}", nil where the language
-	// has no test runner.
+	// RunTests is the argv that runs the tests of "{file}", nil for none. It may
+	// leave a report in "{report}".
 	RunTests []string `json:"run_tests,omitempty"`
+	// TestReport says how results of tests come: "tap", "junit" or "exit", by
+	// RunTests; "pytest" or "unittest", by runners of caisson's own. "" is none.
+	TestReport string `json:"test_report,omitempty"`
 	// Env is added to the environment of each exec, KEY=VALUE.
 	Env []string `json:"env,omitempty"`
 }
@@ -28,6 +33,11 @@ type Language struct {
 // IsVersion reports whether this is a version beside the usual one, such as
 // "python@3.13".
 func (l Language) IsVersion() bool { return strings.Contains(l.Name, "@") }
+
+// Called reports whether name is its name, or another that it goes by.
+func (l Language) Called(name string) bool {
+	return l.Name == name || slices.Contains(l.Aliases, strings.ToLower(name))
+}
 
 // Argv fills an argv template and appends args. It does not alter template.
 func (l Language) Argv(template []string, code, file string, args []string) []string {

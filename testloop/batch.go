@@ -21,7 +21,11 @@ import (
 type Exercise struct {
 	ID       Name  `json:"id"`
 	Solution Texts `json:"solution"`
-	Tests    Texts `json:"tests,omitempty"` // for pytest
+	Tests    Texts `json:"tests,omitempty"`
+	// Runner runs Tests, by Command where it is none of ours. "" leaves it to who
+	// judges.
+	Runner  Reporting `json:"runner,omitempty"`
+	Command []string  `json:"command,omitempty"`
 	// Cases are given in the place of Tests; the fields from Main to First are
 	// theirs, as [CaseSuite] has them.
 	Cases     []Case     `json:"cases,omitempty"`
@@ -88,14 +92,18 @@ func inside(name string) bool {
 var suffixes = map[string]string{"python": ".py", "node": ".js", "shell": ".sh"}
 
 // Judge runs an exercise by exec. What the exercise leaves open is like's, and
-// the checker, if any, that of all. Errors: those of [Pytest] and [Cases], Invalid
+// the checker, if any, that of all. Errors: those of [Run] and [Cases], Invalid
 // for an exercise that cannot be meant.
 func (e Exercise) Judge(ctx context.Context, exec Exec, like CaseSuite, suite Suite) (Result, error) {
 	if err := e.check(); err != nil {
 		return Result{}, err
 	}
 	language, _, _ := strings.Cut(cmp.Or(e.Language, "python"), "@")
-	solution, err := e.Solution.files(cmp.Or(e.Main, "solution"+suffixes[language]))
+	suffix := suffixes[language]
+	if suffix == "" && len(suite.Runner.Suffixes) > 0 {
+		suffix = suite.Runner.Suffixes[0]
+	}
+	solution, err := e.Solution.files(cmp.Or(e.Main, "solution"+suffix))
 	if err != nil {
 		return Result{}, err
 	}
@@ -103,10 +111,17 @@ func (e Exercise) Judge(ctx context.Context, exec Exec, like CaseSuite, suite Su
 	suite.Timeout = cmp.Or(time.Duration(e.Timeout), suite.Timeout)
 	suite.Run.Language, suite.Solution = cmp.Or(e.Language, "python"), solution
 	if e.Cases == nil {
-		if suite.Tests, err = e.Tests.files("test_solution.py"); err != nil {
+		if e.Runner != "" {
+			suite.Runner = Runner{Report: e.Runner, Command: e.Command}
+		}
+		if suite.Runner.Ours() && language != "python" {
+			return Result{}, sandbox.Errorf(sandbox.Unsupported, "%s has no tests of %s", cmp.Or(suite.Runner.Report, ByPytest), language).
+				WithHint(`give "runner" and "command", or "cases", which any language has`)
+		}
+		if suite.Tests, err = e.Tests.files("test_solution" + suffix); err != nil {
 			return Result{}, err
 		}
-		return Pytest(ctx, exec, suite)
+		return Run(ctx, exec, suite)
 	}
 	like.Solution, like.Cases, like.Run, like.CaseTimeout, like.Timeout = solution, e.Cases, suite.Run, suite.TestTimeout, suite.Timeout
 	like.Main, like.Function = cmp.Or(e.Main, like.Main), cmp.Or(e.Function, like.Function)
@@ -120,9 +135,9 @@ func (e Exercise) check() error {
 	case len(e.Solution) == 0:
 		return sandbox.Errorf(sandbox.Invalid, "no solution").WithHint(`give "solution": a text, or {name: text}`)
 	case (len(e.Tests) == 0) == (len(e.Cases) == 0):
-		return sandbox.Errorf(sandbox.Invalid, "exactly one of tests and cases is needed").WithHint(`give "tests" for pytest, or "cases" for inputs and outputs`)
-	case len(e.Cases) == 0 && e.Language != "" && e.Language != "python" && !strings.HasPrefix(e.Language, "python@"):
-		return sandbox.Errorf(sandbox.Unsupported, "pytest has no tests of %s", e.Language).WithHint(`give "cases", which any language has`)
+		return sandbox.Errorf(sandbox.Invalid, "exactly one of tests and cases is needed").WithHint(`give "tests", or "cases" for inputs and outputs`)
+	case len(e.Command) > 0 && e.Runner == "":
+		return sandbox.Errorf(sandbox.Invalid, "a command, and nothing says what it reports").WithHint(`give "runner": tap, junit or exit`)
 	case e.TestTimeout < 0 || e.Timeout < 0:
 		return sandbox.Errorf(sandbox.Invalid, "a time limit below nothing").WithHint("times are in milliseconds")
 	}

@@ -89,6 +89,12 @@ func Cases(ctx context.Context, exec Exec, s CaseSuite) (Result, error) {
 			s.CaseTimeout = min(s.CaseTimeout, left)
 		}
 		res, err := s.one(ctx, exec, c, &t)
+		if i == 0 && language(s.Run) == "python" && unread(err) {
+			var changed bool
+			if s.Solution, changed, err = s.withoutSyntaxErrors(ctx, exec, err); changed {
+				res, err = s.one(ctx, exec, c, &t)
+			}
+		}
 		if r.Processes == 0 {
 			r.Decision = res.Decision
 		}
@@ -108,6 +114,21 @@ func Cases(ctx context.Context, exec Exec, s CaseSuite) (Result, error) {
 	return r, nil
 }
 
+// language is a run's, without its version.
+func language(run sandbox.Run) string {
+	name, _, _ := strings.Cut(run.Language, "@")
+	return name
+}
+
+// withoutSyntaxErrors is the solution as [standIns] makes it, or why it was refused.
+func (s CaseSuite) withoutSyntaxErrors(ctx context.Context, exec Exec, refused error) ([]sandbox.File, bool, error) {
+	files, changed, err := standIns(ctx, exec, s.Run, s.Solution)
+	if err != nil || !changed {
+		return s.Solution, false, cmp.Or(err, refused)
+	}
+	return files, true, nil
+}
+
 // check fills what is not set.
 func (s CaseSuite) check() (CaseSuite, error) {
 	if len(s.Cases) == 0 {
@@ -119,8 +140,7 @@ func (s CaseSuite) check() (CaseSuite, error) {
 	if !slices.ContainsFunc(s.Solution, func(f sandbox.File) bool { return f.Path == s.Main }) {
 		return s, sandbox.Errorf(sandbox.Invalid, "the solution has no file %q to run", s.Main).WithHint("name the one that is run")
 	}
-	language, _, _ := strings.Cut(s.Run.Language, "@")
-	if s.Function != "" && callers[language] == "" {
+	if s.Function != "" && callers[language(s.Run)] == "" {
 		return s, sandbox.Errorf(sandbox.Unsupported, "a function in %s cannot be called", s.Run.Language).
 			WithHint("give cases of standard input and output, which any language has")
 	}
@@ -186,8 +206,7 @@ func (s CaseSuite) run(c Case) (sandbox.Run, []byte) {
 		run.File = s.Main
 		return run, []byte(textOf(c.Input))
 	}
-	language, _, _ := strings.Cut(run.Language, "@")
-	run.File, run.Code = "", callers[language]
+	run.File, run.Code = "", callers[language(run)]
 	for _, f := range s.Solution {
 		if !f.Dir {
 			f.Path = path.Join("solution", f.Path)

@@ -30,6 +30,7 @@ type junitCase struct {
 	Error   *junitText `xml:"error"`
 	Skipped *junitText `xml:"skipped"`
 	Output  string     `xml:"system-out,omitempty"`
+	Stderr  string     `xml:"system-err,omitempty"`
 }
 
 type junitText struct {

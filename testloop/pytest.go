@@ -17,8 +17,18 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-//go:embed pytest.py
-var pytestRunner string
+// What runs tests in Python: a text that both ways share, and what each goes on with.
+var (
+	//go:embed runner.py
+	runnerText string
+	//go:embed pytest.py
+	pytestText string
+	//go:embed unittest.py
+	unittestText string
+
+	pytestRunner   = runnerText + pytestText
+	unittestRunner = runnerText + unittestText
+)
 
 // Exec runs something in a sandbox: a method of api.Service, in a sandbox of its
 // own or in a session. It is called from one goroutine at a time.
@@ -30,6 +40,8 @@ type Suite struct {
 	// from. Tests and runner find both where nobody in the sandbox can write; a copy
 	// of the solution is the working directory.
 	Solution, Tests []sandbox.File
+	// Runner runs the tests, for [Run]. Its zero value is pytest.
+	Runner Runner
 	// Run is what each run is asked with: its language, image, limits, environment,
 	// and what becomes of questions. What it would run is filled in.
 	Run sandbox.Run
@@ -56,18 +68,31 @@ const mostDeaths = 20
 
 // Own are the texts that this package has run: a gate need not judge them, but
 // what is staged beside them.
-func Own() []string { return []string{pytestRunner, callPython, callNode} }
+func Own() []string {
+	return []string{pytestRunner, unittestRunner, callPython, callNode, compilePython}
+}
 
 // Pytest runs the tests of a suite. Tests that fail, hang or end their process
 // are in the Result. Errors: Invalid for a suite that cannot be meant, those of
 // exec, among them a [sandbox.DeniedError] with the Decision in the Result.
 func Pytest(ctx context.Context, exec Exec, s Suite) (Result, error) {
+	return inPython(ctx, exec, s, pytestRunner)
+}
+
+// Unittest is [Pytest] for tests of Python's own unittest, which needs no pytest
+// in the image. What is in a folder of tests is collected from test*.py.
+func Unittest(ctx context.Context, exec Exec, s Suite) (Result, error) {
+	return inPython(ctx, exec, s, unittestRunner)
+}
+
+func inPython(ctx context.Context, exec Exec, s Suite, runner string) (Result, error) {
 	started := time.Now()
 	stage, err := s.stage()
 	if err != nil {
 		return Result{}, err
 	}
-	p := &pytestRun{suite: s, stage: stage, exec: exec, ended: map[string]Test{}, broken: map[string]Test{}}
+	p := &pytestRun{runner: runner, suite: s, stage: stage, exec: exec, ended: map[string]Test{}, broken: map[string]Test{}}
+	p.suite.Run.Language = cmp.Or(s.Run.Language, "python")
 	p.patience = cmp.Or(s.TestTimeout, DefaultTestTimeout)
 	limit, cancel := context.WithTimeout(ctx, cmp.Or(s.Timeout, DefaultTimeout))
 	defer cancel()
@@ -115,6 +140,7 @@ func (s Suite) settings() string {
 
 // pytestRun is what is known of a suite's tests, over all processes that it takes.
 type pytestRun struct {
+	runner   string // its text
 	suite    Suite
 	stage    []sandbox.File
 	exec     Exec
@@ -134,6 +160,7 @@ type pytestRun struct {
 
 	processes, deaths int
 	complete          bool
+	compiled          bool // what Python refuses to compile is replaced
 }
 
 // process runs what is left of the tests in one process.
@@ -154,28 +181,44 @@ func (p *pytestRun) process(ctx context.Context) error {
 		return fmt.Errorf("write the runner's input: %w", err)
 	}
 	run := p.suite.Run
-	run.Language = cmp.Or(run.Language, "python")
-	run.Code, run.File, run.Command, run.Args, run.Reap = pytestRunner, "", nil, nil, true
+	run.Code, run.File, run.Command, run.Args, run.Reap = p.runner, "", nil, nil, true
 	run.Stage, run.Files = p.stage, slices.Concat(run.Files, p.suite.Solution)
 	run.Timeout = sandbox.Duration(cmp.Or(p.suite.Timeout, DefaultTimeout))
-	ctx, cancel := context.WithCancelCause(ctx)
+	watched, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	live.begin(func() { cancel(errHung) })
 	p.processes++
-	res, err := p.exec(ctx, run, sandbox.Streams{Stdin: bytes.NewReader(input), Stdout: claims(&k, live.take), Stderr: live.out})
+	res, err := p.exec(watched, run, sandbox.Streams{Stdin: bytes.NewReader(input), Stdout: claims(&k, live.take), Stderr: live.out})
 	hung := live.end()
 	p.usage.add(res.Usage)
 	if p.processes == 1 {
 		p.decision = res.Decision
 	}
 	if err != nil && (res.ExecID == "" || res.Reason == sandbox.ReasonDenied) {
-		if ctx.Err() != nil {
+		if watched.Err() != nil {
 			return nil //nolint:nilerr // it was ended before it began: the time of all is over
 		}
-		return err
+		return p.withoutSyntaxErrors(ctx, err)
 	}
 	live.settle(res, hung)
 	return nil
+}
+
+// withoutSyntaxErrors makes ready for another process after one that was refused,
+// or returns why there is to be none.
+func (p *pytestRun) withoutSyntaxErrors(ctx context.Context, refused error) error {
+	if p.compiled || !unread(refused) {
+		return refused
+	}
+	n := len(p.suite.Solution)
+	files, changed, err := standIns(ctx, p.exec, p.suite.Run, slices.Concat(p.suite.Solution, p.suite.Tests))
+	if err != nil || !changed {
+		return cmp.Or(err, refused)
+	}
+	p.suite.Solution, p.suite.Tests = files[:n], files[n:]
+	p.compiled, p.processes = true, 0
+	p.stage, err = p.suite.stage()
+	return err
 }
 
 // errHung ends a process that says nothing in its time.
@@ -330,7 +373,7 @@ func (l *process) settle(res sandbox.Result, hung bool) {
 	default:
 		p.complete = true
 		said, _ := l.out.part(0)
-		p.problem(Problem{Message: "pytest did not start: its process " + howEnded(res) + tail(said)})
+		p.problem(Problem{Message: "the runner did not start: its process " + howEnded(res) + tail(said)})
 	}
 	if l.done && !l.collected { // pytest refused its settings, or a conftest.py
 		said, _ := l.out.part(0)

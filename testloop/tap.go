@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,6 +33,9 @@ type tapReader struct {
 	levels   []*tapLevel
 	last     *Test // whose diagnostics may follow
 	yaml     bool
+	key      string // whose text goes on over lines that are further in
+	keyAt    int
+	text     []string
 	problems []Problem
 	count    int
 }
@@ -77,7 +81,7 @@ func (r *tapReader) problem(format string, args ...any) {
 func (r *tapReader) line(text string) bool {
 	body := strings.TrimLeft(text, " ")
 	indent := len(text) - len(body)
-	if r.diagnostic(body) {
+	if r.diagnostic(text, body, indent) {
 		return true
 	}
 	if strings.HasPrefix(body, "Bail out!") {
@@ -96,27 +100,56 @@ func (r *tapReader) line(text string) bool {
 	return true
 }
 
-// diagnostic takes a line of a YAML block.
-func (r *tapReader) diagnostic(body string) bool {
+// diagnostic takes a line of a YAML block: text, without its indentation body.
+func (r *tapReader) diagnostic(text, body string, indent int) bool {
 	switch {
 	case !r.yaml && body == "---" && r.last != nil:
 		r.yaml = true
+	case r.yaml && r.key != "" && (indent > r.keyAt || body == ""):
+		if len(r.text) < 1000 {
+			r.text = append(r.text, text[min(len(text), r.keyAt+2):])
+		}
 	case r.yaml && (body == "..." || tapPoint.MatchString(body)):
+		r.put()
 		r.yaml = false
 		return body == "..."
 	case r.yaml:
-		r.detail(body)
+		r.put()
+		r.detail(body, indent)
 	default:
 		return false
 	}
 	return true
 }
 
-// detail notes what people put into diagnostics.
-func (r *tapReader) detail(line string) {
+// detail notes one key of what people put into diagnostics. A value that goes on
+// over several lines is put once all are there.
+func (r *tapReader) detail(line string, indent int) {
 	key, value, ok := strings.Cut(line, ":")
-	value = shorten(strings.Trim(strings.TrimSpace(value), `'"`))
-	if !ok || value == "" {
+	if !ok {
+		return
+	}
+	value = strings.TrimSpace(value)
+	if value == "" || value[0] == '|' || value[0] == '>' {
+		r.key, r.keyAt, r.text = key, indent, nil
+		return
+	}
+	r.said(key, strings.Trim(value, `'"`))
+}
+
+// put takes a value of several lines.
+func (r *tapReader) put() {
+	if key := r.key; key != "" {
+		r.key = ""
+		r.said(key, strings.Trim(strings.Join(r.text, "\n"), "\n"))
+	}
+}
+
+// tapPlace is a place as Node writes it: 'file:line:column'.
+var tapPlace = regexp.MustCompile(`^(?:file://)?(?:/workspace/)?(.+?):(\d+):\d+$`)
+
+func (r *tapReader) said(key, value string) {
+	if value == "" {
 		return
 	}
 	t := r.last
@@ -128,22 +161,45 @@ func (r *tapReader) detail(line string) {
 	}
 	switch key {
 	case "message", "error":
-		if !strings.HasPrefix(value, "|") && !strings.HasPrefix(value, ">") {
-			t.Message = value
-		}
+		t.Message = shorten(value)
 	case "duration_ms":
 		if ms, err := strconv.ParseFloat(value, 64); err == nil && ms >= 0 && ms < 1e9 {
 			t.Duration = time.Duration(ms * 1e6)
 		}
 	case "actual", "got", "found":
-		side().Left = value
+		side().Left = shorten(value)
 	case "expected", "wanted", "want":
-		side().Right = value
+		side().Right = shorten(value)
 	case "operator":
-		side().Op = value
+		side().Op = shorten(value)
 	case "name":
-		t.Type = value
+		t.Type = shorten(value)
+	case "location":
+		if m := tapPlace.FindStringSubmatch(value); m != nil {
+			t.File = shorten(m[1])
+			t.Line, _ = strconv.Atoi(m[2]) // digits, or none that fits
+		}
+	case "stack":
+		t.Traceback = tapStack(value)
 	}
+}
+
+// tapFrame is a line of a stack of Node's: "function (file:line:column)".
+var tapFrame = regexp.MustCompile(`^(?:at )?(?:(.*) \()?(?:file://)?(?:/workspace/)?([^()]+?):(\d+):\d+\)?$`)
+
+// tapStack reads a stack, outermost first, without Node's own frames.
+func tapStack(text string) []Frame {
+	var frames []Frame
+	for line := range strings.Lines(text) {
+		m := tapFrame.FindStringSubmatch(strings.TrimSpace(line))
+		if m == nil || strings.HasPrefix(m[2], "node:") || len(frames) >= 24 {
+			continue
+		}
+		n, _ := strconv.Atoi(m[3]) // as above
+		frames = append(frames, Frame{File: shorten(m[2]), Line: n, Function: shorten(m[1])})
+	}
+	slices.Reverse(frames)
+	return frames
 }
 
 func (r *tapReader) level(depth int) *tapLevel {

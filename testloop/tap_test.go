@@ -75,7 +75,9 @@ func TestTAPEnds(t *testing.T) {
 			}
 			return sandbox.Result{ExecID: sandbox.NewID(), Exit: tt.exit, Stdout: []byte("1..1\nok 1\n")}, nil
 		}
-		r, err := testloop.TAP(t.Context(), exec, testloop.Suite{Solution: files("a", "solution"), Tests: files("a", "tests")}, []string{"x"})
+		r, err := testloop.Run(t.Context(), exec, testloop.Suite{
+			Solution: files("a", "solution"), Tests: files("a", "tests"), Runner: testloop.Runner{Report: testloop.ByTAP, Command: []string{"x"}},
+		})
 		if err != nil || r.AllPassed != tt.all {
 			t.Errorf("%s: %v, %+v", name, err, r)
 		}
