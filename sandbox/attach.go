@@ -20,3 +20,7 @@ type Attached struct {
 	Exit  Exit  `json:"exit,omitzero"`
 	Usage Usage `json:"usage,omitzero"`
 }
+
+// Skipper is a writer of output that is told of bytes which were not kept any
+// more, before it is given those behind them.
+type Skipper interface{ Skip(n int64) }

@@ -16,16 +16,21 @@ type File struct {
 	Size int64  `json:"size,omitempty"`
 }
 
-// MarshalJSON writes content that is UTF-8 as data, and adds path_base64 and
-// link_base64 where these are not.
-func (f File) MarshalJSON() ([]byte, error) {
-	type plain File // without this method
-	j := struct {
-		plain
+// plainFile is a File without its methods, fileJSON what it is on the wire.
+type (
+	plainFile File
+	fileJSON  struct {
+		plainFile
 		PathBytes []byte  `json:"path_base64,omitempty"`
 		LinkBytes []byte  `json:"link_base64,omitempty"`
 		Text      *string `json:"data,omitempty"`
-	}{plain: plain(f)}
+	}
+)
+
+// MarshalJSON writes content that is UTF-8 as data, and adds path_base64 and
+// link_base64 where these are not.
+func (f File) MarshalJSON() ([]byte, error) {
+	j := fileJSON{plainFile: plainFile(f)}
 	_, j.PathBytes = nameJSON(f.Path)
 	_, j.LinkBytes = nameJSON(f.Link)
 	if text, _ := textOrBase64(f.Data); text != nil && len(f.Data) > 0 {
@@ -36,14 +41,9 @@ func (f File) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (f *File) UnmarshalJSON(b []byte) error {
-	type plain File // as above
-	j := struct {
-		*plain
-		PathBytes []byte  `json:"path_base64"`
-		LinkBytes []byte  `json:"link_base64"`
-		Text      *string `json:"data"`
-	}{plain: (*plain)(f)}
+	j := fileJSON{plainFile: plainFile(*f)}
 	err := json.Unmarshal(b, &j)
+	*f = File(j.plainFile)
 	if j.PathBytes != nil {
 		f.Path = string(j.PathBytes)
 	}

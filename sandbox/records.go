@@ -247,14 +247,19 @@ type FileInfo struct {
 	Target string    `json:"target,omitempty"` // of a link, as it stands there
 }
 
-// MarshalJSON adds path_base64 and target_base64 where these are not UTF-8.
-func (i FileInfo) MarshalJSON() ([]byte, error) {
-	type plain FileInfo // without this method
-	j := struct {
-		plain
+// plainInfo is a FileInfo without its methods, infoJSON what it is on the wire.
+type (
+	plainInfo FileInfo
+	infoJSON  struct {
+		plainInfo
 		PathBytes   []byte `json:"path_base64,omitempty"`
 		TargetBytes []byte `json:"target_base64,omitempty"`
-	}{plain: plain(i)}
+	}
+)
+
+// MarshalJSON adds path_base64 and target_base64 where these are not UTF-8.
+func (i FileInfo) MarshalJSON() ([]byte, error) {
+	j := infoJSON{plainInfo: plainInfo(i)}
 	_, j.PathBytes = nameJSON(i.Path)
 	_, j.TargetBytes = nameJSON(i.Target)
 	return json.Marshal(j)
@@ -262,13 +267,9 @@ func (i FileInfo) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (i *FileInfo) UnmarshalJSON(b []byte) error {
-	type plain FileInfo // as above
-	j := struct {
-		*plain
-		PathBytes   []byte `json:"path_base64"`
-		TargetBytes []byte `json:"target_base64"`
-	}{plain: (*plain)(i)}
+	j := infoJSON{plainInfo: plainInfo(*i)}
 	err := json.Unmarshal(b, &j)
+	*i = FileInfo(j.plainInfo)
 	if j.PathBytes != nil {
 		i.Path = string(j.PathBytes)
 	}
@@ -295,25 +296,28 @@ type FileEvent struct {
 	Op   string `json:"op"`
 }
 
+// plainFileEvent is a FileEvent without its methods, fileEventJSON what it is on
+// the wire.
+type (
+	plainFileEvent FileEvent
+	fileEventJSON  struct {
+		plainFileEvent
+		PathBytes []byte `json:"path_base64,omitempty"`
+	}
+)
+
 // MarshalJSON adds path_base64 where the path is not UTF-8.
 func (e FileEvent) MarshalJSON() ([]byte, error) {
-	type plain FileEvent // without this method
-	j := struct {
-		plain
-		PathBytes []byte `json:"path_base64,omitempty"`
-	}{plain: plain(e)}
+	j := fileEventJSON{plainFileEvent: plainFileEvent(e)}
 	_, j.PathBytes = nameJSON(e.Path)
 	return json.Marshal(j)
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (e *FileEvent) UnmarshalJSON(b []byte) error {
-	type plain FileEvent // as above
-	j := struct {
-		*plain
-		PathBytes []byte `json:"path_base64"`
-	}{plain: (*plain)(e)}
+	j := fileEventJSON{plainFileEvent: plainFileEvent(*e)}
 	err := json.Unmarshal(b, &j)
+	*e = FileEvent(j.plainFileEvent)
 	if j.PathBytes != nil {
 		e.Path = string(j.PathBytes)
 	}

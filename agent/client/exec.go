@@ -334,6 +334,9 @@ func (f *follower) deliver(frame wire.Frame) error {
 			return fmt.Errorf("%w: %d bytes of output missing", wire.ErrFrame, gap)
 		}
 		f.lost[i] += gap
+		if skipper, ok := w.(sandbox.Skipper); ok && f.sink == nil {
+			skipper.Skip(gap)
+		}
 	}
 	f.got[i] = offset + int64(len(data))
 	if f.cmd.MaxOutput > 0 && f.got[i] > int64(f.cmd.MaxOutput) {
