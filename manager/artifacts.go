@@ -7,8 +7,6 @@ import (
 	"io"
 	"mime"
 	"path"
-	"path/filepath"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/caisson-dev/caisson/manager/box"
@@ -17,57 +15,6 @@ import (
 
 // maxArtifacts bounds the files of one collection.
 const maxArtifacts = 1000
-
-// pattern cleans a pattern of artifacts.
-func pattern(p string) string {
-	return path.Clean(strings.TrimPrefix(p, sandbox.WorkspaceDir+"/"))
-}
-
-// checkPattern refuses what can match nothing.
-func checkPattern(p string) error {
-	_, err := path.Match(strings.ReplaceAll(p, "**", "*"), "x")
-	if clean := pattern(p); err != nil || p == "" || !filepath.IsLocal(clean) {
-		return sandbox.Errorf(sandbox.Invalid, "%q is not a pattern of files in the workspace", p).WithHint("write one such as out/** or *.png")
-	}
-	return nil
-}
-
-// matches reports whether a path matches a pattern, part by part.
-func matches(pattern, name []string) bool {
-	for len(pattern) > 0 {
-		if pattern[0] == "**" {
-			for i := range len(name) + 1 {
-				if matches(pattern[1:], name[i:]) {
-					return i > 0 || len(pattern) > 1 || len(name) > 0
-				}
-			}
-			return false
-		}
-		if len(name) == 0 {
-			return false
-		}
-		if ok, err := path.Match(pattern[0], name[0]); err != nil || !ok {
-			return false
-		}
-		pattern, name = pattern[1:], name[1:]
-	}
-	return len(name) == 0
-}
-
-// steady is the part of a pattern that names one folder.
-func steady(parts []string) (dir string, depth int) {
-	n := 0
-	for n < len(parts)-1 && !strings.ContainsAny(parts[n], `*?[\`) {
-		n++
-	}
-	depth = len(parts) - n
-	for _, p := range parts[n:] {
-		if p == "**" {
-			depth = 0 // all of it
-		}
-	}
-	return path.Join(append([]string{"."}, parts[:n]...)...), depth
-}
 
 // collect gathers a run's artifacts into its Result. What goes wrong stands
 // there too: the run is over, and its end does not change.
@@ -90,9 +37,12 @@ func (m *Manager) collect(ctx context.Context, b *box.Box, r *resolved, take san
 func (m *Manager) findArtifacts(ctx context.Context, b *box.Box, r *resolved, changes []sandbox.FileChange) ([]sandbox.Artifact, error) {
 	var found []sandbox.Artifact
 	if r.run.Artifacts == nil {
-		parts := strings.Split(sandbox.DefaultArtifacts, "/")
+		wanted, err := sandbox.ParseArtifactPattern(sandbox.DefaultArtifacts)
+		if err != nil {
+			return nil, err
+		}
 		for _, c := range changes {
-			if c.After.Kind != sandbox.KindFile || !matches(parts, strings.Split(c.Path, "/")) {
+			if c.After.Kind != sandbox.KindFile || !wanted.Matches(c.Path) {
 				continue
 			}
 			if len(found) == maxArtifacts {
@@ -104,8 +54,11 @@ func (m *Manager) findArtifacts(ctx context.Context, b *box.Box, r *resolved, ch
 	}
 	seen := map[string]bool{}
 	for _, p := range r.run.Artifacts {
-		parts := strings.Split(pattern(p), "/")
-		dir, depth := steady(parts)
+		wanted, err := sandbox.ParseArtifactPattern(p)
+		if err != nil {
+			return found, err
+		}
+		dir, depth := wanted.Below()
 		looked := 0
 		for e, err := range b.Client.Tree(ctx, r.run.Role, dir, depth) {
 			if errors.Is(err, sandbox.NotFound) || errors.Is(err, sandbox.Conflict) {
@@ -118,7 +71,7 @@ func (m *Manager) findArtifacts(ctx context.Context, b *box.Box, r *resolved, ch
 				return found, sandbox.Errorf(sandbox.Exhausted, "more than %d entries below %s", listMost, dir)
 			}
 			name := path.Clean(e.Path)
-			if e.Type != "file" || seen[name] || !matches(parts, strings.Split(name, "/")) {
+			if e.Type != "file" || seen[name] || !wanted.Matches(name) {
 				continue
 			}
 			if len(found) == maxArtifacts {

@@ -162,7 +162,7 @@ func checkRun(run sandbox.Run) error {
 		}
 	}
 	for _, p := range run.Artifacts {
-		if err := checkPattern(p); err != nil {
+		if _, err := sandbox.ParseArtifactPattern(p); err != nil {
 			return err
 		}
 	}
