@@ -353,6 +353,9 @@ func (m *Manager) begin(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 		Owner: sandbox.CallerFrom(ctx).Owner, Labels: r.run.Labels,
 		Started: m.cfg.Now().UTC(),
 	}
+	if background {
+		r.record.Decision = &d
+	}
 	ctx, done := telemetry.Start(ctx, "record", slog.String("recorded", "start"))
 	err := m.record(ctx, sandbox.Transaction{
 		DeleteExecs: forget, PutExecs: []sandbox.ExecRecord{r.record}, Events: []sandbox.Event{m.startedEvent(r, b, d, r.run.Session)},

@@ -21,6 +21,8 @@ type Artifact struct {
 	Data []byte
 	// Left says why the content is not there; "" where it is, or was handed on.
 	Left string
+	// Link is where a server has the content; "" where it has none.
+	Link string
 }
 
 // artifactJSON is an Artifact for users.
@@ -32,12 +34,13 @@ type artifactJSON struct {
 	Text      *string `json:"data,omitempty"`
 	Base64    *string `json:"data_base64,omitempty"`
 	Left      string  `json:"left,omitempty"`
+	Link      string  `json:"link,omitempty"`
 }
 
 // MarshalJSON writes contents that are not UTF-8 in base64 under a name of their
 // own.
 func (a Artifact) MarshalJSON() ([]byte, error) {
-	j := artifactJSON{Size: a.Size, Type: a.Type, Left: a.Left}
+	j := artifactJSON{Size: a.Size, Type: a.Type, Left: a.Left, Link: a.Link}
 	j.Path, j.PathBytes = nameJSON(a.Path)
 	if a.Data != nil {
 		j.Text, j.Base64 = textOrBase64(a.Data)
@@ -55,7 +58,7 @@ func (a *Artifact) UnmarshalJSON(b []byte) error {
 	if data == nil && j.Text != nil {
 		data = []byte{}
 	}
-	*a = Artifact{Path: j.Path, Size: j.Size, Type: j.Type, Left: j.Left, Data: data}
+	*a = Artifact{Path: j.Path, Size: j.Size, Type: j.Type, Left: j.Left, Link: j.Link, Data: data}
 	if j.PathBytes != nil {
 		a.Path = string(j.PathBytes)
 	}

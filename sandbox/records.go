@@ -97,6 +97,8 @@ type ExecRecord struct {
 	// Ended is zero while it runs, or while nobody has seen its end.
 	Ended time.Time `json:"ended,omitzero"`
 	Exit  Exit      `json:"exit,omitzero"`
+	// Decision let it run, where it runs in the background.
+	Decision *Decision `json:"decision,omitempty"`
 }
 
 // Kinds of event. A start is recorded before what it tells of begins, and an
@@ -121,6 +123,7 @@ const (
 	EventUndone           = "undone"
 	EventApprovalAsked    = "approval.asked"
 	EventApprovalAnswered = "approval.answered"
+	EventExecution        = "execution"   // one was submitted, or moved on: its data has id, state and labels
 	EventAlertFired       = "alert.fired" // its data is the [Alert]
 	EventAlertResolved    = "alert.resolved"
 	EventAlertActed       = "alert.acted" // what its action came to
@@ -178,7 +181,15 @@ type Transaction struct {
 	PostLetters   []Letter
 	DeleteLetters []int64
 	RetryLetters  []LetterRetry
-	Events        []Event
+	// SubmitExecution remembers an execution: see [Submission]. MoveExecution is a
+	// Conflict where it does not stand as From and CallbackFrom say any more.
+	SubmitExecution *Submission
+	MoveExecution   *ExecutionMove
+	// ForgetExecutions drops those that expired before then, but for those whose
+	// callback is pending. ShiftExecutions adds to when they expire: the clock was set.
+	ForgetExecutions time.Time
+	ShiftExecutions  time.Duration
+	Events           []Event
 }
 
 // ApprovalMove takes an approval from one state to another.

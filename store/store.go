@@ -56,6 +56,17 @@ type Store interface {
 	// TakeLetters returns the oldest letters to a receiver that are due now, and
 	// puts them off until a time: until then nobody else takes them.
 	TakeLetters(ctx context.Context, to string, now, until time.Time, most int) ([]sandbox.Letter, error)
+	// Execution returns one execution with its run and its result. Errors: NotFound.
+	Execution(ctx context.Context, id sandbox.ID) (sandbox.Execution, error)
+	// Executions returns those that a filter selects, the newest first, without
+	// their runs and results.
+	Executions(ctx context.Context, f sandbox.ExecutionFilter) ([]sandbox.Execution, error)
+	// ExecutionOptions returns what was submitted, with its secrets: what is left of
+	// it. Errors: NotFound.
+	ExecutionOptions(ctx context.Context, id sandbox.ID) (sandbox.ExecutionOptions, error)
+	// Queued returns the executions that wait and were submitted after another, the
+	// oldest first.
+	Queued(ctx context.Context, after int64) ([]sandbox.QueuedExecution, error)
 	// Verify checks the chain of events.
 	Verify(ctx context.Context) (sandbox.AuditReport, error)
 	// Reanchor takes a log whose end nobody can vouch for as it is, by an event

@@ -140,6 +140,10 @@ func (m *maker) letters(ctx context.Context, c sandbox.Transaction) error {
 	return nil
 }
 
+// mostPutOff bounds how far letters are put off: one that waits for longer does so
+// since the clock was set back, and is due.
+const mostPutOff = 2 * time.Hour
+
 // TakeLetters returns the oldest letters to a receiver that are due, and puts
 // them off until a time: until then no other process takes them.
 func (s *Store) TakeLetters(ctx context.Context, to string, now, until time.Time, most int) ([]sandbox.Letter, error) {
@@ -147,8 +151,8 @@ func (s *Store) TakeLetters(ctx context.Context, to string, now, until time.Time
 		return nil, err
 	}
 	rows, err := s.write.QueryContext(ctx, `UPDATE letters SET next = ? WHERE id IN
-		(SELECT id FROM letters WHERE receiver = ? AND next <= ? ORDER BY id LIMIT ?) RETURNING id, body, posted, attempts`,
-		until.UnixMilli(), to, now.UnixMilli(), most)
+		(SELECT id FROM letters WHERE receiver = ? AND (next <= ? OR next > ?) ORDER BY id LIMIT ?) RETURNING id, body, posted, attempts`,
+		until.UnixMilli(), to, now.UnixMilli(), now.Add(mostPutOff).UnixMilli(), most)
 	if err != nil {
 		return nil, s.class(err, "take letters")
 	}

@@ -71,6 +71,7 @@ func (s *Store) Sizes(ctx context.Context) ([]sandbox.StateSize, error) {
 		{"events", "SELECT count(*), coalesce(sum(octet_length(data)), 0) FROM events"},
 		{"questions", "SELECT count(*), coalesce(sum(size), 0) FROM approvals"},
 		{"execs", "SELECT count(*), coalesce(sum(octet_length(data)), 0) FROM execs"},
+		{"executions", "SELECT count(*), coalesce(sum(octet_length(data) + octet_length(run) + octet_length(result) + size), 0) FROM executions"},
 	} {
 		n := sandbox.StateSize{What: q.what}
 		if err := s.read.QueryRowContext(ctx, q.query).Scan(&n.Count, &n.Bytes); err != nil {

@@ -224,6 +224,10 @@ func letters(t *testing.T, open Open) {
 	if late := take(now.Add(time.Second), 10); len(late) != 1 || late[0].Attempts != 1 {
 		t.Errorf("put off: %+v", late)
 	}
+	// One that was put off before the clock was set back does not wait for that.
+	if early := take(now.Add(-24*time.Hour), 10); len(early) != 1 {
+		t.Errorf("after the clock was set back: %+v", early)
+	}
 }
 
 // denied counts refused runs by session.

@@ -47,6 +47,9 @@ func Run(t *testing.T, open Open) {
 		"closed":              closed,
 		"owners":              owners,
 		"tokens":              tokens,
+		"executions":          executions,
+		"execution queue":     executionQueue,
+		"executions gone":     executionsForgotten,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
