@@ -33,6 +33,7 @@ type Store interface {
 type Config struct {
 	Store     Store
 	Receivers map[string]Receiver // by the name that letters have in To
+	Couriers  map[string]Courier  // likewise; what becomes of a letter is theirs to say
 	// Age is how old a letter becomes before it is given up; 0 is one day.
 	Age time.Duration
 	// Patience bounds the delivery of what waits when the outbox is closed; 0 is
@@ -86,6 +87,11 @@ func New(cfg Config) (*Outbox, error) {
 		kick := make(chan struct{}, 1)
 		o.kicks = append(o.kicks, kick)
 		o.tasks.Go(func() { o.serve(name, r, kick) })
+	}
+	for name, c := range cfg.Couriers {
+		kick := make(chan struct{}, 1)
+		o.kicks = append(o.kicks, kick)
+		o.tasks.Go(func() { o.carry(name, c, kick) })
 	}
 	return o, nil
 }

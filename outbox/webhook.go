@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -78,16 +77,9 @@ func Webhook(c WebhookConfig) (Receiver, error) {
 			WithHint("set %s_SECRET to what the server checks signatures with", c.Setting)
 	}
 	if c.Transport == nil {
-		dialer := &net.Dialer{Timeout: webhookPatience}
-		if c.Public {
-			dialer.Control = onlyPublic
-		}
-		c.Transport = &http.Transport{MaxResponseHeaderBytes: 64 << 10, TLSHandshakeTimeout: webhookPatience, DialContext: dialer.DialContext}
+		c.Transport = newTransport(c.Public)
 	}
-	return &webhook{c: c, host: u.Hostname(), taken: map[int64]bool{}, client: &http.Client{
-		Timeout: webhookPatience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: c.Transport,
-	}}, nil
+	return &webhook{c: c, host: u.Hostname(), taken: map[int64]bool{}, client: newClient(c.Transport)}, nil
 }
 
 func (c WebhookConfig) allows() string { return cmp.Or(c.Allows, c.Setting+"_PLAIN=1 allows http") }
@@ -114,7 +106,7 @@ func (h *webhook) Deliver(ctx context.Context, letters []sandbox.Letter) error {
 	if h.c.Correspondent != nil {
 		return h.each(ctx, letters)
 	}
-	r, err := h.post(ctx, "application/x-ndjson", nil, lines(letters))
+	r, err := post(ctx, h.client, h.c.URL, h.c.Secret, "application/x-ndjson", nil, lines(letters))
 	if err == nil && r.Status/100 != 2 {
 		err = sandbox.Errorf(sandbox.Unavailable, "the webhook answered %d %s", r.Status, http.StatusText(r.Status))
 	}
@@ -156,7 +148,7 @@ func (h *webhook) one(ctx context.Context, l sandbox.Letter) error {
 	if err != nil || body == nil {
 		return err
 	}
-	r, err := h.post(ctx, "application/json", headers, body)
+	r, err := post(ctx, h.client, h.c.URL, h.c.Secret, "application/json", headers, body)
 	if errors.Is(err, errPrivate) { // no later attempt mends that
 		r.Failed = sandbox.Errorf(sandbox.Unavailable, "the webhook: %w", err).WithHint("%s", h.c.allows())
 	} else if err != nil {
@@ -167,8 +159,8 @@ func (h *webhook) one(ctx context.Context, l sandbox.Letter) error {
 }
 
 // post makes one request.
-func (h *webhook) post(ctx context.Context, kind string, headers map[string]string, body []byte) (r sandbox.Reply, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.c.URL, bytes.NewReader(body))
+func post(ctx context.Context, client *http.Client, address string, secret []byte, kind string, headers map[string]string, body []byte) (r sandbox.Reply, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
 		return r, sandbox.ShownError(err)
 	}
@@ -178,10 +170,10 @@ func (h *webhook) post(ctx context.Context, kind string, headers map[string]stri
 	for name, v := range headers {
 		req.Header.Set(name, v)
 	}
-	if len(h.c.Secret) > 0 {
-		req.Header.Set("X-Caisson-Signature", Sign(h.c.Secret, at, body))
+	if len(secret) > 0 {
+		req.Header.Set("X-Caisson-Signature", Sign(secret, at, body))
 	}
-	res, err := h.client.Do(req)
+	res, err := client.Do(req)
 	if err != nil {
 		return r, sandbox.ShownError(err)
 	}
