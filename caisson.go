@@ -61,6 +61,12 @@ type Config struct {
 	// Progress is told how the making of images goes, from any goroutine. nil
 	// tells nobody.
 	Progress func(sandbox.Progress)
+	// Serve carries out what is submitted as executions, until Close. One process of
+	// a state folder can: in another, Open is a Conflict.
+	Serve bool
+	// ExecutionQuota is how many executions of an owner's may run at once; nil, or 0
+	// from it, is as many as there are workers.
+	ExecutionQuota func(owner string) int
 	// Log gets what nobody asked about, and from the level info on a line for each
 	// event. nil discards.
 	Log *slog.Logger
@@ -186,7 +192,11 @@ func (c *Caisson) join(ctx context.Context) (*service.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	if box, err = c.letters(journal, desk); err != nil {
+	book, err := c.executions(journal, state, func() { box.Posted() })
+	if err != nil {
+		return nil, err
+	}
+	if box, err = c.letters(journal, desk, book); err != nil {
 		return nil, err
 	}
 	guard, err := c.gate(desk, state)
@@ -228,13 +238,13 @@ func (c *Caisson) join(ctx context.Context) (*service.Service, error) {
 	svc, err := service.New(service.Config{
 		Manager: mgr, Bridge: changes, Images: store, Audit: journal, Desk: desk, Check: c.check, Doctor: c.newDoctor(nil), Log: c.cfg.Log, Actor: actor(),
 		Findings: journal, Watch: mon, Metrics: monitor.NewMetrics(journal, Version()),
-		Folders: c.cfg.File.Folders, Keys: journal,
+		Folders: c.cfg.File.Folders, Keys: journal, Executions: book,
 	})
 	if err != nil {
 		return nil, err
 	}
 	c.atEnd(svc.Close)
-	return svc, nil
+	return svc, c.carryOut(ctx, book, svc)
 }
 
 // images makes the store of images, with the embedded catalogue and what the

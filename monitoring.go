@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/caisson-dev/caisson/executions"
 	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/monitor"
 	"github.com/caisson-dev/caisson/outbox"
@@ -23,8 +24,9 @@ const (
 // approveWebhook is the setting of the server that answers questions.
 const approveWebhook = "CAISSON_APPROVE_WEBHOOK"
 
-// letters opens the outbox with the receivers that the settings name.
-func (c *Caisson) letters(journal store.Store, desk outbox.Correspondent) (*outbox.Outbox, error) {
+// letters opens the outbox with the receivers that the settings name, and in a
+// process that serves with the courier of callbacks.
+func (c *Caisson) letters(journal store.Store, desk outbox.Correspondent, callbacks outbox.Courier) (*outbox.Outbox, error) {
 	receivers := map[string]outbox.Receiver{}
 	for name, setting := range map[string]string{toAlertsWebhook: "CAISSON_ALERTS_WEBHOOK", toChangesWebhook: "CAISSON_CHANGES_WEBHOOK"} {
 		address := c.getenv(setting)
@@ -53,7 +55,11 @@ func (c *Caisson) letters(journal store.Store, desk outbox.Correspondent) (*outb
 	if line := c.getenv("CAISSON_ALERTS_COMMAND"); line != "" {
 		receivers[toAlertsCommand] = outbox.Command(line)
 	}
-	box, err := outbox.New(outbox.Config{Store: journal, Receivers: receivers, Log: c.cfg.Log})
+	couriers := map[string]outbox.Courier{}
+	if c.cfg.Serve {
+		couriers[executions.Courier] = callbacks
+	}
+	box, err := outbox.New(outbox.Config{Store: journal, Receivers: receivers, Couriers: couriers, Log: c.cfg.Log})
 	if err == nil {
 		c.atEnd(box.Close)
 	}

@@ -18,6 +18,9 @@ type Service interface {
 	Workspaces
 	Changes
 
+	Executions
+	DeadLetters
+
 	Policy
 	Approvals
 

@@ -31,6 +31,9 @@ var requests = map[reflect.Type]any{
 	reflect.TypeFor[sandbox.ApprovalFilter]():   filled[sandbox.ApprovalFilter](),
 	reflect.TypeFor[sandbox.ApprovalAnswer]():   filled[sandbox.ApprovalAnswer](),
 	reflect.TypeFor[sandbox.TokenOptions]():     filled[sandbox.TokenOptions](),
+	reflect.TypeFor[sandbox.ExecutionOptions](): filled[sandbox.ExecutionOptions](),
+	reflect.TypeFor[sandbox.ExecutionFilter]():  filled[sandbox.ExecutionFilter](),
+	reflect.TypeFor[sandbox.DeadLetterFilter](): filled[sandbox.DeadLetterFilter](),
 	reflect.TypeFor[api.SessionOptions]():       filled[api.SessionOptions](),
 	reflect.TypeFor[api.RenewOptions]():         filled[api.RenewOptions](),
 	reflect.TypeFor[api.ForkOptions]():          filled[api.ForkOptions](),
@@ -96,7 +99,7 @@ func TestAnswersTravel(t *testing.T) {
 	news := filled[sandbox.ChangeNews]()
 	news.FileChange = diff.FileChange
 	for _, value := range []any{
-		filled[sandbox.Result](), diff, sandbox.FileEvent{Path: "a\xff", Op: "write"}, filled[sandbox.Attached](), filled[sandbox.Session](), filled[sandbox.SessionStats](), filled[sandbox.Snapshot](), filled[sandbox.StateSize](), filled[sandbox.PrunedImage](),
+		filled[sandbox.Result](), diff, sandbox.FileEvent{Path: "a\xff", Op: "write"}, filled[sandbox.Attached](), filled[sandbox.Session](), anExecution(), filled[sandbox.DeadLetter](), filled[sandbox.SessionStats](), filled[sandbox.Snapshot](), filled[sandbox.StateSize](), filled[sandbox.PrunedImage](),
 		filled[sandbox.ExecRecord](), filled[sandbox.Event](), filled[sandbox.Approval](), filled[sandbox.Alert](), filled[sandbox.Reading](),
 		filled[sandbox.Token](), filled[sandbox.NewToken](), filled[sandbox.AuditReport](), filled[sandbox.Pruned](), filled[sandbox.Moved](), filled[sandbox.FileInfo](), filled[sandbox.Image](), filled[sandbox.Decision](),
 		filled[api.Process](), filled[sandbox.Orphan](), filled[api.Check](), filled[api.RuntimeInfo](), filled[api.LanguageInfo](), filled[sandbox.ImagePin](), filled[sandbox.ImageCheck](), filled[api.ImageResult](),
@@ -104,6 +107,13 @@ func TestAnswersTravel(t *testing.T) {
 	} {
 		checkTwice(t, reflect.TypeOf(value), value)
 	}
+}
+
+// anExecution has all but what a Result's form leaves out.
+func anExecution() sandbox.Execution {
+	e := filled[sandbox.Execution]()
+	e.Result = nil
+	return e
 }
 
 // checkTwice takes a value through JSON and back.

@@ -7,8 +7,9 @@ import "time"
 type Execution struct {
 	ID     ID             `json:"id"`
 	State  ExecutionState `json:"state"`
-	Owner  string         `json:"owner,omitempty"` // who submitted it; "" is the local user
-	Actor  string         `json:"actor,omitempty"` // by which name, for the audit
+	Owner  string         `json:"owner,omitempty"`  // who submitted it; "" is the local user
+	Actor  string         `json:"actor,omitempty"`  // by which name, for the audit; "" is the process's own
+	Access Access         `json:"access,omitempty"` // with which it was submitted
 	Labels Labels         `json:"labels,omitempty"`
 	// Session is that which it runs in, "" for a sandbox of its own.
 	Session   string    `json:"session,omitempty"`
@@ -34,6 +35,25 @@ type Execution struct {
 	// files no contents. Lists have neither Run nor Result.
 	Run    *Run    `json:"run,omitempty"`
 	Result *Result `json:"result,omitempty"`
+}
+
+// Caller is who submitted it, and in whose name it runs.
+func (e Execution) Caller() Caller { return Caller{Owner: e.Owner, Name: e.Actor, Access: e.Access} }
+
+// ShownTo is e with the name of its session that a caller uses.
+func (e Execution) ShownTo(c Caller) Execution {
+	e.Session = c.Shown(e.Session)
+	if e.Run != nil {
+		run := *e.Run
+		run.Session = c.Shown(run.Session)
+		e.Run = &run
+	}
+	if e.Result != nil {
+		res := *e.Result
+		res.Session = c.Shown(res.Session)
+		e.Result = &res
+	}
+	return e
 }
 
 // ExecutionState is where an execution stands:

@@ -12,9 +12,11 @@ import (
 
 	"github.com/caisson-dev/caisson/api"
 	"github.com/caisson-dev/caisson/bridge"
+	"github.com/caisson-dev/caisson/executions"
 	"github.com/caisson-dev/caisson/internal/enginetest"
 	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/monitor"
+	"github.com/caisson-dev/caisson/outbox"
 	"github.com/caisson-dev/caisson/policy/approval"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/runtimes/runtimetest"
@@ -30,6 +32,7 @@ type place struct {
 	desk  *approval.Desk
 	feed  *bridge.Feed
 	dir   string
+	book  *executions.Book
 }
 
 func open(t *testing.T, change func(*service.Config)) place {
@@ -57,8 +60,15 @@ func open(t *testing.T, change func(*service.Config)) place {
 	if err != nil {
 		t.Fatal(err)
 	}
+	poster := outbox.NewPoster(outbox.PosterConfig{})
+	t.Cleanup(func() { _ = poster.Close() })
+	book, err := executions.New(executions.Config{Store: journal, Poster: poster, Dir: filepath.Join(dir, "executions"), Lock: filepath.Join(dir, "serve")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.book = book
 	cfg := service.Config{
-		Manager: m, Images: catalogue{}, Audit: journal, Desk: desk, Findings: journal, Metrics: monitor.NewMetrics(journal, "test"), Bridge: changes, Watch: none{}, Doctor: none{}, Keys: journal,
+		Manager: m, Images: catalogue{}, Audit: journal, Desk: desk, Findings: journal, Metrics: monitor.NewMetrics(journal, "test"), Bridge: changes, Watch: none{}, Doctor: none{}, Keys: journal, Executions: book,
 		Check: func(context.Context, string, []byte, string) (sandbox.Decision, error) {
 			return sandbox.Decision{}, nil
 		},
@@ -195,6 +205,7 @@ var governing = map[string]func(ctx context.Context, s api.Service) error{
 // what has no owner.
 var elsewhere = []string{
 	"Run", "CreateSession", "Sessions", "ListExecs", "Feed", "CheckCode", "Approvals", "Approval", "AnswerApproval", "RevokeApproval",
+	"SubmitExecution", "Execution", "Executions", "CancelExecution", "ExecutionArtifact", "DeadLetters", "ResendDeadLetter",
 	"Languages", "LanguageOf", "EnsureImage", "PrewarmImages", "Events", "Readings", "Alerts", "AlertNews",
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// Config joins the parts. Manager, Images, Audit, Desk, Check, Findings and
-// Metrics are required.
+// Config joins the parts. Manager, Images, Audit, Desk, Check, Findings, Metrics
+// and Executions are required.
 type Config struct {
 	Manager *manager.Manager
 	Images  Images
@@ -33,8 +33,10 @@ type Config struct {
 	// has no news.
 	Findings Findings
 	Watch    Watch
-	Metrics  Metrics      // required
-	Log      *slog.Logger // nil discards
+	Metrics  Metrics // required
+	// Executions are carried out by whoever joins the parts; required.
+	Executions Executions
+	Log        *slog.Logger // nil discards
 	// Folders are folders of the host that a session may have as its workspace, by
 	// the name that it is asked for with.
 	Folders map[string]string
@@ -56,8 +58,8 @@ var _ api.Service = (*Service)(nil)
 
 // New checks a Config and starts nothing. Errors: Invalid.
 func New(cfg Config) (*Service, error) {
-	if cfg.Manager == nil || cfg.Images == nil || cfg.Audit == nil || cfg.Desk == nil || cfg.Check == nil || cfg.Findings == nil || cfg.Metrics == nil {
-		return nil, sandbox.Errorf(sandbox.Invalid, "service: manager, images, audit, desk, check, findings and metrics are required")
+	if cfg.Manager == nil || cfg.Images == nil || cfg.Audit == nil || cfg.Desk == nil || cfg.Check == nil || cfg.Findings == nil || cfg.Metrics == nil || cfg.Executions == nil {
+		return nil, sandbox.Errorf(sandbox.Invalid, "service: manager, images, audit, desk, check, findings, metrics and executions are required")
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)

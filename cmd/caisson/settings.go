@@ -11,7 +11,7 @@ import (
 // state-dir is CAISSON_STATE_DIR.
 var settings = []string{"state-dir", "runtime-dir", "agent", "log", "audit-text", "policy-data", "policy-rules",
 	"approve-timeout", "approver", "approve-webhook", "remote",
-	"changes-file", "changes-command", "changes-webhook", "alerts-command", "alerts-webhook", "otlp-endpoint"}
+	"changes-file", "changes-command", "changes-webhook", "alerts-command", "alerts-webhook", "otlp-endpoint", "executions-workers", "executions-queue", "executions-keep", "callbacks-private"}
 
 // readFile reads the file of settings: the one that is named, or else the
 // user's, or else the machine's. One in the working directory is not looked

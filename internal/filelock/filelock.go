@@ -85,3 +85,15 @@ func classed(err error, doing string) error {
 	}
 	return sandbox.Errorf(kind, "%s: %w", doing, err).WithHint("set CAISSON_STATE_DIR to a folder of yours with room")
 }
+
+// Try takes the lock at path if nobody holds it, and waits for nobody. unlock is to
+// be called once, where ok. Errors: those of [Lock].
+func Try(path string) (unlock func(), ok bool, err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel() // Lock tries once before it looks
+	unlock, err = Lock(ctx, path)
+	if errors.Is(err, context.Canceled) {
+		return nil, false, nil
+	}
+	return unlock, err == nil, err
+}
