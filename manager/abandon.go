@@ -122,7 +122,7 @@ func (m *Manager) reach(ctx context.Context, v sandbox.SessionView, rec sandbox.
 	}
 	ctx, cancel := context.WithTimeout(ctx, killPatience)
 	defer cancel()
-	if err = b.Client.Kill(ctx, exec); err == nil || errors.Is(err, sandbox.NotFound) {
+	if err = b.Client.Kill(ctx, exec, ""); err == nil || errors.Is(err, sandbox.NotFound) {
 		return true
 	}
 	m.drop(rec.ID)

@@ -76,5 +76,5 @@ func (m *Manager) letGo(ctx context.Context, b *box.Box, r *resolved) (sandbox.E
 func (m *Manager) endUnheard(ctx context.Context, b *box.Box, r *resolved) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killPatience)
 	defer cancel()
-	return b.Client.Kill(ctx, r.id)
+	return b.Client.Kill(ctx, r.id, "")
 }

@@ -141,12 +141,12 @@ const stopPatience = 20 * time.Second
 // process follows.
 func (m *Manager) stopExecs(ctx context.Context, b *box.Box, cause string) error {
 	here := b.Running()
-	for _, x := range here {
-		x.Stop(cause)
-	}
 	var errs []error
 	if b.Session != "" {
-		errs = append(errs, m.stopOthers(ctx, b, here, cause))
+		errs = append(errs, m.stopRecorded(ctx, b, here, cause))
+	}
+	for _, x := range here {
+		x.Stop(cause)
 	}
 	ctx, cancel := context.WithTimeout(ctx, stopPatience)
 	defer cancel()
@@ -160,20 +160,23 @@ func (m *Manager) stopExecs(ctx context.Context, b *box.Box, cause string) error
 	return errors.Join(errs...)
 }
 
-// stopOthers ends the execs of a session's sandbox that run in the background, or
-// that another process follows.
-func (m *Manager) stopOthers(ctx context.Context, b *box.Box, here []*box.Exec, cause string) error {
+// stopRecorded has the agent end the execs of a session's sandbox, so that all who
+// follow one are told the cause. Those that this process follows need no agent for
+// that, and its errors there are not told.
+func (m *Manager) stopRecorded(ctx context.Context, b *box.Box, here []*box.Exec, cause string) error {
+	ctx, cancel := context.WithTimeout(ctx, killPatience)
+	defer cancel()
 	v, err := m.Session(ctx, b.Plan.Spec.Session)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, e := range v.Execs {
-		ours := slices.ContainsFunc(here, func(x *box.Exec) bool { return x.ID == e.ID })
-		if e.Sandbox != b.ID || !e.Ended.IsZero() || ours {
+		if e.Sandbox != b.ID || !e.Ended.IsZero() {
 			continue
 		}
-		if err := m.killExec(ctx, v.Name, e.ID, cause); err != nil && !errors.Is(err, sandbox.NotFound) {
+		ours := slices.ContainsFunc(here, func(x *box.Exec) bool { return x.ID == e.ID })
+		if err := m.killExec(ctx, v.Name, e.ID, cause); err != nil && !ours && !errors.Is(err, sandbox.NotFound) {
 			errs = append(errs, err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // TestLiveSaysWhose: who watches is told whose each sandbox is, and its labels; a
-// session's are the session's, whoever uses it.
+// session's are the session's, and not the run's.
 func TestLiveSaysWhose(t *testing.T) {
 	t.Parallel()
 	m, _ := remembering(t, nil)
@@ -24,16 +24,16 @@ func TestLiveSaysWhose(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	run := echo
+	work, run := sandbox.SessionName("ann", "work"), echo
 	run.Labels = sandbox.Labels{"step": "1"}
-	if _, err := m.ExecIn(as("bob"), "work", run, sandbox.Streams{}); err != nil {
+	if _, err := m.ExecIn(as("ann"), work, run, sandbox.Streams{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := m.Open(as("bob"), manager.OpenOptions{Language: "shell", Labels: run.Labels}); err != nil {
 		t.Fatal(err)
 	}
 	want := []sandbox.LiveSandbox{
-		{Session: "work", Owner: "ann", Labels: sandbox.Labels{"team": "x"}, Language: "shell"}, {Owner: "bob", Labels: run.Labels, Language: "shell"},
+		{Session: work, Owner: "ann", Labels: sandbox.Labels{"team": "x"}, Language: "shell"}, {Owner: "bob", Labels: run.Labels, Language: "shell"},
 	}
 	byOwner := cmpopts.SortSlices(func(a, b sandbox.LiveSandbox) bool { return a.Owner < b.Owner })
 	if d := cmp.Diff(want, m.Live(), byOwner, cmpopts.IgnoreFields(sandbox.LiveSandbox{}, "ID")); d != "" {

@@ -219,13 +219,13 @@ func (m *Manager) KillExec(ctx context.Context, session string, id sandbox.ID) e
 	return m.killExec(ctx, session, id, "")
 }
 
-// killExec is KillExec with a cause for the end of a background exec.
+// killExec is KillExec with a cause, for all who follow it.
 func (m *Manager) killExec(ctx context.Context, session string, id sandbox.ID, cause string) error {
 	e, b, err := m.execBox(ctx, session, id)
 	if err != nil {
 		return err
 	}
-	if err := b.Client.Kill(ctx, id); err != nil {
+	if err := b.Client.Kill(ctx, id, cause); err != nil {
 		if errors.Is(err, client.ErrSurvivors) {
 			err = joinErr(err, m.abandon(ctx, b, id, err))
 		}
@@ -237,9 +237,6 @@ func (m *Manager) killExec(ctx context.Context, session string, id sandbox.ID, c
 	out, ended, err := b.Client.Output(ctx, client.Command{ID: id}, 0, 0)
 	if err != nil || !ended {
 		return err
-	}
-	if out.Reason == sandbox.ReasonCanceled && cause != "" {
-		out.Cause = cause
 	}
 	return m.conclude(ctx, b, e, out)
 }

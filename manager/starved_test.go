@@ -60,7 +60,7 @@ func TestKillWithStuckReader(t *testing.T) {
 		return list[0].Stdout >= 512<<10
 	})
 	killed := make(chan error, 1)
-	go func() { killed <- b.Client().Kill(t.Context(), id) }()
+	go func() { killed <- b.Client().Kill(t.Context(), id, "") }()
 	select {
 	case err := <-killed:
 		if err != nil {

@@ -227,6 +227,104 @@ func TestActions(t *testing.T) {
 	}
 }
 
+// writer is told of what is written.
+type writer func()
+
+// Write implements [io.Writer].
+func (w writer) Write(p []byte) (int, error) {
+	w()
+	return len(p), nil
+}
+
+// TestActionElsewhere has one manager follow an exec, another follow its output,
+// and a third raise the alert that ends it: all are told the cause, also of what
+// runs in the background.
+func TestActionElsewhere(t *testing.T) {
+	t.Parallel()
+	kit := enginetest.New(t)
+	kit.Image(t, "shell")
+	dir := t.TempDir()
+	store := openStore(t, dir)
+	process := func() *manager.Manager {
+		m, err := manager.New(manager.Config{
+			Runtimes: kit.Runtimes(t), Images: kit.Images, Gate: manager.Unjudged, Holder: kit.Holder, Patience: enginetest.Patience, Store: openStore(t, dir),
+			StateID: store.ID(), LockDir: filepath.Join(dir, "locks"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = m.Close() })
+		return m
+	}
+	runs, reads, watches := process(), process(), process()
+	if _, err := runs.CreateSession(t.Context(), sandbox.SessionOptions{Name: "work", Language: "shell"}); err != nil {
+		t.Fatal(err)
+	}
+	talk := sandbox.Run{Command: []string{"sh", "-c", "while :; do echo up; sleep 0.1; done"}}
+	behind, err := runs.StartIn(t.Context(), "work", talk, sandbox.Local{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	talk.Timeout = sandbox.Duration(5 * time.Minute)
+	ends := make(chan sandbox.Exit, 3)
+	var tasks sync.WaitGroup
+	tasks.Go(func() {
+		res, err := runs.ExecIn(t.Context(), "work", talk, sandbox.Streams{})
+		if err != nil {
+			t.Error(err)
+		}
+		ends <- res.Exit
+	})
+	var ids []sandbox.ID
+	for end := time.Now().Add(time.Minute); len(ids) < 2 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		ids = nil
+		infos, err := reads.Processes(t.Context(), "work")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range infos {
+			ids = append(ids, p.ID)
+		}
+	}
+	attached := make(chan bool, len(ids))
+	for _, id := range ids {
+		tasks.Go(func() {
+			heard := sync.OnceFunc(func() { attached <- true })
+			a, err := reads.AttachExec(t.Context(), "work", id, sandbox.AttachOptions{Follow: true}, writer(heard), nil)
+			if err != nil || !a.Ended {
+				t.Errorf("attached: %v, %+v", err, a)
+			}
+			ends <- a.Exit
+		})
+	}
+	for range ids {
+		<-attached
+	}
+	if err := watches.Reach(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// The watcher follows no exec: it sees what they use.
+	rule := sandbox.AlertRule{Name: "crowded", When: `session == "work" && process_count >= 2`, Action: sandbox.ActStopExec}
+	w := watchAll(t, monitor.Config{Sandboxes: watches, Store: store, Rules: rules(rule), Every: 100 * time.Millisecond})
+	w.acted(t, store, "work")
+	tasks.Wait()
+	if len(ids) != 2 || len(ends) != 3 {
+		t.Errorf("%d execs, %d ends", len(ids), len(ends))
+	}
+	for range len(ends) {
+		if e := <-ends; e.Reason != sandbox.ReasonCanceled || e.Cause != "alert crowded" {
+			t.Errorf("ended by %s (%s)", e.Reason, e.Cause)
+		}
+	}
+	kept, err := store.Execs(t.Context(), sandbox.ExecFilter{Session: "work"})
+	if err != nil || len(kept) != 1 || kept[0].ID != behind.ID || kept[0].Exit.Cause != "alert crowded" {
+		t.Errorf("in the background: %v, %+v", err, kept)
+	}
+	if err := runs.RemoveSession(t.Context(), "work", true); err != nil {
+		t.Error(err)
+	}
+}
+
 // watched are the news of a monitor, kept so that they can be awaited in any
 // order.
 type watched struct {

@@ -53,7 +53,9 @@ type Config struct {
 const (
 	DefaultEvery = 2 * time.Second
 	minEvery     = 50 * time.Millisecond
-	maxEvery     = 5 * time.Second
+	// maxEvery, with the time that a look takes, leaves no sample older than five
+	// seconds.
+	maxEvery = 3 * time.Second
 )
 
 // Monitor watches. It is safe for concurrent use.
@@ -237,8 +239,11 @@ func (m *Monitor) part(ctx context.Context) {
 const (
 	partPatience   = 5 * time.Second
 	samplePatience = 1500 * time.Millisecond
-	// atOnce bounds the samples that are taken at the same time.
-	atOnce = 32
+	// atOnce bounds the samples that are taken at the same time. One that has taken
+	// waitPatience only waits, and counts no more: those that answer do not wait for
+	// those that do not.
+	atOnce       = 32
+	waitPatience = 200 * time.Millisecond
 )
 
 // sampleAll takes a sample of each; nil stands for one that did not answer.
@@ -251,7 +256,9 @@ func (m *Monitor) sampleAll(ctx context.Context, live []sandbox.LiveSandbox) []*
 	for i, l := range live {
 		places <- struct{}{}
 		all.Go(func() {
-			defer func() { <-places }()
+			leave := sync.OnceFunc(func() { <-places })
+			defer leave()
+			defer time.AfterFunc(waitPatience, leave).Stop()
 			s, err := m.cfg.Sandboxes.Sample(ctx, l.ID)
 			if err == nil {
 				samples[i] = &s

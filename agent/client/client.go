@@ -277,10 +277,11 @@ func answer(r io.Reader) (wire.Reply, error) {
 	return reply, nil
 }
 
-// Kill ends everything that an exec started, also what outlived its process.
-// Errors: NotFound, Unavailable, and [ErrSurvivors].
-func (c *Client) Kill(ctx context.Context, id sandbox.ID) error {
-	r, err := c.ask(ctx, wire.Request{Op: wire.OpKill, Kill: &wire.Kill{ID: string(id)}})
+// Kill ends everything that an exec started, also what outlived its process. Where
+// that cancels it, all who follow it are told the cause; "" is none. Errors:
+// NotFound, Unavailable, and [ErrSurvivors].
+func (c *Client) Kill(ctx context.Context, id sandbox.ID, cause string) error {
+	r, err := c.ask(ctx, wire.Request{Op: wire.OpKill, Kill: &wire.Kill{ID: string(id), Cause: cause}})
 	if err != nil {
 		return err
 	}

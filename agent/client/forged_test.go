@@ -217,7 +217,7 @@ func TestForgedDeafAgent(t *testing.T) {
 		},
 		"list":   func(ctx context.Context) error { _, err := c.List(ctx); return err },
 		"sample": func(ctx context.Context) error { _, err := c.Sample(ctx); return err },
-		"kill":   func(ctx context.Context) error { return c.Kill(ctx, sandbox.NewID()) },
+		"kill":   func(ctx context.Context) error { return c.Kill(ctx, sandbox.NewID(), "") },
 		"input": func(ctx context.Context) error {
 			_, err := c.Input(ctx, sandbox.NewID(), []byte("x"), true)
 			return err

@@ -41,7 +41,9 @@ func (f *follower) conclude(end *wire.End) Outcome {
 			out.Events = append(out.Events, e.event)
 		}
 	}
-	out.Reason = f.reason(end, out)
+	if out.Reason = f.reason(end, out); out.Reason == sandbox.ReasonCanceled {
+		out.Cause = end.Cause[:min(len(end.Cause), 256)]
+	}
 	if f.sink != nil {
 		out.Reason, out.Cause = sandbox.ReasonCanceled, "its output could not be written: "+f.sink.Error()
 	}

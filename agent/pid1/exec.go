@@ -34,7 +34,7 @@ type exec struct {
 	nest    *nest // nil where it shares the sandbox's PID namespace
 	out     *outputs
 	pumps   [2]*pump
-	stop    chan string     // buffered: the first reason to end it counts
+	stop    chan ending     // buffered: the first reason to end it counts
 	exited  chan exitStatus // buffered: its own process was reaped
 	over    chan struct{}   // closed once its process, and what was to end with it, has ended
 	done    chan struct{}   // closed once its end is set
@@ -54,8 +54,14 @@ type exec struct {
 	read     bool      // a client has acknowledged all of it
 }
 
+// ending says why an exec is to end: by as [wire.End] names it, and the words of
+// who canceled it.
+type ending struct{ by, cause string }
+
 // end asks for the exec's end. Only the first reason counts.
-func (ex *exec) end(why string) {
+func (ex *exec) end(by string) { ex.endWith(ending{by: by}) }
+
+func (ex *exec) endWith(why ending) {
 	select {
 	case ex.stop <- why:
 	default:
@@ -67,7 +73,7 @@ func (ex *exec) end(why string) {
 func (a *Agent) start(req *wire.Exec, l *lease) (*exec, error) {
 	ex := &exec{
 		req: req, lease: l, out: newOutputs(req.Drop), dir: workingDir(req.Dir),
-		stop: make(chan string, 1), exited: make(chan exitStatus, 1), over: make(chan struct{}), done: make(chan struct{}),
+		stop: make(chan ending, 1), exited: make(chan exitStatus, 1), over: make(chan struct{}), done: make(chan struct{}),
 	}
 	if err := a.register(ex); err != nil {
 		return nil, err
@@ -153,8 +159,8 @@ func (a *Agent) follow(ex *exec, before counters, disks disks) {
 	case st = <-ex.exited:
 	case <-deadline:
 		end.Ended, alive = endedTimeout, true
-	case end.Ended = <-ex.stop:
-		alive = true
+	case why := <-ex.stop:
+		end.Ended, end.Cause, alive = why.by, why.cause, true
 	}
 	wall := time.Since(ex.started)
 	settled := false

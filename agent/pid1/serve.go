@@ -299,7 +299,7 @@ func (a *Agent) callKill(s *yamux.Stream, req *wire.Kill) {
 		fail(s, "not_found", fmt.Errorf("no exec %s", req.ID))
 		return
 	}
-	ex.end(endedCanceled)
+	ex.endWith(ending{endedCanceled, req.Cause})
 	<-ex.over
 	if ex.req.Drop {
 		<-ex.done // which waits for nobody to read

@@ -228,9 +228,10 @@ type Resize struct {
 	Cols uint16 `json:"cols"`
 }
 
-// Kill names an exec.
+// Kill names an exec. Its cause is told to all who follow it: see [End].
 type Kill struct {
-	ID string `json:"id"`
+	ID    string `json:"id"`
+	Cause string `json:"cause,omitempty"`
 }
 
 // Put asks for a tar stream, sent as Data frames, to be unpacked below the
@@ -302,6 +303,7 @@ type End struct {
 	Code   int      `json:"code"`             // of the process, or 128 + signal
 	Signal int      `json:"signal,omitempty"` // that ended it
 	Ended  string   `json:"ended,omitempty"`  // "timeout", "canceled", "output", "disk": who ended it, if caisson did
+	Cause  string   `json:"cause,omitempty"`  // why, as who canceled it said
 	Events []string `json:"events,omitempty"` // "oom", "pids", "disk"
 	Shared bool     `json:"shared,omitempty"`
 	// Error says why the process never began; Code is then 126 or 127.

@@ -32,7 +32,7 @@ func Ends(t *testing.T, s Subject) {
 	if processes(t, c, a) < 5 || processes(t, c, b) < 1 {
 		t.Error("an exec's end took others with it")
 	}
-	if err := c.Kill(t.Context(), a); err != nil {
+	if err := c.Kill(t.Context(), a, ""); err != nil {
 		t.Errorf("kill: %v", err)
 	}
 	if n := processes(t, c, a); n != 0 || processes(t, c, b) < 1 {
