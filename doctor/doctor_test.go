@@ -184,10 +184,10 @@ func TestFaults(t *testing.T) {
 		{"remote", func(_ *testing.T, p *patient) { p.engine.host = "tcp://far:2376" }, "engine", api.CheckWarning, "tcp://far:2376", "DOCKER_HOST"},
 		{"several runtimes", func(_ *testing.T, p *patient) {
 			p.cfg.Runtimes = has(api.RuntimeInfo{Name: "docker", Error: "nobody answers", Hint: "start it"}, api.RuntimeInfo{Name: "jail", Default: true, Available: true, Engine: "jail 1.2"})
-		}, "runtimes", api.CheckOK, "docker: not available here; jail (default): jail 1.2", ""},
+		}, "runtimes", api.CheckOK, "docker: not available here: nobody answers (mend: start it); jail (default): jail 1.2", ""},
 		{"no usual runtime", func(_ *testing.T, p *patient) {
 			p.cfg.Runtimes = has(api.RuntimeInfo{Name: "docker", Default: true, Error: "nobody answers", Hint: "start it"}, api.RuntimeInfo{Name: "jail", Available: true, Engine: "jail 1.2"})
-		}, "runtimes", api.CheckError, "jail: jail 1.2: nobody answers", "start it"},
+		}, "runtimes", api.CheckError, "not available here: nobody answers (mend: start it); jail: jail 1.2", "start it"},
 		{"an unknown default", func(_ *testing.T, p *patient) {
 			p.cfg.Runtimes = has(api.RuntimeInfo{Name: "jail", Available: true, Engine: "jail 1.2"})
 		}, "runtimes", api.CheckError, "the default is none of them: jail: jail 1.2", "CAISSON_RUNTIME"},

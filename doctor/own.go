@@ -89,7 +89,11 @@ func runtimes(ctx context.Context, r *round) finding {
 		if i.Available {
 			list = append(list, name+": "+i.Engine)
 		} else {
-			list = append(list, name+": not available here")
+			line := name + ": not available here: " + i.Error
+			if i.Hint != "" {
+				line += " (mend: " + i.Hint + ")"
+			}
+			list = append(list, line)
 		}
 	}
 	all := strings.Join(list, "; ")
@@ -97,7 +101,7 @@ func runtimes(ctx context.Context, r *round) finding {
 	case usual.Name == "":
 		return bad("set CAISSON_RUNTIME, or runtime in caisson.yaml, to one of these", "the default is none of them: %s", all)
 	case !usual.Available:
-		return bad(cmp.Or(usual.Hint, "use another one with --runtime"), "%s: %s", all, usual.Error)
+		return bad(cmp.Or(usual.Hint, "use another one with --runtime"), "%s", all)
 	}
 	return ok("%s", all)
 }

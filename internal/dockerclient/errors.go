@@ -36,7 +36,7 @@ func Wrap(err error, format string, args ...any) error {
 
 // Hints that more than one error has.
 const (
-	hintEngine = "start the engine: systemctl start docker, or install it: apt-get install docker.io"
+	hintEngine = "start the engine: systemctl start docker, or install it: apt-get install docker.io; or do without: --runtime bubblewrap"
 	hintSocket = "join the docker group (sudo usermod -aG docker $USER, then log in again), or run caisson with sudo"
 	hintDisk   = "`docker system df` shows what uses the engine's disk, and `docker system prune` frees it"
 	hintBusy   = "something is mounted there on the engine's host: umount the path that the error names, then run: caisson gc"

@@ -3,8 +3,8 @@
 package bubblewrap
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,7 +67,7 @@ func (r *Runtime) program() (string, error) {
 	}
 	path, err := exec.LookPath("bwrap")
 	if err != nil {
-		return "", sandbox.Errorf(sandbox.Unavailable, "bwrap is not installed: %w", err).WithHint("apt-get install bubblewrap")
+		return "", sandbox.Errorf(sandbox.Unavailable, "bwrap is not installed: %w", err).WithHint("sudo apt-get install bubblewrap")
 	}
 	return path, nil
 }
@@ -82,7 +82,7 @@ func (r *Runtime) tryOut() (string, error) {
 	ctx := context.Background()
 	version, err := exec.CommandContext(ctx, bwrap, "--version").Output()
 	if err != nil {
-		return "", sandbox.Errorf(sandbox.Unavailable, "%s --version: %w", bwrap, err).WithHint("apt-get install --reinstall bubblewrap")
+		return "", sandbox.Errorf(sandbox.Unavailable, "%s --version: %w", bwrap, err).WithHint("sudo apt-get install --reinstall bubblewrap")
 	}
 	args := append(namespaces(), "--die-with-parent", "--ro-bind", "/usr", "/usr", "--proc", "/proc", "--dev", "/dev")
 	if r.Alone {
@@ -90,8 +90,7 @@ func (r *Runtime) tryOut() (string, error) {
 	}
 	args = append(append(args, linkArgs(rootLinks())...), "--", "/usr/bin/true")
 	if out, err := exec.CommandContext(ctx, bwrap, args...).CombinedOutput(); err != nil {
-		return "", sandbox.Errorf(sandbox.Unavailable, "bwrap makes no sandbox here: %w: %s", err, strings.TrimSpace(string(out))).
-			WithHint("inside a container it needs one that is privileged; else see: dmesg | grep -i -e apparmor -e audit")
+		return "", local.NoNamespaces("bwrap", cmp.Or(strings.TrimSpace(string(out)), err.Error()), local.Host{User: r.Alone})
 	}
 	return strings.TrimSpace(string(version)), nil
 }
@@ -125,38 +124,10 @@ func (r *Runtime) capabilities() runtimes.Capabilities {
 // programs. Errors: Unsupported for an image that was named, NotFound where the
 // host has no program of the language's.
 func (r *Runtime) Provision(_ context.Context, lang sandbox.Language, image string) (sandbox.Image, error) {
-	if image != "" {
-		return sandbox.Image{}, sandbox.Errorf(sandbox.Unsupported, "the bubblewrap runtime has the programs of this host, and no image %s", image).
-			WithHint("leave --image out, or use --runtime docker")
-	}
-	if argv := lang.RunCode; len(argv) > 0 && !strings.Contains(argv[0], "{") {
-		if _, err := findProgram(argv[0]); err != nil {
-			return sandbox.Image{}, sandbox.Errorf(sandbox.NotFound, "this host has no %s, which %s code is run by", argv[0], lang.Name).
-				WithHint("install it, or use --runtime docker")
-		}
-	}
-	id, err := hostID()
-	return sandbox.Image{Ref: "host", ID: id}, err
-}
-
-// findProgram looks where sandboxes have programs of the host's.
-func findProgram(name string) (string, error) {
-	for _, dir := range []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"} {
-		if st, err := os.Stat(filepath.Join(dir, name)); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
-			return filepath.Join(dir, name), nil
-		}
-	}
-	return "", errors.New("not found")
+	return local.Provision(Name, lang, image)
 }
 
 // HeldBy implements [runtimes.SizeHolder].
 func (r *Runtime) HeldBy(_ context.Context, w sandbox.Workspace) (sandbox.HeldBy, error) {
-	switch w.Kind {
-	case sandbox.WorkspaceTmpfs:
-		return sandbox.HeldByFileSystem, nil
-	case sandbox.WorkspaceVolume:
-		return sandbox.HeldByAgent, nil
-	default:
-		return "", nil
-	}
+	return local.HeldBy(w), nil
 }

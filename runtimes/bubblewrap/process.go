@@ -118,7 +118,7 @@ func (m *making) release(ctx context.Context, p *local.Process, f files) error {
 		return ctx.Err()
 	case err != nil || told.PID <= 0:
 		<-p.Ended() // it has closed the pipe
-		return m.refused(p.Said())
+		return local.NoNamespaces("bwrap", p.Said(), local.Host{User: m.Place.Alone})
 	}
 	if m.req.Nested {
 		if err := m.ownNamespaces(told.PID, "user", "pid", "net", "ipc", "uts", "mnt"); err != nil {
@@ -132,11 +132,6 @@ func (m *making) release(ctx context.Context, p *local.Process, f files) error {
 		return fmt.Errorf("start the agent: %w", err)
 	}
 	return nil
-}
-
-// refused is the error for what bwrap said as it made no sandbox.
-func (m *making) refused(said string) error {
-	return sandbox.Errorf(sandbox.Unavailable, "bwrap made no sandbox: %s", said).WithHint("see: caisson doctor")
 }
 
 // filterFile is a file with the filter of system calls, at its beginning.
