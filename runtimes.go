@@ -16,6 +16,7 @@ import (
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/runtimes/bubblewrap"
 	"github.com/caisson-dev/caisson/runtimes/docker"
+	"github.com/caisson-dev/caisson/runtimes/process"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -58,6 +59,7 @@ func (c *Caisson) newRegistry() (*runtimes.Registry, error) {
 	}
 	add(docker.Name, c.openDocker)
 	add(bubblewrap.Name, openBubblewrap)
+	add(process.Name, openProcess)
 	for _, name := range slices.Sorted(maps.Keys(c.cfg.Runtimes)) {
 		add(name, c.cfg.Runtimes[name])
 	}
@@ -78,6 +80,14 @@ func (c *Caisson) openDocker(h runtimes.Host) (runtimes.Runtime, error) {
 
 func openBubblewrap(h runtimes.Host) (runtimes.Runtime, error) {
 	rt, err := bubblewrap.New(bubblewrap.Config{Agent: h.Agent, Base: h.Base, State: filepath.Join(h.State, bubblewrap.Name)})
+	if err != nil {
+		return nil, err
+	}
+	return rt, nil
+}
+
+func openProcess(h runtimes.Host) (runtimes.Runtime, error) {
+	rt, err := process.New(process.Config{Agent: h.Agent, Base: h.Base, State: filepath.Join(h.State, process.Name)})
 	if err != nil {
 		return nil, err
 	}

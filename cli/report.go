@@ -14,6 +14,16 @@ import (
 // auto asks for whatever runtime works here.
 const auto = "auto"
 
+// unwalled is the runtime that isolates nothing.
+const unwalled = "process"
+
+// warnUnwalled tells who asked for it what that means, before anything runs.
+func warnUnwalled(cfg Config, runtime string) {
+	if runtime == unwalled {
+		_, _ = fmt.Fprintln(cfg.IO.Err, "caisson: the runtime process isolates nothing: programs have this host's files and network; for trusted code alone") // as in printError
+	}
+}
+
 // report prints what came of the run and turns it into the exit code.
 func (o *runOptions) report(cfg Config, res sandbox.Result, total time.Duration) error {
 	if o.json {

@@ -180,6 +180,7 @@ func (o *runOptions) execute(ctx context.Context, cfg Config, args []string, das
 	if t != nil && o.run.Approve != sandbox.ApproveNever && o.run.Approve != sandbox.ApproveAlways {
 		streams.Ask = t.ask
 	}
+	warnUnwalled(cfg, o.run.Runtime)
 	start := time.Now()
 	if o.detach {
 		return o.start(ctx, cfg, svc, streams.Local)

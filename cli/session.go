@@ -105,6 +105,7 @@ func newSessionCreate(cfg Config) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			warnUnwalled(cfg, o.Runtime)
 			s, err := svc.CreateSession(cmd.Context(), o, local)
 			if err != nil {
 				return err

@@ -142,6 +142,7 @@ func (o *testOptions) execute(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	warnUnwalled(cfg, o.run.Runtime)
 	exec, done, err := o.sandbox(ctx, svc, suite.Run.Language, ask)
 	if err != nil {
 		return err

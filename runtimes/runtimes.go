@@ -226,6 +226,9 @@ type Capabilities struct {
 // it and as people are told.
 func (c Capabilities) NotEnforced() []string {
 	var names []string
+	if c.Isolation == "none" {
+		names = append(names, "isolation")
+	}
 	for _, l := range []struct {
 		name  string
 		level Level

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"github.com/caisson-dev/caisson/agent/enter"
 	"github.com/caisson-dev/caisson/agent/pid1"
 	"github.com/caisson-dev/caisson/agent/wire"
 )
@@ -34,6 +35,10 @@ func main() {
 			os.Exit(1)
 		}
 		return
+	}
+	if len(os.Args) == 2 && os.Args[1] == "enter" {
+		fmt.Fprintln(os.Stderr, "caisson-agent:", enter.Run(os.Stdin))
+		os.Exit(1)
 	}
 	if len(os.Args) > 2 && os.Args[1] == "inner" {
 		if err := pid1.Inner(os.Args); err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/caisson-dev/caisson/runtimes/bubblewrap"
+	"github.com/caisson-dev/caisson/runtimes/process"
 )
 
 // RequireBubblewrap is the variable that, set to 1, makes a missing bwrap a
@@ -36,6 +37,16 @@ func (k *Kit) Jail(t testing.TB) *bubblewrap.Runtime {
 	t.Helper()
 	Bubblewrap(t)
 	rt, err := bubblewrap.New(bubblewrap.Config{Agent: k.Agent, Base: k.Base, State: filepath.Join(filepath.Dir(k.Base), "jail")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rt
+}
+
+// Unwalled returns a process runtime in the kit's own place.
+func (k *Kit) Unwalled(t testing.TB) *process.Runtime {
+	t.Helper()
+	rt, err := process.New(process.Config{Agent: k.Agent, Base: k.Base, State: filepath.Join(filepath.Dir(k.Base), "unwalled")})
 	if err != nil {
 		t.Fatal(err)
 	}

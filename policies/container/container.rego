@@ -495,8 +495,39 @@ any_profile(options) if {
 #   remediation: "Use a runtime that isolates: --runtime docker, or bubblewrap."
 findings contains {"id": "SBX-BOX-0023", "msg": sprintf("a sandbox of the runtime %s has not: %s", [other.runtime, wall])} if {
 	other
-	some wall in ["root read-only", "no privileges", "limits"]
+	not "isolation" in known_missing
+	some wall in ["root read-only", "no privileges"]
 	not wall in {w | some w in other.walls}
+}
+
+# What a runtime says itself that it does not enforce.
+known_missing := {what | some what in other.not_enforced}
+
+# METADATA
+# title: Isolates nothing
+# custom:
+#   id: SBX-BOX-0025
+#   severity: medium
+#   category: container
+#   cwe: ["CWE-653"]
+#   attack: ["T1611"]
+#   remediation: "Run trusted code alone by it, or use --runtime docker or bubblewrap. require: [isolation] in data/settings.yaml forbids it."
+findings contains {"id": "SBX-BOX-0025", "msg": sprintf("the runtime %s isolates nothing: a program has the files and the network of this host", [other.runtime])} if {
+	"isolation" in known_missing
+}
+
+# METADATA
+# title: Has no limits
+# custom:
+#   id: SBX-BOX-0026
+#   severity: medium
+#   category: container
+#   cwe: ["CWE-770"]
+#   attack: ["T1499"]
+#   remediation: "Use a runtime that enforces limits: caisson version --json says what each does not. require: [memory, cpu, pids] in data/settings.yaml forbids it."
+findings contains {"id": "SBX-BOX-0026", "msg": sprintf("nothing holds a sandbox of the runtime %s to its limits", [other.runtime])} if {
+	other
+	not "limits" in {w | some w in other.walls}
 }
 
 # METADATA

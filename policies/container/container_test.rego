@@ -118,8 +118,10 @@ test_any_runtime if {
 	of_box({"network": "open"}) == {"SBX-BOX-0015"}
 	of_box({"workspace": {"kind": "host", "source": "/srv/work"}}) == set()
 	"SBX-BOX-0003" in of_box({"workspace": {"kind": "host", "source": "/etc/x"}})
-	of_box({"walls": ["root read-only", "no privileges"]}) == {"SBX-BOX-0023"}
-	of_box({"walls": null}) == {"SBX-BOX-0023"}
+	of_box({"walls": ["root read-only", "no privileges"]}) == {"SBX-BOX-0026"}
+	of_box({"walls": ["limits"]}) == {"SBX-BOX-0023"}
+	of_box({"walls": null}) == {"SBX-BOX-0023", "SBX-BOX-0026"}
+	of_box({"walls": ["limits"], "not_enforced": ["isolation", "network"]}) == {"SBX-BOX-0025"}
 }
 
 test_required if {

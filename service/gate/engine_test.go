@@ -18,6 +18,7 @@ import (
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/runtimes/bubblewrap"
 	"github.com/caisson-dev/caisson/runtimes/docker"
+	"github.com/caisson-dev/caisson/runtimes/process"
 	"github.com/caisson-dev/caisson/sandbox"
 	"github.com/caisson-dev/caisson/service/gate"
 	"github.com/caisson-dev/caisson/store/sqlite"
@@ -250,13 +251,16 @@ func TestEveryWayIn(t *testing.T) {
 	if !slices.Equal(ways, []string{"Exec", "Run", "StartExec"}) {
 		t.Fatalf("the service runs things by %v", ways)
 	}
-	for _, name := range []string{docker.Name, bubblewrap.Name} {
+	for _, name := range []string{docker.Name, bubblewrap.Name, process.Name} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			kit := enginetest.New(t)
 			all := kit.Runtimes(t)
-			if name == bubblewrap.Name {
+			switch name {
+			case bubblewrap.Name:
 				all = runtimes.Only(name, kit.Jail(t))
+			case process.Name:
+				all = runtimes.Only(name, kit.Unwalled(t))
 			}
 			everyWayIn(t, newPlaceOn(t, kit, all, "shell", "python"))
 		})

@@ -116,7 +116,8 @@ func TestPlansOfAnyRuntime(t *testing.T) {
 	}{
 		"walled":        {runtimes.Plan{Runtime: "jail", Walls: walls}, sandbox.Allow, ""},
 		"no walls":      {runtimes.Plan{Runtime: "open"}, sandbox.Ask, "of the runtime open has not: no privileges"},
-		"no limits":     {runtimes.Plan{Runtime: "jail", Walls: walls[:3]}, sandbox.Ask, "of the runtime jail has not: limits"},
+		"no limits":     {runtimes.Plan{Runtime: "jail", Walls: walls[:3]}, sandbox.Allow, "nothing holds a sandbox of the runtime jail to its limits"},
+		"no isolation":  {runtimes.Plan{Runtime: "open", NotEnforced: []string{"isolation"}}, sandbox.Allow, "the runtime open isolates nothing"},
 		"host's /etc":   {runtimes.Plan{Runtime: "jail", Walls: walls, Spec: sandbox.Spec{Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceHost, Source: "/etc"}}}, sandbox.Ask, "/etc is mounted"},
 		"not all of it": {runtimes.Plan{Runtime: "jail", Walls: walls, NotEnforced: []string{"memory"}}, sandbox.Allow, ""},
 	} {
