@@ -144,7 +144,7 @@ func (m *Making) listen() (err error) {
 const agentFiles = 1024
 
 // Release limits the process that is to become the agent, and writes down who that
-// is. It may go on after it.
+// is. It may go on after it. Errors: Unavailable, where it has ended.
 func (m *Making) Release(pid int) error {
 	for which, most := range map[int]unix.Rlimit{
 		unix.RLIMIT_NOFILE: {Cur: uint64(m.Limits.OpenFiles), Max: uint64(max(m.Limits.OpenFiles, agentFiles))},
@@ -152,12 +152,12 @@ func (m *Making) Release(pid int) error {
 		unix.RLIMIT_FSIZE:  {Cur: uint64(m.Limits.FileSize), Max: uint64(m.Limits.FileSize)},
 	} {
 		if err := lower(pid, which, most); err != nil {
-			return fmt.Errorf("limit the sandbox: %w", err)
+			return sandbox.Errorf(sandbox.Unavailable, "limit the sandbox, which may have ended: %w", err).WithHint("see: caisson doctor")
 		}
 	}
 	start, err := startTime(pid)
 	if err != nil {
-		return fmt.Errorf("find the sandbox: %w", err)
+		return sandbox.Errorf(sandbox.Unavailable, "find the sandbox: %w", err).WithHint("see: caisson doctor")
 	}
 	m.record.PID, m.record.Start = pid, start
 	return writeRecord(m.Dir, m.record)
