@@ -138,6 +138,10 @@
             fields["message"] = "it was skipped by something other than the tests: " + fields["message"]
         send("problem", file=plain(collector.nodeid), **fields)
 
+    @hook(tryfirst=True)
+    def pytest_collection_modifyitems(items):
+        items[:] = [i for i in items if not (hasattr(i, "obj") and of_solution(i.obj))]
+
     @hook(hookwrapper=True, trylast=True)
     def pytest_fixture_setup(fixturedef, request):
         yield
@@ -201,7 +205,7 @@
             run_one(item, items[at + 1] if at + 1 < len(items) else None)
         return True
 
-    for f in (pytest_load_initial_conftests, pytest_configure, pytest_make_collect_report, pytest_fixture_setup, pytest_runtest_makereport,
+    for f in (pytest_load_initial_conftests, pytest_configure, pytest_make_collect_report, pytest_collection_modifyitems, pytest_fixture_setup, pytest_runtest_makereport,
               pytest_pyfunc_call, pytest_assertrepr_compare, pytest_warning_recorded, pytest_runtestloop):
         setattr(plugin, f.__name__, f)
     ours = set()

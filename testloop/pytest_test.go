@@ -183,7 +183,7 @@ func TestCollection(t *testing.T) {
 	t.Parallel()
 	exec := warm(t, "python")
 	const good = "from solution import add\ndef test_a(): assert add(1, 2) == 3\n"
-	solution := files("solution.py", "def add(a, b):\n    return a + b\n", "bad.py", "x = (\n", "dies.py", "import os\nos._exit(0)\n", "sleeps.py", "import time\ntime.sleep(600)\n")
+	solution := files("solution.py", "def add(a, b):\n    return a + b\n", "named.py", "def test_sum(list):\n    return sum(list)\n", "bad.py", "x = (\n", "dies.py", "import os\nos._exit(0)\n", "sleeps.py", "import time\ntime.sleep(600)\n")
 	for name, tt := range map[string]struct {
 		tests   []sandbox.File
 		want    map[string]testloop.Outcome
@@ -192,11 +192,12 @@ func TestCollection(t *testing.T) {
 		line    int
 		all     bool
 	}{
-		"a good one":          {tests: files("test_a.py", good), want: map[string]testloop.Outcome{"test_a.py::test_a": testloop.Passed}, all: true},
-		"any name":            {tests: files("checks.py", good), want: map[string]testloop.Outcome{"checks.py::test_a": testloop.Passed}, all: true},
-		"helpers and folders": {tests: files("conftest.py", "import pytest\n@pytest.fixture\ndef three(): return 3\n", "helper.py", "def check(a, b): assert a == b\n", "sub/test_a.py", "from helper import check\nfrom solution import add\ndef test_a(three): check(add(1, 2), three)\n"), want: map[string]testloop.Outcome{"sub/test_a.py::test_a": testloop.Passed}, all: true},
-		"settings":            {tests: files("pytest.ini", "[pytest]\npython_functions = check_*\nmarkers = slow: x\naddopts = --strict-markers\n", "test_a.py", "import pytest\n@pytest.mark.slow\ndef check_a(): pass\ndef test_b(): assert 0\n"), want: map[string]testloop.Outcome{"test_a.py::check_a": testloop.Passed}, all: true},
-		"none":                {tests: files("test_a.py", "x = 1\n"), want: map[string]testloop.Outcome{}},
+		"a good one":           {tests: files("test_a.py", good), want: map[string]testloop.Outcome{"test_a.py::test_a": testloop.Passed}, all: true},
+		"any name":             {tests: files("checks.py", good), want: map[string]testloop.Outcome{"checks.py::test_a": testloop.Passed}, all: true},
+		"helpers and folders":  {tests: files("conftest.py", "import pytest\n@pytest.fixture\ndef three(): return 3\n", "helper.py", "def check(a, b): assert a == b\n", "sub/test_a.py", "from helper import check\nfrom solution import add\ndef test_a(three): check(add(1, 2), three)\n"), want: map[string]testloop.Outcome{"sub/test_a.py::test_a": testloop.Passed}, all: true},
+		"settings":             {tests: files("pytest.ini", "[pytest]\npython_functions = check_*\nmarkers = slow: x\naddopts = --strict-markers\n", "test_a.py", "import pytest\n@pytest.mark.slow\ndef check_a(): pass\ndef test_b(): assert 0\n"), want: map[string]testloop.Outcome{"test_a.py::check_a": testloop.Passed}, all: true},
+		"a name like a test's": {tests: files("test_a.py", "from named import *\n"+good+"def test_named(): assert test_sum([1, 2]) == 3\n"), want: map[string]testloop.Outcome{"test_a.py::test_a": testloop.Passed, "test_a.py::test_named": testloop.Passed}, all: true},
+		"none":                 {tests: files("test_a.py", "x = 1\n"), want: map[string]testloop.Outcome{}},
 		"syntax of the solution": {tests: files("test_a.py", good, "test_b.py", "import bad\ndef test_b(): pass\n"),
 			want: map[string]testloop.Outcome{"test_a.py::test_a": testloop.Passed, "test_b.py::test_b": testloop.Errored}, problem: "SyntaxError", place: "solution/bad.py", line: 1},
 		"syntax of the tests": {tests: files("test_a.py", good, "test_b.py", "def test_b(:\n"),

@@ -310,6 +310,11 @@ def main():
                 pass  # it is empty
         return any(of_tests(x, depth + 1) for x in inside)
 
+    def of_solution(f):
+        # What is only imported from the solution is no test, whatever it is called.
+        code = getattr(underlying(f), "__code__", None)
+        return type(code) is Code and code not in known and code.co_filename.startswith(solution + "/")
+
     def by_tests(error):
         # Whether the tests raised it themselves: the innermost code that is not
         # pytest's. None is pytest alone, for a mark.

@@ -17,7 +17,7 @@ import (
 
 const unittests = `
 import os, time, unittest, warnings
-from solution import add, words
+from solution import add, words, TestOwn
 
 def setUpModule(): print("module")
 
@@ -65,7 +65,7 @@ class TestNone(unittest.TestCase):
 func TestUnittest(t *testing.T) {
 	t.Parallel()
 	r, err := testloop.Run(t.Context(), warm(t, "python"), testloop.Suite{
-		Solution:    files("solution.py", "def add(a, b):\n    return a + b\n\ndef words(n):\n    return 1 // n\n"),
+		Solution:    files("solution.py", "import unittest\ndef add(a, b):\n    return a + b\n\ndef words(n):\n    return 1 // n\nclass TestOwn(unittest.TestCase):\n    def test_own(self): pass\n"),
 		Tests:       files("test_all.py", unittests, "helper.py", "1/0\n", "sub/test_more.py", "import unittest\nclass TestMore(unittest.TestCase):\n    def test_a(self): pass\n", "test_bad.py", "import nothing_there\n"),
 		Runner:      testloop.Runner{Report: testloop.ByUnittest},
 		TestTimeout: 15 * time.Second,

@@ -17,6 +17,7 @@ import (
 	"github.com/caisson-dev/caisson/policy/scanner"
 	"github.com/caisson-dev/caisson/policy/tables"
 	"github.com/caisson-dev/caisson/service/gate"
+	"github.com/caisson-dev/caisson/testloop"
 )
 
 // Lazy is a gate as caisson makes it: it loads what it needs of its rules while
@@ -51,7 +52,7 @@ func Lazy(dir, scan string, store approval.Store, later func(func() error)) (*ga
 		Plans: func(context.Context) (gate.Policy, error) {
 			return policy.Defer(plans, func(ctx context.Context) (*policy.Policy, error) { return policy.Load(ctx, plans) })
 		},
-		Desk: desk, Actor: "bench",
+		Desk: desk, Actor: "bench", Own: testloop.Own(),
 	})
 }
 
