@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,12 +79,18 @@ func TestSameAct(t *testing.T) {
 	for _, act := range acts {
 		line := strings.Join(act.argv, " ")
 		var bare sandbox.Verdict
+		var level sandbox.Level
 		for _, way := range ways {
 			code := strings.NewReplacer("PLAIN", line, "LINE", quoted(line), "ARGV", quoted(act.argv), "FIRST", quoted(act.argv[0]), "REST", quoted(act.argv[1:])).Replace(way.code)
 			d := p.Judge(t.Context(), policy.Request{Language: way.language, Code: []byte(code)})
 			open := p.Contain(t.Context(), d, []sandbox.Wall{sandbox.WallRoot, sandbox.WallPrivileges, sandbox.WallLimits})
 			if bare == "" {
 				bare = open.Verdict
+			}
+			if of := levelOfAct(d); level == 0 {
+				level = of
+			} else if of != level {
+				t.Errorf("%s %q: level %v, and %v in a shell: %v", way.language, code, of, level, d.Findings)
 			}
 			if open.Verdict != bare {
 				t.Errorf("%s %q: %s with a network, and %s in a shell: %v", way.language, code, open.Verdict, bare, open.Findings)
@@ -93,4 +100,19 @@ func TestSameAct(t *testing.T) {
 			}
 		}
 	}
+}
+
+// ofTheWay are rules about how a program is started, and not about what it does
+// (docs/measured.md).
+var ofTheWay = []string{"SBX-REC-0004", "SBX-EXEC-0005", "SBX-EXEC-0014", "SBX-EXEC-0015", "SBX-EV-0011"}
+
+// levelOfAct is a decision's level without what is told of the way.
+func levelOfAct(d sandbox.Decision) sandbox.Level {
+	level := sandbox.Safe
+	for _, f := range d.Findings {
+		if !slices.Contains(ofTheWay, f.ID) {
+			level = max(level, f.Severity)
+		}
+	}
+	return level
 }
