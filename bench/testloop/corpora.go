@@ -69,7 +69,7 @@ const taken = "import solution\nglobals().update({k: v for k, v in vars(solution
 func (r row) problem() problem {
 	p := problem{ID: strings.Trim(string(r.ID), `"`), Solution: r.Code, Tests: taken}
 	if r.Entry != "" {
-		p.Tests += r.Test + "\n\ndef test_all():\n    check(solution." + r.Entry + ")\n"
+		p.Tests += r.Test + "\n\ndef test_all():\n    check(" + r.Entry + ")\n"
 		return p
 	}
 	p.Tests += r.Setup + "\n\ndef test_all():\n"
