@@ -50,6 +50,10 @@ type Command struct {
 	// Conflict where something is there to be observed before, unless Late is
 	// set. Fresh says that what is there is nobody's doing.
 	Track, Late, Fresh bool
+	// Shell makes it a shell of that kind, in place of Argv: see [Client.OpenShell].
+	Shell sandbox.ShellKind
+	// In runs a text in a shell, in place of Argv, Env, Dir, Role and Stage.
+	In *ShellText
 }
 
 // StageFile is a file that an exec finds at [StagePath] and that goes with it.
@@ -70,6 +74,8 @@ type Outcome struct {
 	Message string
 	// Touched counts what there is to be observed.
 	Touched int
+	// Dir is where the shell is that a text ran in, ShellEnded why that has ended.
+	Dir, ShellEnded string
 	// Broken says that the sandbox must not be used again. Cut is of those: its
 	// connection was lost, and nothing is known of the sandbox itself.
 	Broken, Cut bool
@@ -81,7 +87,7 @@ const cancelPatience = 6 * time.Second
 // Run runs a command to its end. Cancelling ctx ends it, and everything that it
 // started, with [sandbox.ReasonCanceled].
 //
-// An error means that it never began. Afterwards whatever happens is an
+// An error means that it never began: with [Command].In, a [MovedError] too. Afterwards whatever happens is an
 // Outcome: a connection that breaks is [sandbox.ReasonInfra].
 func (c *Client) Run(ctx context.Context, cmd Command) (Outcome, error) {
 	if err := ctx.Err(); err != nil {
@@ -90,7 +96,13 @@ func (c *Client) Run(ctx context.Context, cmd Command) (Outcome, error) {
 	if cmd.ID == "" {
 		cmd.ID = sandbox.NewID()
 	}
-	s, err := c.open(ctx, wire.Request{Op: wire.OpExec, Exec: execRequest(cmd)})
+	req := wire.Request{Op: wire.OpExec}
+	if cmd.In != nil {
+		req = wire.Request{Op: wire.OpShell, Shell: shellRequest(cmd)}
+	} else {
+		req.Exec = execRequest(cmd)
+	}
+	s, err := c.open(ctx, req)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -102,7 +114,7 @@ func execRequest(cmd Command) *wire.Exec {
 	req := &wire.Exec{
 		ID: string(cmd.ID), Argv: cmd.Argv, Env: cmd.Env, Dir: cmd.Dir, Role: string(cmd.Role), TimeoutMS: ceilMS(cmd.Timeout),
 		MaxOutput: int64(cmd.MaxOutput), Stdin: cmd.Stdin != nil, Reap: cmd.Reap, Drop: cmd.Drop,
-		Track: cmd.Track, Late: cmd.Late, Fresh: cmd.Fresh,
+		Track: cmd.Track, Late: cmd.Late, Fresh: cmd.Fresh, Shell: string(cmd.Shell),
 	}
 	for _, f := range cmd.Stage {
 		req.Stage = append(req.Stage, wire.Stage(f))
@@ -153,7 +165,11 @@ const ackEvery = 128 << 10
 func (f *follower) follow(ctx context.Context) (Outcome, error) {
 	defer f.leave()
 	if f.cmd.Timeout > 0 {
-		f.expect(time.Now().Add(f.cmd.Timeout + f.c.patience))
+		patience := f.c.patience
+		if f.cmd.In != nil {
+			patience = max(patience, shellPatience)
+		}
+		f.expect(time.Now().Add(f.cmd.Timeout + patience))
 	}
 	stop := context.AfterFunc(ctx, f.cancel)
 	defer stop()
@@ -179,6 +195,9 @@ func (f *follower) follow(ctx context.Context) (Outcome, error) {
 		}
 		if frame.Type == wire.TypeReply && f.noWait {
 			return Outcome{}, errNotEnded
+		}
+		if frame.Type == wire.TypeReply && f.cmd.In != nil && !f.hasStarted() {
+			return Outcome{}, moved(frame)
 		}
 		end, err := f.take(ctx, frame)
 		if err != nil {

@@ -57,6 +57,7 @@ func (f *follower) conclude(end *wire.End) Outcome {
 		out.Cause = fmt.Sprintf("the workspace grew past its size, to %s in %d entries: delete some of it, or make a session with a larger --workspace-size",
 			sandbox.Bytes(max(end.HeldBytes, 0)), max(end.HeldEntries, 0))
 	}
+	out.Dir, out.ShellEnded = dirOf(end), end.ShellEnded[:min(len(end.ShellEnded), 256)]
 	out.Usage = usage(end.Usage)
 	f.over = true
 	return out

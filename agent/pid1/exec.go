@@ -30,15 +30,17 @@ type exec struct {
 	group   int
 	lease   *lease
 	started time.Time
-	pid     int   // set by the spawner; the namespace's first process, where it is nested
+	pid     int   // set by the spawner: the namespace's first process, where it is nested; a shell's, of what is run in it
 	nest    *nest // nil where it shares the sandbox's PID namespace
 	out     *outputs
 	pumps   [2]*pump
 	stop    chan ending     // buffered: the first reason to end it counts
 	exited  chan exitStatus // buffered: its own process was reaped
+	last    exitStatus      // of its process; set before over is closed
 	over    chan struct{}   // closed once its process, and what was to end with it, has ended
 	done    chan struct{}   // closed once its end is set
 	leave   func() held     // of the room
+	shell   *shell          // that it is, or that it runs in; nil of others
 
 	feeding sync.Mutex // held by one input call at a time
 	mu      sync.Mutex
@@ -83,7 +85,10 @@ func (a *Agent) start(req *wire.Exec, l *lease) (*exec, error) {
 		return nil, err
 	}
 	before, disks := a.countersBefore(), a.disksBefore(req)
-	ex.leave = a.room.enter(ex)
+	ex.leave = func() held { return held{} }
+	if req.Shell == "" { // what is run in it answers for itself
+		ex.leave = a.room.enter(ex)
+	}
 	if err := a.launch(ex); err != nil {
 		ex.leave()
 		a.trackEnd(ex, true)
@@ -109,6 +114,11 @@ func (a *Agent) launch(ex *exec) error {
 		return err
 	}
 	env := mergeEnv(a.claim.Env, ex.req.Env, []string{"PWD=" + ex.dir})
+	if ex.req.Shell != "" {
+		if err := a.makeShell(ex, env); err != nil {
+			return err
+		}
+	}
 	binary, err := a.lookup(ex, env)
 	if err != nil {
 		return err
@@ -130,22 +140,33 @@ func (a *Agent) launch(ex *exec) error {
 	}
 	a.show(ex)
 	ex.stdin = pipes.stdin
-	for i, f := range pipes.out {
+	ex.pump(pipes.out)
+	if ex.shell != nil {
+		ex.shell.begin()
+	}
+	return nil
+}
+
+// pump begins to read its outputs.
+func (ex *exec) pump(files [2]*os.File) {
+	for i, f := range files {
 		ex.pumps[i] = &pump{
 			file: f, index: i, out: ex.out, max: ex.req.MaxOutput, drained: make(chan struct{}),
 			onLimit: func() { ex.end(endedOutput) },
 		}
 		go ex.pumps[i].run()
 	}
-	return nil
 }
 
 // follow waits for the exec's process, ends what is to be ended, and has the
 // last word. It is the exec's one owner.
 func (a *Agent) follow(ex *exec, before counters, disks disks) {
 	defer close(ex.done)
-	defer a.life.use()()
-	watch := a.sampler.watch(disks)
+	watch := &watcher{s: a.sampler, seen: watch{disks: disks}}
+	if ex.shell == nil { // a shell is idle but for what is run in it
+		defer a.life.use()()
+		watch = a.sampler.watch(disks)
+	}
 	var deadline <-chan time.Time
 	if ms := ex.req.TimeoutMS; ms > 0 {
 		t := time.NewTimer(time.Duration(ms)*time.Millisecond - time.Since(ex.started))
@@ -176,6 +197,7 @@ func (a *Agent) follow(ex *exec, before counters, disks disks) {
 			st.status = unix.WaitStatus(unix.SIGKILL)
 		}
 	}
+	ex.last = st
 	close(ex.over)
 	end.Code, end.Signal = codeOf(st.status)
 	for _, p := range ex.pumps {
@@ -193,6 +215,9 @@ func (a *Agent) follow(ex *exec, before counters, disks disks) {
 	}
 	ex.closeStdin()
 	a.unstage(ex.req)
+	if ex.shell != nil {
+		ex.shell.close()
+	}
 	end.Touched = a.trackEnd(ex, settled)
 	ex.out.finish(end)
 	a.conclude(ex, settled)
@@ -210,6 +235,16 @@ func codeOf(ws unix.WaitStatus) (code, signal int) {
 }
 
 func (ex *exec) closeStdin() {
+	if ex.inShell() {
+		if run := ex.shell.running(); run != nil && run.ex == ex {
+			run.closeStdin()
+			return
+		}
+	}
+	ex.dropStdin()
+}
+
+func (ex *exec) dropStdin() {
 	ex.mu.Lock()
 	f := ex.stdin
 	ex.stdin = nil

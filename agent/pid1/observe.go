@@ -59,7 +59,7 @@ func (a *Agent) leftovers() bool {
 
 func (a *Agent) anyLeftLocked() bool {
 	for _, ex := range a.execs {
-		if ex.ended && !ex.settled {
+		if ex.ended && !ex.settled || ex.shell != nil && !ex.inShell() && ex.shell.jobs.Load() {
 			return true
 		}
 	}

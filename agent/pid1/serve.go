@@ -91,12 +91,14 @@ func (a *Agent) call(s *yamux.Stream, l *lease, conn *wire.Joiner) {
 	if req.Op != wire.OpSample { // who looks on does not use it
 		defer a.life.use()()
 	}
-	if req.Op != wire.OpExec {
+	if req.Op != wire.OpExec && req.Op != wire.OpShell {
 		conn.Flush() // what follows may be a transfer, or take long
 	}
 	switch {
 	case req.Op == wire.OpExec && req.Exec != nil:
 		a.callExec(s, r, req.Exec, l)
+	case req.Op == wire.OpShell && req.Shell != nil:
+		a.callShell(s, r, req.Shell, l)
 	case req.Op == wire.OpAttach && req.Attach != nil:
 		a.callAttach(s, r, req.Attach)
 	case req.Op == wire.OpStdin && req.Stdin != nil:
@@ -144,22 +146,28 @@ func (a *Agent) callExec(s *yamux.Stream, r *wire.Reader, req *wire.Exec, l *lea
 		return
 	}
 	ex, err := a.start(req, l)
-	var never *notStarted
-	switch {
-	case errors.As(err, &never):
-		_ = wire.WriteMessage(s, wire.TypeEnd, wire.End{Code: never.code, Error: never.text})
-		return
-	case errors.Is(err, errTouched):
-		fail(s, "conflict", err)
-		return
-	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOMEM), errors.Is(err, errBusy), errors.Is(err, unix.ENOSPC):
-		fail(s, "exhausted", fmt.Errorf("start a process: %w", err))
-		return
-	case err != nil:
-		fail(s, "internal", err)
+	if err != nil {
+		failStart(s, err)
 		return
 	}
 	a.stream(s, r, ex, [2]int64{}, false)
+}
+
+// failStart tells why nothing began.
+func failStart(w io.Writer, err error) {
+	var never *notStarted
+	switch {
+	case errors.As(err, &never):
+		_ = wire.WriteMessage(w, wire.TypeEnd, wire.End{Code: never.code, Error: never.text})
+	case errors.Is(err, errTouched), errors.Is(err, errShellBusy):
+		fail(w, "conflict", err)
+	case errors.Is(err, errNoShell):
+		fail(w, "not_found", err)
+	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOMEM), errors.Is(err, errBusy), errors.Is(err, unix.ENOSPC):
+		fail(w, "exhausted", fmt.Errorf("start a process: %w", err))
+	default:
+		fail(w, "internal", err)
+	}
 }
 
 func (a *Agent) callAttach(s *yamux.Stream, r *wire.Reader, req *wire.Attach) {
@@ -251,6 +259,10 @@ func (a *Agent) obey(r *wire.Reader, ex *exec) {
 		case wire.TypeSignal:
 			var sig wire.Signal
 			if f.Message(&sig) == nil && sig.Number > 0 && sig.Number <= 64 {
+				if ex.inShell() {
+					a.signalRun(ex, unix.Signal(sig.Number))
+					continue
+				}
 				_ = a.signal(ex, unix.Signal(sig.Number)) // it may have ended: the End says so
 			}
 		default:
@@ -324,6 +336,10 @@ func (a *Agent) callSignal(s *yamux.Stream, req *wire.Signal) {
 		return
 	}
 	sig := unix.Signal(req.Number)
+	if ex.inShell() {
+		reply(s, wire.Reply{Count: a.signalRun(ex, sig)})
+		return
+	}
 	if !req.All {
 		if err := a.signal(ex, sig); err != nil {
 			fail(s, "conflict", fmt.Errorf("exec %s has ended", req.ID))

@@ -44,8 +44,11 @@ func checkExec(req *wire.Exec) error {
 	if !validID(req.ID) {
 		return fmt.Errorf("exec id %q", req.ID)
 	}
-	if len(req.Argv) == 0 {
-		return fmt.Errorf("no command")
+	if (len(req.Argv) == 0) == (req.Shell == "") {
+		return fmt.Errorf("exactly one of a command and a shell is needed")
+	}
+	if req.Shell != "" && (!req.Stdin || !req.Drop || kindsOf(req.Shell) == nil) {
+		return fmt.Errorf("shell %q without an input, or of no kind that there is", req.Shell)
 	}
 	if req.Role != "" && req.Role != "user" && req.Role != roleRunner {
 		return fmt.Errorf("role %q", req.Role)

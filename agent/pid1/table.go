@@ -114,6 +114,9 @@ func (a *Agent) sweepLocked() {
 	}
 	var ended []*exec
 	for _, ex := range a.execs {
+		if ex.shell != nil && !ex.inShell() {
+			ex.shell.jobs.Store(living[ex.group] > 1)
+		}
 		if !ex.ended {
 			continue
 		}

@@ -115,6 +115,7 @@ type Op string
 // The calls.
 const (
 	OpExec   Op = "exec"   // start a process and follow it
+	OpShell  Op = "shell"  // run a text in a shell, and follow that: see [Shell]
 	OpAttach Op = "attach" // follow one that runs, or read what it left
 	OpStdin  Op = "stdin"  // standard input of one that runs, by who started it
 	OpInput  Op = "input"  // some of it, by anybody: see [Input]
@@ -145,6 +146,7 @@ const (
 type Request struct {
 	Op     Op      `json:"op"`
 	Exec   *Exec   `json:"exec,omitempty"`
+	Shell  *Shell  `json:"shell,omitempty"`
 	Attach *Attach `json:"attach,omitempty"`
 	Stdin  *Stdin  `json:"stdin,omitempty"`
 	Input  *Input  `json:"input,omitempty"`
@@ -186,6 +188,44 @@ type Exec struct {
 	Late  bool `json:"late,omitempty"`
 	// Fresh says that what is in the workspace before is nobody's doing.
 	Fresh bool `json:"fresh,omitempty"`
+	// Shell makes the process one that runs texts for [OpShell] until it ends: one of
+	// the kinds of shell. Then there is no Argv, and Stdin and Drop are set.
+	Shell string `json:"shell,omitempty"`
+}
+
+// The kinds of shell.
+const (
+	ShellAny    = "shell" // bash where the image has one, else sh
+	ShellBash   = "bash"
+	ShellSh     = "sh"
+	ShellPython = "python"
+)
+
+// Shell asks a shell to run a text, as an exec of its own: it has an id, streams, an
+// end and what it used. One text runs at a time; another is a conflict.
+type Shell struct {
+	ID        string `json:"id"`    // of this run, fresh
+	Shell     string `json:"shell"` // the exec that is the shell
+	Text      string `json:"text"`
+	Stdin     bool   `json:"stdin,omitempty"`
+	TimeoutMS int64  `json:"timeout_ms,omitempty"`
+	MaxOutput int64  `json:"max_output,omitempty"`
+	Track     bool   `json:"track,omitempty"`
+	Late      bool   `json:"late,omitempty"`
+	// Runs is how many runs of the shell the client knows of. Where there were others,
+	// nothing runs, and a Reply tells what the shell holds.
+	Runs int `json:"runs"`
+}
+
+// MaxHeld bounds the texts that an agent remembers of a shell, in bytes.
+const MaxHeld = 256 << 10
+
+// Held is what a shell is known to hold.
+type Held struct {
+	Runs   int      `json:"runs"`
+	Dir    string   `json:"dir"`
+	Texts  []string `json:"texts,omitempty"`  // of its runs, the oldest first
+	Forgot bool     `json:"forgot,omitempty"` // there were more, above [MaxHeld]
 }
 
 // Stage is a file that the agent holds ready for an exec, at [StagePath],
@@ -323,6 +363,9 @@ type End struct {
 	// Touched counts paths of the workspace that wait to be observed; at least
 	// 1 where only a walk can tell.
 	Touched int `json:"touched,omitempty"`
+	// Of a run in a shell: the folder that this is in now, or why it has ended.
+	Dir        string `json:"dir,omitempty"`
+	ShellEnded string `json:"shell_ended,omitempty"`
 }
 
 // Usage is what an exec used, each figure with its method.
@@ -344,6 +387,7 @@ type Reply struct {
 	Bytes  int64     `json:"bytes,omitempty"`
 	Count  int       `json:"count,omitempty"`
 	Info   *FileInfo `json:"info,omitempty"`
+	Held   *Held     `json:"held,omitempty"`
 	More   bool      `json:"more,omitempty"` // the answer was cut at a limit
 	// Skipped names what was left out, with the reason; Count counts it.
 	Skipped []string `json:"skipped,omitempty"`

@@ -80,7 +80,7 @@ func (a *memoryAgent) call(s *yamux.Stream) {
 		return
 	}
 	switch {
-	case req.Op == wire.OpExec && req.Exec != nil:
+	case req.Op == wire.OpExec && req.Exec != nil && req.Exec.Shell == "":
 		a.exec(s, r, req.Exec)
 	case req.Op == wire.OpStdin && req.Stdin != nil:
 		a.feed(s, r, req.Stdin.ID)

@@ -1,0 +1,293 @@
+//go:build linux
+
+package pid1
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/yamux"
+	"golang.org/x/sys/unix"
+
+	"github.com/caisson-dev/caisson/agent/wire"
+)
+
+// run is one text in a shell.
+type run struct {
+	sh       *shell
+	ex       *exec
+	key      string // of its answers
+	at       string // what its files' names begin with
+	writers  [2]*os.File
+	answered chan answer  // buffered: the first counts
+	before   map[int]bool // processes of the shell's that were there already; nil is the shell alone
+	base     [2]int64     // what the shell itself had put out
+
+	mu     sync.Mutex
+	opened bool // the shell has opened its input
+	closed bool // nothing more will be written to it
+}
+
+// answer is how a run ended, as the shell says.
+type answer struct{ status, more string }
+
+// usedCPU is what a shell had used when its last run ended.
+type usedCPU struct {
+	shell   time.Duration
+	orphans time.Duration
+}
+
+// inShell reports whether ex is run in a shell, and is no process of its own.
+func (ex *exec) inShell() bool { return ex.shell != nil && ex.req.Shell == "" }
+
+// callShell serves wire.Shell.
+func (a *Agent) callShell(s *yamux.Stream, r *wire.Reader, req *wire.Shell, l *lease) {
+	if !validID(req.ID) || strings.IndexByte(req.Text, 0) >= 0 || len(req.Text) > wire.MaxStage {
+		fail(s, "invalid", fmt.Errorf("a text of %d bytes, with a NUL or more than %d, or an id %q", len(req.Text), wire.MaxStage, req.ID))
+		return
+	}
+	ex, moved, err := a.startRun(req, l)
+	switch {
+	case err != nil:
+		failStart(s, err)
+	case moved != nil:
+		reply(s, wire.Reply{Held: moved})
+	default:
+		a.stream(s, r, ex, [2]int64{}, false)
+	}
+}
+
+// startRun hands a text to a shell. Where that has run others than the client knows
+// of, it tells what it holds.
+func (a *Agent) startRun(req *wire.Shell, l *lease) (*exec, *wire.Held, error) {
+	host := a.find(req.Shell)
+	if host == nil || host.shell == nil || host.inShell() {
+		return nil, nil, errNoShell
+	}
+	sh := host.shell
+	ex := &exec{
+		req: &wire.Exec{
+			ID: req.ID, Argv: []string{sh.kind.name, req.Text}, Role: host.req.Role, TimeoutMS: req.TimeoutMS, MaxOutput: req.MaxOutput, Stdin: req.Stdin,
+			Track: req.Track, Late: req.Late,
+		},
+		lease: l, out: newOutputs(false), dir: host.dir, pid: host.pid, shell: sh, settled: true,
+		stop: make(chan ending, 1), exited: make(chan exitStatus, 1), over: make(chan struct{}), done: make(chan struct{}),
+	}
+	run := &run{sh: sh, ex: ex, key: rand.Text(), answered: make(chan answer, 1)}
+	if moved, err := sh.take(run, req); err != nil || moved != nil {
+		return nil, moved, err
+	}
+	if err := a.beginRun(run, req.Text); err != nil {
+		sh.release(run)
+		return nil, nil, err
+	}
+	return ex, nil, nil
+}
+
+// take gives the shell to a run. It remembers the text before anything of it runs.
+func (sh *shell) take(r *run, req *wire.Shell) (*wire.Held, error) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	switch {
+	case isClosed(sh.ex.over):
+		return nil, errNoShell
+	case req.Runs != sh.held.Runs:
+		held := sh.held
+		held.Texts = append([]string{}, held.Texts...)
+		return &held, nil
+	case sh.run != nil:
+		return nil, errShellBusy
+	}
+	sh.run, r.at = r, path.Join(sh.dir, strconv.Itoa(sh.held.Runs))
+	sh.rememberLocked(req.Text)
+	return nil, nil
+}
+
+// release lets the next run have the shell.
+func (sh *shell) release(r *run) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.run == r {
+		sh.run = nil
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// beginRun begins all that goes with an exec, and rings.
+func (a *Agent) beginRun(r *run, text string) (err error) {
+	ex, sh := r.ex, r.sh
+	if err := a.register(ex); err != nil {
+		return err
+	}
+	if err := a.trackBegin(ex); err != nil {
+		a.forget(ex)
+		return err
+	}
+	before, disks := a.countersBefore(), a.disksBefore(ex.req)
+	ex.leave = a.room.enter(ex)
+	defer func() {
+		if err != nil {
+			ex.leave()
+			a.trackEnd(ex, true)
+			a.forget(ex)
+			r.remove()
+		}
+	}()
+	if sh.jobs.Load() {
+		r.before = map[int]bool{}
+		if _, err := a.members(sh.ex.group, func(pid int) { r.before[pid] = true }); err != nil {
+			return err
+		}
+	}
+	files, err := r.openFiles(sh.textOf(text, ex.req.Stdin))
+	if err != nil {
+		return fmt.Errorf("open pipes: %w", err)
+	}
+	r.base[0], r.base[1] = sh.ex.out.totals()
+	ex.started = time.Now()
+	a.show(ex)
+	ex.pump(files)
+	in := os.DevNull
+	if ex.req.Stdin {
+		in = r.at + ".in"
+	}
+	go a.followRun(r, before, disks)
+	if _, err := sh.ring.WriteString(strings.Join([]string{r.at, r.key, in}, sh.kind.field) + sh.kind.last); err != nil {
+		ex.end(endedCanceled) // the shell is ending, which tells why
+	}
+	return nil
+}
+
+// mayExit finds what turns on that a failure ends a shell.
+var mayExit = regexp.MustCompile(`\b(set|shopt)\b`)
+
+// textOf is a text as it is handed to a shell. Where a failure may end the shell, a
+// line behind it keeps that from the driver, for which the whole text is one
+// command: what ends the shell is a command of the text. A here-document that has no
+// end would swallow it.
+func (sh *shell) textOf(text string, stdin bool) string {
+	if !sh.kind.evals {
+		return text
+	}
+	sh.mu.Lock()
+	errexit, status := sh.errexit, sh.status
+	sh.mu.Unlock()
+	if status != 0 && !errexit && strings.Contains(text, "$?") {
+		text = "_caisson_was " + strconv.Itoa(status) + "; " + text
+	}
+	if (errexit || mayExit.MatchString(text)) && !openHeredoc(text) {
+		text += "\n\n_caisson_status=$?"
+	}
+	if stdin {
+		text = "{ _caisson_opened; } 2>/dev/null; " + text
+	}
+	return text
+}
+
+var heredoc = regexp.MustCompile(`<<(-?)\s*(?:'([^'\n]*)'|"([^"\n]*)"|\\?([^\s;|&<>()'"]+))`)
+
+// openHeredoc reports whether a here-document of a text may have no end.
+func openHeredoc(text string) bool {
+	for _, m := range heredoc.FindAllStringSubmatchIndex(text, -1) {
+		word := ""
+		for g := 2; g <= 4; g++ {
+			if m[2*g] >= 0 {
+				word = text[m[2*g]:m[2*g+1]]
+			}
+		}
+		ends := false
+		for line := range strings.SplitSeq(text[m[1]:], "\n") {
+			if m[3] > m[2] {
+				line = strings.TrimLeft(line, "\t")
+			}
+			ends = ends || line == word
+		}
+		if !ends {
+			return true
+		}
+	}
+	return false
+}
+
+// openFiles makes the run's files and opens our ends. The ends that the shell will
+// write to are held open here too until the run's end: before the shell opens them
+// there would be nobody to wait for.
+func (r *run) openFiles(text string) (out [2]*os.File, err error) {
+	defer func() {
+		if err != nil {
+			for _, f := range out {
+				if f != nil {
+					_ = f.Close()
+				}
+			}
+		}
+	}()
+	if err := os.WriteFile(r.at+".text", []byte(text), 0o444); err != nil {
+		return out, err
+	}
+	for i, name := range [2]string{".out", ".err"} {
+		if out[i], err = makeFIFO(r.at+name, unix.O_RDONLY); err != nil {
+			return out, err
+		}
+		if r.writers[i], err = os.OpenFile(r.at+name, os.O_WRONLY, 0); err != nil {
+			return out, err
+		}
+	}
+	if r.ex.req.Stdin {
+		if r.ex.stdin, err = makeFIFO(r.at+".in", unix.O_RDWR); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// remove takes the names of the run's files away. Who has one open keeps it.
+func (r *run) remove() {
+	for _, f := range r.writers {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+	for _, name := range []string{".text", ".in", ".out", ".err"} {
+		if err := os.Remove(r.at + name); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return // it goes with the shell
+		}
+	}
+}
+
+// open notes that the shell has opened its input: from now on a close is seen.
+func (r *run) open() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.opened = true
+	if r.closed {
+		r.ex.dropStdin()
+	}
+}
+
+// closeStdin ends the run's input, once the shell has opened it: to open a pipe that
+// nobody has open would wait for ever.
+func (r *run) closeStdin() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	if r.opened {
+		r.ex.dropStdin()
+	}
+}
