@@ -15,6 +15,7 @@ type Service interface {
 	Snapshots
 	Execs
 	ExecControl
+	Shells
 	Workspaces
 	Changes
 

@@ -20,6 +20,8 @@ import (
 // each that has every field set.
 var requests = map[reflect.Type]any{
 	reflect.TypeFor[sandbox.Run]():              filled[sandbox.Run](),
+	reflect.TypeFor[sandbox.ShellOptions]():     filled[sandbox.ShellOptions](),
+	reflect.TypeFor[sandbox.ShellRun]():         filled[sandbox.ShellRun](),
 	reflect.TypeFor[sandbox.File]():             filled[sandbox.File](),
 	reflect.TypeFor[sandbox.AttachOptions]():    filled[sandbox.AttachOptions](),
 	reflect.TypeFor[sandbox.SessionFilter]():    filled[sandbox.SessionFilter](),

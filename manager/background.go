@@ -16,7 +16,7 @@ func (m *Manager) startTracked(ctx context.Context, b *box.Box, r *resolved) (ne
 		return nil, err
 	}
 	cmd := r.command()
-	cmd.Track, cmd.Later = m.tracked(r), r.run.Input
+	cmd.Track, cmd.Later = m.tracked(r), r.run.Input || r.opens != nil
 	never, err = b.Client.Start(ctx, cmd)
 	if errors.Is(err, sandbox.Conflict) && cmd.Track {
 		if _, err := m.observe(ctx, b, sandbox.RecordOptions{Session: r.run.Session}); err != nil {

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -30,10 +31,12 @@ type resolved struct {
 	question ExecQuestion
 	stage    []client.StageFile
 	space    *space
-	record   sandbox.ExecRecord // as it was announced
-	asked    time.Time          // for it
-	judging  time.Duration      // that it took to judge it
-	program  *Program           // what the gate puts in its place; nil is as asked for
+	record   sandbox.ExecRecord   // as it was announced
+	asked    time.Time            // for it
+	judging  time.Duration        // that it took to judge it
+	program  *Program             // what the gate puts in its place; nil is as asked for
+	opens    *sandbox.ShellRecord // the shell that it is; nil of others
+	shell    *inShell             // that it runs in; nil of others
 }
 
 // resolve turns a run into an argv, and into the question about it: what it is
@@ -292,6 +295,10 @@ func (m *Manager) runIn(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 		ExecID: r.id, Session: r.run.Session, Language: r.question.Language.Name, Exit: out.Exit, Duration: out.Usage.Wall, Usage: out.Usage,
 		Decision: d, Sandbox: b.ID, Image: b.Plan.Spec.Image.ID, Runtime: b.Plan.Runtime, NotEnforced: b.Plan.NotEnforced,
 	}
+	if s := r.shell; s != nil {
+		s.state.Dir, s.state.Ended = cmp.Or(out.Dir, s.state.Dir), out.ShellEnded
+		res.Shell = &s.state
+	}
 	res.Stdout, res.Truncated.Stdout = stdout.bytes()
 	res.Stderr, res.Truncated.Stderr = stderr.bytes()
 	res.Truncated.Stdout += out.Lost.Stdout
@@ -331,6 +338,14 @@ func (r *resolved) command() client.Command {
 		ID: r.id, Argv: r.question.Argv, Env: r.question.Env, Dir: r.question.Dir, Role: r.question.Role, Timeout: time.Duration(r.limits.Timeout),
 		MaxOutput: r.limits.MaxOutput, Stage: r.stage,
 	}
+	if s := r.shell; s != nil { // which has been handed what was judged
+		c.In, c.Stage = &client.ShellText{Shell: s.record.ID, Text: r.run.Code, Runs: s.held.Runs}, nil
+		return c
+	}
+	if r.opens != nil {
+		c.Shell, c.Argv = r.opens.Kind, nil
+		return c
+	}
 	if p := r.program; p != nil {
 		c.Argv, c.Env, c.Stage = p.Argv, p.Env, p.Stage
 	}
@@ -350,7 +365,7 @@ func (r *resolved) stdin(streams sandbox.Streams) io.Reader {
 func (m *Manager) begin(ctx context.Context, b *box.Box, r *resolved, d sandbox.Decision, background bool, forget ...sandbox.ID) error {
 	r.record = sandbox.ExecRecord{
 		ID: r.id, Session: r.run.Session, Sandbox: b.ID, Argv: r.question.Argv, Holder: m.cfg.Holder, Background: background,
-		Owner: sandbox.CallerFrom(ctx).Owner, Labels: r.run.Labels,
+		Owner: sandbox.CallerFrom(ctx).Owner, Labels: r.run.Labels, Shell: r.opens,
 		Started: m.cfg.Now().UTC(),
 	}
 	if background {

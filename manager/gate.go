@@ -52,6 +52,8 @@ type ExecQuestion struct {
 	// Making says that a sandbox is made for it meanwhile, which will be asked
 	// about too.
 	Making bool
+	// Shell is the shell that it runs in, nil of others. Then Dir is where that is.
+	Shell *ShellQuestion
 	// Background says that nobody waits for it: what it starts lives on.
 	Background bool
 	// Workspace is what it will find.
@@ -59,6 +61,14 @@ type ExecQuestion struct {
 	// Plan waits for the sandbox that it runs in, and says what that was made as:
 	// its image, and the walls that it has. The caller alters nothing of it.
 	Plan func(ctx context.Context) (runtimes.Plan, error)
+}
+
+// ShellQuestion is what is known of the shell that a text is to run in.
+type ShellQuestion struct {
+	Name   string
+	Texts  []string // that have run in it, the oldest first
+	Forgot bool     // there were more
+	Env    bool     // it was started with variables of its caller's
 }
 
 // Answer is what a gate says.

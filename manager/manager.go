@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/caisson-dev/caisson/agent/client"
 	"github.com/caisson-dev/caisson/manager/box"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -67,8 +68,9 @@ type Manager struct {
 
 	mu     sync.Mutex
 	open   map[*Sandbox]struct{}
-	boxes  map[sandbox.ID]*box.Box // of sessions, that this process is connected to
-	lives  map[sandbox.ID]*box.Box // the others
+	shells map[sandbox.ID]client.Held // what is known of them
+	boxes  map[sandbox.ID]*box.Box    // of sessions, that this process is connected to
+	lives  map[sandbox.ID]*box.Box    // the others
 	closed bool
 
 	tasks sync.WaitGroup // followers of recovered execs; they end with the boxes' connections
@@ -104,7 +106,7 @@ func New(cfg Config) (*Manager, error) {
 		cfg.Alive = HolderAlive
 	}
 	return &Manager{
-		cfg: cfg, open: map[*Sandbox]struct{}{}, boxes: map[sandbox.ID]*box.Box{}, lives: map[sandbox.ID]*box.Box{},
+		cfg: cfg, open: map[*Sandbox]struct{}{}, shells: map[sandbox.ID]client.Held{}, boxes: map[sandbox.ID]*box.Box{}, lives: map[sandbox.ID]*box.Box{},
 		maker: &box.Maker{Images: cfg.Images, Holder: cfg.Holder, Patience: cfg.Patience},
 	}, nil
 }

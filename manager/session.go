@@ -304,7 +304,7 @@ func (m *Manager) forget(ctx context.Context, v sandbox.SessionView) error {
 func running(v sandbox.SessionView) int {
 	n := 0
 	for _, e := range v.Execs {
-		if e.Ended.IsZero() {
+		if e.Ended.IsZero() && e.Shell == nil { // a shell is no use of its session but for what is run in it
 			n++
 		}
 	}

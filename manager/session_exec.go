@@ -58,8 +58,13 @@ func (m *Manager) resolveIn(ctx context.Context, session string, run sandbox.Run
 	if r, err = resolve(run, lang, v.Limits, streams, background); err != nil {
 		return v, lang, nil, err
 	}
-	r.question.User, r.question.Network = strconv.Itoa(v.Identity.UID)+" of session "+string(v.ID), v.Network.WithDefaults()
+	r.question.User, r.question.Network = userOf(v), v.Network.WithDefaults()
 	return v, lang, r, nil
+}
+
+// userOf names whom the execs of a session run as.
+func userOf(v sandbox.SessionView) string {
+	return strconv.Itoa(v.Identity.UID) + " of session " + string(v.ID)
 }
 
 // judgeAndConnect asks the gate while the sandbox is made ready.

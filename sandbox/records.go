@@ -85,15 +85,17 @@ type SandboxRecord struct { //nolint:revive // beside ExecRecord; Record alone w
 
 // ExecRecord is an exec of a session, as it is kept.
 type ExecRecord struct {
-	ID         ID        `json:"id"`
-	Owner      string    `json:"owner,omitempty"` // its session's, or who runs it; "" is the local user
-	Labels     Labels    `json:"labels,omitempty"`
-	Session    string    `json:"session"`
-	Sandbox    ID        `json:"sandbox"`
-	Argv       []string  `json:"argv"`
-	Holder     string    `json:"holder"` // the process that starts it or follows it; "" in the background once it runs
-	Background bool      `json:"background,omitempty"`
-	Started    time.Time `json:"started"`
+	ID         ID       `json:"id"`
+	Owner      string   `json:"owner,omitempty"` // its session's, or who runs it; "" is the local user
+	Labels     Labels   `json:"labels,omitempty"`
+	Session    string   `json:"session"`
+	Sandbox    ID       `json:"sandbox"`
+	Argv       []string `json:"argv"`
+	Holder     string   `json:"holder"` // the process that starts it or follows it; "" in the background once it runs
+	Background bool     `json:"background,omitempty"`
+	// Shell is set of one that is a shell's process: see [Shell].
+	Shell   *ShellRecord `json:"shell,omitempty"`
+	Started time.Time    `json:"started"`
 	// Ended is zero while it runs, or while nobody has seen its end.
 	Ended time.Time `json:"ended,omitzero"`
 	Exit  Exit      `json:"exit,omitzero"`

@@ -185,6 +185,8 @@ type Result struct {
 	// Replaced says that the sandbox of an earlier exec was given up and this
 	// one ran in a new one, with a new workspace where that does not last.
 	Replaced bool `json:"replaced,omitempty"`
+	// Shell is the shell that it ran in, nil of other execs.
+	Shell *ShellState `json:"shell,omitempty"`
 	// Sandbox is the id of the sandbox that it ran in, Image the digest of the
 	// image that this was made from.
 	Sandbox ID     `json:"sandbox,omitempty"`

@@ -161,7 +161,15 @@ var inSession = map[string]func(ctx context.Context, s api.Service, name string)
 	"ResizeExec": func(ctx context.Context, s api.Service, n string) error {
 		return s.ResizeExec(ctx, n, sandbox.NewID(), 1, 1)
 	},
-	"Files": func(ctx context.Context, s api.Service, n string) error { return second(s.Files(ctx, n)) },
+	"OpenShell": func(ctx context.Context, s api.Service, n string) error {
+		return second(s.OpenShell(ctx, n, "x", sandbox.ShellOptions{}))
+	},
+	"RunShell": func(ctx context.Context, s api.Service, n string) error {
+		return second(s.RunShell(ctx, n, "y", sandbox.ShellRun{Text: "true"}, sandbox.Streams{}))
+	},
+	"CloseShell": func(ctx context.Context, s api.Service, n string) error { return s.CloseShell(ctx, n, "y") },
+	"ListShells": func(ctx context.Context, s api.Service, n string) error { return second(s.ListShells(ctx, n)) },
+	"Files":      func(ctx context.Context, s api.Service, n string) error { return second(s.Files(ctx, n)) },
 	"Changes": func(ctx context.Context, s api.Service, n string) error {
 		return second(s.Changes(ctx, n, api.ChangesOptions{}))
 	},
@@ -297,8 +305,8 @@ func TestOthersSessions(t *testing.T) {
 
 var farAway = time.Now().Add(24 * time.Hour)
 
-// execCall are calls about an exec, of which there is none here.
-var execCall = map[string]bool{"AttachExec": true, "InputExec": true, "SignalExec": true, "KillExec": true, "ResizeExec": true, "Undo": true}
+// execCall are calls about an exec or a shell, of which there is none here.
+var execCall = map[string]bool{"AttachExec": true, "InputExec": true, "SignalExec": true, "KillExec": true, "ResizeExec": true, "Undo": true, "RunShell": true, "CloseShell": true}
 
 // TestViewers look at everything of their owner's and change nothing of it.
 func TestViewers(t *testing.T) {

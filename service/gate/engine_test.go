@@ -243,12 +243,12 @@ func TestEveryWayIn(t *testing.T) {
 	for i := range service.NumMethod() {
 		m := service.Method(i)
 		for j := range m.Type.NumIn() {
-			if m.Type.In(j) == reflect.TypeFor[sandbox.Run]() {
+			if in := m.Type.In(j); in == reflect.TypeFor[sandbox.Run]() || in == reflect.TypeFor[sandbox.ShellRun]() {
 				ways = append(ways, m.Name)
 			}
 		}
 	}
-	if !slices.Equal(ways, []string{"Exec", "Run", "StartExec"}) {
+	if !slices.Equal(ways, []string{"Exec", "Run", "RunShell", "StartExec"}) {
 		t.Fatalf("the service runs things by %v", ways)
 	}
 	for _, name := range []string{docker.Name, bubblewrap.Name, process.Name} {
@@ -311,6 +311,22 @@ func everyWayIn(t *testing.T, p *place) {
 			}
 		}
 	}
+	// A shell: its environment, a text, and what others have left in it.
+	var denied *sandbox.DeniedError
+	if _, err := p.OpenShell(t.Context(), "s", "env", sandbox.ShellOptions{Env: []string{"LD_PRELOAD=/workspace/x.so"}}, sandbox.Local{}); !errors.As(err, &denied) {
+		t.Errorf("a shell with a bad environment: %v", err)
+	}
+	if _, err := p.OpenShell(t.Context(), "s", "sh", sandbox.ShellOptions{}, sandbox.Local{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, texts := range [][]string{{"rm -rf /"}, {"wipe() { rm -rf \"$1\"; }", "wipe /"}, {"target=/", "rm -rf \"$target\""}, {"alias ll='rm -rf'", "ll /"}} {
+		for i, text := range texts {
+			_, err := p.RunShell(t.Context(), "s", "sh", sandbox.ShellRun{Text: text}, sandbox.Streams{})
+			if last := i == len(texts)-1; last != errors.As(err, &denied) {
+				t.Errorf("%q in a shell: %v", texts[:i+1], err)
+			}
+		}
+	}
 	// Test loops run their own text, and what it finds.
 	inSession := func(ctx context.Context, run sandbox.Run, streams sandbox.Streams) (sandbox.Result, error) {
 		return p.ExecIn(ctx, "s", run, streams)
@@ -326,8 +342,11 @@ func everyWayIn(t *testing.T, p *place) {
 			t.Errorf("%s by pytest: %v", name, err)
 		}
 	}
+	started := 0
 	for e, err := range p.store.Events(t.Context(), sandbox.EventFilter{Kinds: []string{sandbox.EventExecStarted}}) {
-		t.Errorf("%v, it started: %s", err, e.Data)
+		if started++; err != nil || started > 4 { // the shell, and the beginnings in it
+			t.Errorf("%v, it started: %s", err, e.Data)
+		}
 	}
 }
 

@@ -68,7 +68,7 @@ func (g *Gate) exec(ctx context.Context, p Policy, q *manager.ExecQuestion) (man
 // wallsOf are the walls around an exec: those of its sandbox, and an environment
 // that has nothing of the caller's.
 func wallsOf(q *manager.ExecQuestion, plan runtimes.Plan) []sandbox.Wall {
-	if len(q.Run.Env) > 0 {
+	if len(q.Run.Env) > 0 || q.Shell != nil && q.Shell.Env {
 		return plan.Walls
 	}
 	return append(slices.Clone(plan.Walls), sandbox.WallEnvironment)
@@ -148,7 +148,10 @@ func (e *execution) examine(ctx context.Context) error {
 	switch {
 	case e.f.code:
 		e.main = &unit{lang: e.f.lang, code: []byte(q.Run.Code), staged: true, roots: e.here(), start: e.w.begun("", e.f.args)}
-		return e.w.examine(ctx, e.main)
+		if err := e.w.examine(ctx, e.main); err != nil {
+			return err
+		}
+		return e.inShell(ctx)
 	case e.f.file != "":
 		staged := e.stageable() && (path.Ext(e.f.file) != ".js" || !e.w.esModule(ctx, e.f.file))
 		if err := e.w.addFileStarted(ctx, e.f.file, e.f.lang, staged, e.w.rootsOf(path.Dir(e.f.file)), e.w.begun(e.f.file, e.f.args)); err != nil {
