@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -260,6 +262,9 @@ func printSession(w io.Writer, v sandbox.SessionView) error {
 		t.row("oci runtime", oneLine(v.OCIRuntime, 60))
 	}
 	t.row("ends", fmt.Sprintf("idle %s, ttl %s", never(v.Idle), never(v.TTL)))
+	for _, k := range slices.Sorted(maps.Keys(v.Labels)) {
+		t.row("label", oneLine(k+"="+v.Labels[k], 200))
+	}
 	for _, kv := range v.Env {
 		t.row("variable", oneLine(kv, 200))
 	}
