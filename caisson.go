@@ -31,6 +31,7 @@ import (
 	"github.com/caisson-dev/caisson/bridge"
 	"github.com/caisson-dev/caisson/config"
 	dockerfiles "github.com/caisson-dev/caisson/docker"
+	"github.com/caisson-dev/caisson/functions"
 	"github.com/caisson-dev/caisson/images"
 	"github.com/caisson-dev/caisson/internal/dockerclient"
 	"github.com/caisson-dev/caisson/manager"
@@ -239,6 +240,11 @@ func (c *Caisson) join(ctx context.Context) (*service.Service, error) {
 		Manager: mgr, Bridge: changes, Images: store, Audit: journal, Desk: desk, Check: c.check, Doctor: c.newDoctor(nil), Log: c.cfg.Log, Actor: actor(),
 		Findings: journal, Watch: mon, Metrics: monitor.NewMetrics(journal, Version()),
 		Folders: c.cfg.File.Folders, Keys: journal, Executions: book,
+		Functions: func(s *service.Service) (service.Functions, error) {
+			return functions.New(functions.Config{
+				Sandboxes: s, Store: journal, LockDir: filepath.Join(state, "locks"), LanguageOf: s.LanguageOf, Actor: actor(), Log: c.cfg.Log,
+			})
+		},
 	})
 	if err != nil {
 		return nil, err

@@ -7,7 +7,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"slices"
 
+	"github.com/caisson-dev/caisson/functions"
 	"github.com/caisson-dev/caisson/images"
 	"github.com/caisson-dev/caisson/policies"
 	"github.com/caisson-dev/caisson/policy"
@@ -45,7 +47,7 @@ func (c *Caisson) desk(journal *sqlite.Store, posted func()) (*approval.Desk, er
 func (c *Caisson) gate(desk *approval.Desk, state string) (*gate.Gate, error) {
 	unknown := cmp.Or(sandbox.Verdict(c.cfg.Getenv("CAISSON_UNKNOWN_LANGUAGE")), c.cfg.File.UnknownLanguage)
 	return gate.New(gate.Config{
-		Policy: c.texts(state), Plans: c.plans(state), Desk: desk, Actor: actor(), UnknownLanguage: unknown, Own: testloop.Own(),
+		Policy: c.texts(state), Plans: c.plans(state), Desk: desk, Actor: actor(), UnknownLanguage: unknown, Own: slices.Concat(testloop.Own(), functions.Own()),
 	})
 }
 

@@ -18,6 +18,7 @@ type Service interface {
 	Shells
 	Workspaces
 	Changes
+	Functions
 
 	Executions
 	DeadLetters

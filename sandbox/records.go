@@ -129,7 +129,10 @@ const (
 	EventAlertFired       = "alert.fired" // its data is the [Alert]
 	EventAlertResolved    = "alert.resolved"
 	EventAlertActed       = "alert.acted" // what its action came to
-	EventRecovered        = "recovered"   // a manager took up what another had left
+	EventFunctionPut      = "function.put"
+	EventFunctionRemoved  = "function.removed"
+	EventFunctionInvoked  = "function.invoked" // once a call has ended
+	EventRecovered        = "recovered"        // a manager took up what another had left
 	EventTokenCreated     = "token.created"
 	EventTokenRevoked     = "token.revoked"
 	EventAuditPruned      = "audit.pruned"
@@ -191,8 +194,21 @@ type Transaction struct {
 	// callback is pending. ShiftExecutions adds to when they expire: the clock was set.
 	ForgetExecutions time.Time
 	ShiftExecutions  time.Duration
-	Events           []Event
+	// PutFunction is a Conflict where the version before it is not the one that is
+	// kept, DeleteFunction NotFound where there is none.
+	PutFunction    *FunctionCode
+	DeleteFunction *FunctionName
+	Events         []Event
 }
+
+// FunctionCode is a function with its files.
+type FunctionCode struct {
+	Function Function
+	Files    []File
+}
+
+// FunctionName names an owner's function.
+type FunctionName struct{ Owner, Name string }
 
 // ApprovalMove takes an approval from one state to another.
 type ApprovalMove struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/caisson-dev/caisson/api"
 	"github.com/caisson-dev/caisson/bridge"
 	"github.com/caisson-dev/caisson/executions"
+	"github.com/caisson-dev/caisson/functions"
 	"github.com/caisson-dev/caisson/internal/enginetest"
 	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/monitor"
@@ -215,6 +216,7 @@ var elsewhere = []string{
 	"Run", "CreateSession", "Sessions", "ListExecs", "Feed", "CheckCode", "Approvals", "Approval", "AnswerApproval", "RevokeApproval",
 	"SubmitExecution", "Execution", "Executions", "CancelExecution", "ExecutionArtifact", "DeadLetters", "ResendDeadLetter",
 	"Languages", "LanguageOf", "EnsureImage", "PrewarmImages", "Events", "Readings", "Alerts", "AlertNews",
+	"PutFunction", "Function", "Functions", "RemoveFunction", "InvokeFunction",
 }
 
 func second(_ any, err error) error { return err }
@@ -445,5 +447,52 @@ func TestOthersQuestions(t *testing.T) {
 	_, err = p.Run(alice, sandbox.Run{Language: "shell", Command: []string{"echo"}, Approve: sandbox.ApproveAlways}, sandbox.Streams{})
 	if !errors.Is(err, sandbox.Denied) {
 		t.Errorf("a run that approves itself: %v", err)
+	}
+}
+
+// TestFunctions: who may what with functions. Package functions keeps one owner's
+// from another's.
+func TestFunctions(t *testing.T) {
+	t.Parallel()
+	p := open(t, func(c *service.Config) {
+		journal := c.Keys.(*sqlite.Store)
+		c.Functions = func(s *service.Service) (service.Functions, error) {
+			return functions.New(functions.Config{Sandboxes: s, Store: journal, LockDir: t.TempDir()})
+		}
+	})
+	alice, bob := as(t.Context(), "alice", ""), as(t.Context(), "bob", "")
+	o := sandbox.FunctionOptions{Name: "f", Language: "python", Handler: "main.handler", Files: []sandbox.File{{Path: "main.py"}}}
+	if _, err := p.PutFunction(alice, o, sandbox.Local{}); err != nil {
+		t.Fatal(err)
+	}
+	calls := map[string]func(ctx context.Context) error{
+		"show": func(ctx context.Context) error { return second(p.Function(ctx, "f")) },
+		"invoke": func(ctx context.Context) error {
+			return second(p.InvokeFunction(ctx, sandbox.Invocation{Function: "f", Version: 2}, sandbox.Local{}))
+		},
+		"remove": func(ctx context.Context) error { return p.RemoveFunction(ctx, "f") },
+	}
+	for name, call := range calls {
+		if err := call(bob); !errors.Is(err, sandbox.NotFound) {
+			t.Errorf("%s by another: %v", name, err)
+		}
+		if err := call(as(t.Context(), "alice", sandbox.AccessViewer)); errors.Is(err, sandbox.Denied) != (name != "show") {
+			t.Errorf("%s by a viewer: %v", name, err)
+		}
+	}
+	if _, err := p.PutFunction(as(t.Context(), "alice", sandbox.AccessViewer), o, sandbox.Local{}); !errors.Is(err, sandbox.Denied) {
+		t.Errorf("put by a viewer: %v", err)
+	}
+	for ctx, want := range map[context.Context]int{alice: 1, bob: 0, as(t.Context(), "alice", sandbox.AccessViewer): 1, t.Context(): 1} {
+		if list, err := p.Functions(ctx, sandbox.FunctionFilter{}); err != nil || len(list) != want {
+			t.Errorf("%+v sees %+v, %v", sandbox.CallerFrom(ctx), list, err)
+		}
+	}
+	theirs := "alice"
+	if _, err := p.Functions(bob, sandbox.FunctionFilter{Owner: &theirs}); !errors.Is(err, sandbox.Denied) {
+		t.Errorf("asked for another's: %v", err)
+	}
+	if _, err := open(t, nil).Functions(alice, sandbox.FunctionFilter{}); !errors.Is(err, sandbox.Unsupported) {
+		t.Errorf("without functions: %v", err)
 	}
 }

@@ -37,6 +37,9 @@ type Config struct {
 	// Executions are carried out by whoever joins the parts; required.
 	Executions Executions
 	Log        *slog.Logger // nil discards
+	// Functions makes what keeps and calls functions, which run by the service's own
+	// roles. nil: there are none.
+	Functions func(s *Service) (Functions, error)
 	// Folders are folders of the host that a session may have as its workspace, by
 	// the name that it is asked for with.
 	Folders map[string]string
@@ -51,7 +54,9 @@ type Config struct {
 type Service struct {
 	cfg   Config
 	sweep sync.Once
-	tasks sync.WaitGroup
+
+	functions Functions // nil: there are none
+	tasks     sync.WaitGroup
 }
 
 var _ api.Service = (*Service)(nil)
@@ -64,7 +69,14 @@ func New(cfg Config) (*Service, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Service{cfg: cfg}, nil
+	s := &Service{cfg: cfg}
+	if cfg.Functions != nil {
+		var err error
+		if s.functions, err = cfg.Functions(s); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
 }
 
 // Sweep removes what dead processes left behind.
@@ -118,7 +130,11 @@ func (s *Service) actor(ctx context.Context) string {
 // Close destroys what is open and waits for the service's own work. It is
 // idempotent.
 func (s *Service) Close() error {
-	err := s.cfg.Manager.Close()
+	var err error
+	if s.functions != nil {
+		err = s.functions.Close()
+	}
+	err = errors.Join(err, s.cfg.Manager.Close())
 	s.tasks.Wait()
 	return err
 }

@@ -46,6 +46,12 @@ type Store interface {
 	// their session, whatever they say themselves.
 	Readings(ctx context.Context, f sandbox.ReadingFilter) ([]sandbox.Reading, error)
 	Alerts(ctx context.Context, f sandbox.AlertFilter) ([]sandbox.Alert, error)
+	// Function returns an owner's function, and FunctionFiles its files, where it is
+	// still the one that is kept. Errors: NotFound.
+	Function(ctx context.Context, owner, name string) (sandbox.Function, error)
+	FunctionFiles(ctx context.Context, f sandbox.Function) ([]sandbox.File, error)
+	// Functions returns the functions that a filter selects, by name.
+	Functions(ctx context.Context, f sandbox.FunctionFilter) ([]sandbox.Function, error)
 	// Denied counts the runs that were refused since a time, to the second, by
 	// session; under "" are those of one-shots.
 	Denied(ctx context.Context, since time.Time) (map[string]int, error)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/caisson-dev/caisson/api"
+	"github.com/caisson-dev/caisson/functions"
 	"github.com/caisson-dev/caisson/internal/enginetest"
 	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/policy/approval"
@@ -53,7 +54,7 @@ func newPlaceOn(t *testing.T, kit *enginetest.Kit, all *runtimes.Registry, langs
 		t.Fatal(err)
 	}
 	p := newPolicy(t)
-	g, err := gate.New(gate.Config{Policy: func(context.Context) (gate.Policy, error) { return p, nil }, Desk: desk, Actor: "test", Own: testloop.Own()})
+	g, err := gate.New(gate.Config{Policy: func(context.Context) (gate.Policy, error) { return p, nil }, Desk: desk, Actor: "test", Own: slices.Concat(testloop.Own(), functions.Own())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,12 +343,51 @@ func everyWayIn(t *testing.T, p *place) {
 			t.Errorf("%s by pytest: %v", name, err)
 		}
 	}
+	functionsIn(t, p, file)
 	started := 0
 	for e, err := range p.store.Events(t.Context(), sandbox.EventFilter{Kinds: []string{sandbox.EventExecStarted}}) {
 		if started++; err != nil || started > 4 { // the shell, and the beginnings in it
 			t.Errorf("%v, it started: %s", err, e.Data)
 		}
 	}
+}
+
+// functionsIn calls functions whose code, or what it imports, is denied.
+func functionsIn(t *testing.T, p *place, file func(name, text string) []sandbox.File) {
+	t.Helper()
+	fs, err := functions.New(functions.Config{Sandboxes: functionSandboxes{p.Manager}, Store: p.store, LockDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := fs.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for name, files := range map[string][]sandbox.File{
+		"handler": file("main.py", evilPython), "module": append(file("main.py", "import lib.mod\n"), file("lib/mod.py", evilPython)...),
+	} {
+		if _, err := fs.PutFunction(t.Context(), sandbox.FunctionOptions{Name: name, Language: "python", Handler: "main.handler", Files: files}, sandbox.Local{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fs.InvokeFunction(t.Context(), sandbox.Invocation{Function: name}, sandbox.Local{}); !errors.Is(err, sandbox.Denied) {
+			t.Errorf("%s of a function: %v", name, err)
+		}
+		if err := fs.RemoveFunction(t.Context(), name); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// functionSandboxes are what functions run in here.
+type functionSandboxes struct{ *manager.Manager }
+
+func (s functionSandboxes) CreateSession(ctx context.Context, o sandbox.SessionOptions, _ sandbox.Local) (sandbox.Session, error) {
+	return s.Manager.CreateSession(ctx, o)
+}
+
+func (s functionSandboxes) Exec(ctx context.Context, session string, run sandbox.Run, streams sandbox.Streams) (sandbox.Result, error) {
+	return s.ExecIn(ctx, session, run, streams)
 }
 
 // leavesBehind is what a run can leave that later ones would pick up.

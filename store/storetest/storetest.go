@@ -50,6 +50,7 @@ func Run(t *testing.T, open Open) {
 		"executions":          executions,
 		"execution queue":     executionQueue,
 		"executions gone":     executionsForgotten,
+		"functions":           functions,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
