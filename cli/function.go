@@ -95,7 +95,6 @@ Each FILE is SRC[:DST]. Of a folder, what is in it lies beside the other files.`
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	o.Limits = sandbox.DefaultLimits
 	boxFlags(f, &o.Limits, &o.Image, &o.Network, &o.Runtime, &o.OCIRuntime)
-	_ = cmd.MarkFlagRequired("handler") // it is a flag
 	completeLanguage(cfg, cmd)
 	return completeArgs(cfg, cmd, asked(functionNames), nil)
 }

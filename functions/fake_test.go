@@ -152,4 +152,3 @@ func onFake(t *testing.T, serve func(ctx context.Context, event string) string, 
 	})
 	return fs, k, cfg
 }
-

@@ -334,4 +334,3 @@ func TestOwners(t *testing.T) {
 		t.Error(d)
 	}
 }
-

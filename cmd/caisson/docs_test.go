@@ -193,7 +193,8 @@ func newReader(t *testing.T, kit *enginetest.Kit, base string) *reader {
 	for name, text := range map[string]string{
 		"report.py": "print(len(open('data.csv').read()))\n", "data.csv": "a,1\n", "project/main.py": "print(1)\n", "project/.gitignore": "*.pyc\n", "data/x": "x\n",
 		"solution.py": "def add(a, b):\n    return a + b\n", "test_solution.py": "from solution import add\n\ndef test_add():\n    assert add(1, 2) == 3\n",
-		"src/solution.py": "x = 1\n", "tests/test_x.py": "from solution import x\n\ndef test_x():\n    assert x == 1\n",
+		"src/solution.py": "x = 1\n", "main.py": "def handler(event, context):\n    return event\n", "resize/src/index.js": "exports.handler = async (event) => event\n",
+		"tests/test_x.py": "from solution import x\n\ndef test_x():\n    assert x == 1\n",
 	} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(top, name)), 0o755); err != nil {
 			t.Fatal(err)
