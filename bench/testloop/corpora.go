@@ -137,7 +137,7 @@ func (f *fixture) judged(ctx context.Context, problems []problem, workers int) (
 			return nil, err
 		}
 	}
-	cmd := exec.CommandContext(ctx, f.Program("caisson"), "test", "--batch", "-", "--workers", strconv.Itoa(workers), "--cpus", "1", "--approve", "always")
+	cmd := exec.CommandContext(ctx, f.Program("caisson"), "test", "--batch", "-", "--workers", strconv.Itoa(workers), "--cpus", "1", "--approve", "always", "--test-timeout", "1m")
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = f.Environ(), &in, &out, os.Stderr, 10*time.Second
 	var failed *exec.ExitError
 	if err := cmd.Run(); err != nil && (!errors.As(err, &failed) || failed.ExitCode() != 1) {
