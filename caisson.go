@@ -68,6 +68,8 @@ type Config struct {
 	// ExecutionQuota is how many executions of an owner's may run at once; nil, or 0
 	// from it, is as many as there are workers.
 	ExecutionQuota func(owner string) int
+	// OthersApprove has what a caller with a name asks be approved by another.
+	OthersApprove bool
 	// Log gets what nobody asked about, and from the level info on a line for each
 	// event. nil discards.
 	Log *slog.Logger
@@ -135,6 +137,23 @@ func (c *Caisson) Open(ctx context.Context) (api.Service, error) {
 	}
 	c.opened, c.Service = svc, svc
 	return svc, nil
+}
+
+// Authenticate says who asks with the secret of a token, and counts it as a
+// request of theirs. It opens caisson. Errors: Denied, and Exhausted where they
+// have asked too much.
+func (c *Caisson) Authenticate(ctx context.Context, secret string) (sandbox.Caller, error) {
+	if _, err := c.Open(ctx); err != nil {
+		return sandbox.Caller{}, err
+	}
+	c.mu.Lock()
+	svc := c.opened
+	c.mu.Unlock()
+	who, err := svc.Authenticate(ctx, secret)
+	if err != nil {
+		return sandbox.Caller{}, err
+	}
+	return who, svc.Allow(who)
 }
 
 // Abort destroys what is open without waiting for programs to end first. Close
@@ -239,7 +258,7 @@ func (c *Caisson) join(ctx context.Context) (*service.Service, error) {
 	svc, err := service.New(service.Config{
 		Manager: mgr, Bridge: changes, Images: store, Audit: journal, Desk: desk, Check: c.check, Doctor: c.newDoctor(nil), Log: c.cfg.Log, Actor: actor(),
 		Findings: journal, Watch: mon, Metrics: monitor.NewMetrics(journal, Version()),
-		Folders: c.cfg.File.Folders, Keys: journal, Executions: book,
+		Folders: c.cfg.File.Folders, Keys: journal, Executions: book, Quotas: c.cfg.File.Quotas, OthersApprove: c.cfg.OthersApprove,
 		Functions: func(s *service.Service) (service.Functions, error) {
 			return functions.New(functions.Config{
 				Sandboxes: s, Store: journal, LockDir: filepath.Join(state, "locks"), LanguageOf: s.LanguageOf, Actor: actor(), Log: c.cfg.Log,

@@ -99,3 +99,10 @@ func (c *Caisson) command() string {
 	}
 	return ""
 }
+
+// Folders are those that caisson keeps its state and its sockets in. Errors:
+// Invalid.
+func (c *Caisson) Folders() (state, sockets string, err error) {
+	state, err = c.stateDir()
+	return state, c.runtimeDir(state), err
+}

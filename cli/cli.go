@@ -39,6 +39,8 @@ type Config struct {
 	// Doctor stands in for [api.Service].Doctor where Service fails, and is told
 	// how. nil: that failure is the answer.
 	Doctor func(ctx context.Context, broken error) ([]api.Check, error)
+	// Serve serves over HTTP; nil cannot.
+	Serve Serve
 	// Runtimes lists the runtimes without a service. nil: they are not told.
 	Runtimes func(ctx context.Context) ([]api.RuntimeInfo, error)
 	// File is called at most once, before anything else, with the name of the
@@ -54,8 +56,9 @@ type Config struct {
 	LookupEnv func(string) (string, bool)
 }
 
-// LogOptions are what the flags say of the log; "" is the default.
-type LogOptions struct{ Level, Format, File string }
+// LogOptions are what the flags say of the log; "" is the default. Usual is the
+// level where nobody says one.
+type LogOptions struct{ Level, Format, File, Usual string }
 
 // open opens caisson for a command, which names the roles that it needs: each is
 // one of [api.Service], or a sum of some.
@@ -134,13 +137,16 @@ func newRoot(cfg Config) *cobra.Command {
 		if err := configure(cmd, cfg, name); err != nil || cfg.Log == nil {
 			return err
 		}
+		if cmd.Name() == "serve" {
+			log.Usual = "info" // it is read by nobody who waits for an answer
+		}
 		if err := cfg.Log(log); err != nil {
 			return usageError(cmd, err)
 		}
 		return nil
 	}
 	root.AddCommand(newRun(cfg), newSession(cfg), newExec(cfg), newShell(cfg), newPS(cfg), newLogs(cfg), newAttach(cfg), newInput(cfg), newKill(cfg), newFiles(cfg), newChanges(cfg), newUndo(cfg),
-		newApprovals(cfg), newAudit(cfg), newTop(cfg), newAlerts(cfg), newMetrics(cfg), policycmd.NewCmd(policycmd.Streams(cfg.IO), cfg.Policy), newImages(cfg), newTest(cfg), newFunction(cfg), newGC(cfg), newToken(cfg), newDoctor(cfg), newVersion(cfg))
+		newApprovals(cfg), newAudit(cfg), newTop(cfg), newAlerts(cfg), newMetrics(cfg), policycmd.NewCmd(policycmd.Streams(cfg.IO), cfg.Policy), newImages(cfg), newTest(cfg), newFunction(cfg), newGC(cfg), newToken(cfg), newServe(cfg), newDoctor(cfg), newVersion(cfg))
 	wrapArgs(root)
 	completions(cfg, root)
 	return root

@@ -18,6 +18,8 @@
 //	  every: 2s
 //	  rules:
 //	    memory: {for: 10s, action: stop-exec}
+//	quotas:              # of the owners that a server has
+//	  default: {sandboxes: 10, memory: 8g}
 //
 // It is strict: a key that nobody knows is an error that names its line. It
 // holds no defaults and reads no environment: what it says counts where neither
@@ -57,6 +59,8 @@ type File struct {
 	UnknownLanguage sandbox.Verdict
 	// Monitor says how sandboxes are watched.
 	Monitor Monitor
+	// Quotas bound what owners have and use.
+	Quotas sandbox.Quotas
 
 	values []value
 }
@@ -98,6 +102,10 @@ type form struct {
 		Every yaml.Node `yaml:"every"`
 		Rules yaml.Node `yaml:"rules"`
 	} `yaml:"monitor"`
+	Quotas struct {
+		Default yaml.Node            `yaml:"default"`
+		Owners  map[string]yaml.Node `yaml:"owners"`
+	} `yaml:"quotas"`
 }
 
 // Load reads a file. Its errors are [sandbox.Invalid], and [sandbox.NotFound]
@@ -148,6 +156,9 @@ func Parse(name string, data []byte) (*File, error) {
 		}
 	}
 	if err := f.monitor(&in.Monitor.Every, &in.Monitor.Rules); err != nil {
+		return nil, err
+	}
+	if err := f.quotas(in.Quotas.Default, in.Quotas.Owners); err != nil {
 		return nil, err
 	}
 	if in.Base.Kind != 0 || in.Languages.Kind != 0 {

@@ -26,6 +26,11 @@ func (s *Service) Run(ctx context.Context, run sandbox.Run, streams sandbox.Stre
 	if w.Kind == sandbox.WorkspaceHost {
 		return sandbox.Result{}, sandbox.Errorf(sandbox.Unsupported, "a run has a workspace of its own").WithHint("make a session with that folder: caisson session create --workspace FOLDER")
 	}
+	release, err := s.admit(ctx, who, wish{limits: run.Limits, waits: true})
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	defer release()
 	s.tidy(ctx, true)
 	return s.cfg.Manager.Run(ctx, run, streams)
 }
@@ -39,6 +44,11 @@ func (s *Service) Exec(ctx context.Context, in string, run sandbox.Run, streams 
 	if err := s.onlyOthers(who, run.Approve, &streams.Local); err != nil {
 		return sandbox.Result{}, err
 	}
+	release, err := s.admit(ctx, who, wish{session: in, language: run.Language, waits: true})
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	defer release()
 	s.tidy(ctx, false)
 	res, err := s.cfg.Manager.ExecIn(ctx, in, run, streams)
 	res.Session = who.Shown(res.Session)
@@ -54,6 +64,11 @@ func (s *Service) StartExec(ctx context.Context, in string, run sandbox.Run, loc
 	if err := s.onlyOthers(who, run.Approve, &local); err != nil {
 		return sandbox.ExecRecord{}, err
 	}
+	release, err := s.admit(ctx, who, wish{session: in, language: run.Language})
+	if err != nil {
+		return sandbox.ExecRecord{}, err
+	}
+	defer release()
 	s.tidy(ctx, false)
 	e, err := s.cfg.Manager.StartIn(ctx, in, run, local)
 	e.Session = who.Shown(e.Session)

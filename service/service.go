@@ -43,6 +43,8 @@ type Config struct {
 	// Folders are folders of the host that a session may have as its workspace, by
 	// the name that it is asked for with.
 	Folders map[string]string
+	// Quotas bound what owners have and use. The zero value does not.
+	Quotas sandbox.Quotas
 	// Keys has the tokens; nil has none.
 	Keys Keys
 	// OthersApprove has what a caller with a name asks be approved by another: its
@@ -57,6 +59,8 @@ type Service struct {
 
 	functions Functions // nil: there are none
 	tasks     sync.WaitGroup
+
+	quotas quotas
 }
 
 var _ api.Service = (*Service)(nil)

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/caisson-dev/caisson/api"
@@ -39,6 +40,11 @@ func (s *Service) CreateSession(ctx context.Context, o api.SessionOptions, local
 	if o.Workspace, err = s.workspace(o.Workspace, local); err != nil {
 		return sandbox.Session{}, err
 	}
+	unlock, err := s.room(ctx, who, cmp.Or(o.Workspace.Size, o.Limits.WithDefaults().Workspace))
+	if err != nil {
+		return sandbox.Session{}, err
+	}
+	defer unlock()
 	made, err := s.cfg.Manager.CreateSession(ctx, o)
 	return shown(who, made), err
 }
@@ -164,6 +170,15 @@ func (s *Service) ForkSession(ctx context.Context, of string, o api.ForkOptions)
 	if err != nil {
 		return api.Forked{}, err
 	}
+	origin, err := s.cfg.Manager.Session(ctx, of)
+	if err != nil {
+		return api.Forked{}, err
+	}
+	unlock, err := s.room(ctx, who, origin.Workspace.Size)
+	if err != nil {
+		return api.Forked{}, err
+	}
+	defer unlock()
 	f, how, err := s.cfg.Manager.Fork(ctx, of, o)
 	return api.Forked{Session: shown(who, f), Copied: how}, err
 }

@@ -49,7 +49,7 @@ func (a *app) getenv(name string) string {
 func (a *app) run(ctx context.Context, args []string) int {
 	code := cli.Main(ctx, cli.Config{
 		IO: cli.IOStreams{In: a.in, Out: a.out, Err: a.err}, Service: a.service, Policy: a.policy, Doctor: a.doctor, Runtimes: a.runtimes, Version: caisson.Version(),
-		LookupEnv: a.lookup, File: a.readFile, Settings: settings, Log: a.startLog,
+		Serve: a.serve, LookupEnv: a.lookup, File: a.readFile, Settings: settings, Log: a.startLog,
 	}, args)
 	if err := a.close(); err != nil {
 		fmt.Fprintln(a.err, "caisson: clean up:", err)
@@ -68,6 +68,15 @@ func (a *app) open() *caisson.Caisson {
 		a.progress = cli.NewProgress(a.err)
 		a.door = caisson.New(caisson.Config{Getenv: a.getenv, File: a.file, Progress: a.progress.Show, Log: a.log})
 	}
+	return a.door
+}
+
+// serving is [app.open] for a server.
+func (a *app) serving(o cli.ServeOptions) *caisson.Caisson {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.progress = cli.NewProgress(a.err)
+	a.door = caisson.New(caisson.Config{Getenv: a.getenv, File: a.file, Progress: a.progress.Show, Log: a.log, Serve: true, OthersApprove: o.OthersApprove})
 	return a.door
 }
 
@@ -119,7 +128,7 @@ func (j judge) Check(ctx context.Context, language string, code []byte, file str
 // startLog opens the log that the flags ask for. Without a level, CAISSON_LOG is
 // it.
 func (a *app) startLog(o cli.LogOptions) (err error) {
-	c := telemetry.LogConfig{Format: o.Format, Level: cmp.Or(o.Level, a.getenv("CAISSON_LOG"), a.file.Setting("CAISSON_LOG")), Out: a.err}
+	c := telemetry.LogConfig{Format: o.Format, Level: cmp.Or(o.Level, a.getenv("CAISSON_LOG"), a.file.Setting("CAISSON_LOG"), o.Usual), Out: a.err}
 	if o.File != "" {
 		if a.logFile, err = os.OpenFile(o.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err != nil {
 			return sandbox.Errorf(sandbox.Invalid, "open the log: %w", err).WithHint("name a file that can be written with --log-file")

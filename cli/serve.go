@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// ServeOptions say how a server listens, and whom it lets in.
+type ServeOptions struct {
+	Listen                   []string // "unix:///path" or "host:port"; none is a socket of the user's and loopback
+	NoAuth                   bool     // on loopback nobody needs a token
+	Cert, Key, ClientCA      string   // files
+	SelfSigned, Plain        bool
+	Names                    []string // in the certificate that is made
+	AllowHosts, AllowOrigins []string
+	OthersApprove            bool
+	Drain                    sandbox.Duration
+}
+
+func newServe(cfg Config) *cobra.Command {
+	o := ServeOptions{Drain: sandbox.Duration(30 * time.Second)}
+	cmd := &cobra.Command{
+		Use: "serve", Short: "Serve the API over HTTP, until interrupted", Args: cobra.NoArgs,
+		Long: `Serve the API over HTTP, until interrupted: on a Unix socket that its user alone
+can reach, and on 127.0.0.1:7373 with tokens (caisson token create), unless --listen
+says otherwise. The addresses are printed once it answers. With CAISSON_HOST set to
+one of them, and CAISSON_TOKEN, every command works against the server.
+
+Sessions, and what runs in them in the background, go on when the server ends, and
+are taken up by the next. Who can reach the server as an admin is as powerful as
+root on the engine's host: docs/server.md says more.`,
+		Example: `  caisson serve
+  caisson serve --listen 127.0.0.1:8000 --no-auth
+  caisson serve --listen 0.0.0.0:443 --tls-self-signed --tls-name box.example`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cfg.Serve(cmd.Context(), o) },
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&o.Listen, "listen", nil, "`ADDRESS` to listen on: unix:///path/of.sock or host:port (repeatable)")
+	f.BoolVar(&o.NoAuth, "no-auth", false, "on loopback, take everybody for the local user")
+	f.StringVar(&o.Cert, "tls-cert", "", "`FILE` with the certificate, in PEM")
+	f.StringVar(&o.Key, "tls-key", "", "`FILE` with its key")
+	f.StringVar(&o.ClientCA, "tls-client-ca", "", "`FILE` with what has to have signed the certificates of callers")
+	f.BoolVar(&o.SelfSigned, "tls-self-signed", false, "make a certificate, keep it in the state folder, and print its fingerprint")
+	f.StringArrayVar(&o.Names, "tls-name", nil, "`NAME` or address in that certificate, beside localhost and this machine's name (repeatable)")
+	f.BoolVar(&o.Plain, "plain-http", false, "listen beyond loopback without TLS, where a proxy before it has that")
+	f.StringArrayVar(&o.AllowHosts, "allow-host", nil, "`NAME` under which it may be asked, beside addresses, localhost and those in its certificate (repeatable)")
+	f.StringArrayVar(&o.AllowOrigins, "allow-origin", nil, "`ORIGIN` whose pages may ask it from a browser (repeatable)")
+	f.BoolVar(&o.OthersApprove, "others-approve", false, "who asks may not approve: what a token asks, another has to")
+	durationVar(f, &o.Drain, "drain", o.Drain, "time for what is being answered, once the server ends")
+	return cmd
+}
+
+// Serve serves as options say until ctx is done.
+type Serve func(ctx context.Context, o ServeOptions) error
