@@ -30,7 +30,7 @@ SCANNER := CGO_ENABLED=1 $(GO) build -trimpath -tags netgo,osusergo \
 	-gcflags=mvdan.cc/sh/v3/...=-l -gcflags=$(OURS)/shell=-l -gcflags=$(OURS)/javascript=-l \
 	-ldflags '-s -w -linkmode external -extldflags "-static -Wl,--gc-sections"'
 
-.PHONY: help setup setup-tests build install images image demo test lint bench bench-smoke eval soak ci clean
+.PHONY: help setup setup-tests build install images image demo test lint bench bench-smoke eval soak ci darwin clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,9 +82,13 @@ eval: build ## judge the policy by the evaluation sets in CORPUS, and by the pro
 soak: setup-tests build images ## the longer variants of the tests: more rounds, more sandboxes, larger files
 	CAISSON_SOAK=1 $(STRICT) $(GO) test $(RACE) -timeout 2h -count=1 ./...
 
-ci: ## what CI runs: set-up, lint, the tests, a smoke run of the benchmarks
+darwin: ## see that the command builds for a Mac
+	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/caisson
+
+ci: ## what CI runs: set-up, lint, a Mac's build, the tests, a smoke run of the benchmarks
 	$(MAKE) --no-print-directory setup-tests
 	$(MAKE) --no-print-directory lint
+	$(MAKE) --no-print-directory darwin
 	$(MAKE) --no-print-directory bench-smoke
 	CAISSON_REQUIRE_BUBBLEWRAP=1 $(MAKE) --no-print-directory test
 

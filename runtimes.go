@@ -14,9 +14,7 @@ import (
 	"github.com/caisson-dev/caisson/internal/dockerclient"
 	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/runtimes"
-	"github.com/caisson-dev/caisson/runtimes/bubblewrap"
 	"github.com/caisson-dev/caisson/runtimes/docker"
-	"github.com/caisson-dev/caisson/runtimes/process"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -58,12 +56,19 @@ func (c *Caisson) newRegistry() (*runtimes.Registry, error) {
 		}))
 	}
 	add(docker.Name, c.openDocker)
-	add(bubblewrap.Name, openBubblewrap)
-	add(process.Name, openProcess)
+	for _, o := range ownHost {
+		add(o.name, o.open)
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.cfg.Runtimes)) {
 		add(name, c.cfg.Runtimes[name])
 	}
 	return r, errors.Join(errs...)
+}
+
+// named is a runtime that comes with caisson.
+type named struct {
+	name string
+	open runtimes.Opener
 }
 
 func (c *Caisson) openDocker(h runtimes.Host) (runtimes.Runtime, error) {
@@ -72,22 +77,6 @@ func (c *Caisson) openDocker(h runtimes.Host) (runtimes.Runtime, error) {
 		return nil, err
 	}
 	rt, err := docker.New(docker.Config{Engine: engine, Agent: h.Agent, Base: h.Base, Remote: c.getenv("CAISSON_REMOTE") != "", Holder: h.Holder})
-	if err != nil {
-		return nil, err
-	}
-	return rt, nil
-}
-
-func openBubblewrap(h runtimes.Host) (runtimes.Runtime, error) {
-	rt, err := bubblewrap.New(bubblewrap.Config{Agent: h.Agent, Base: h.Base, State: filepath.Join(h.State, bubblewrap.Name)})
-	if err != nil {
-		return nil, err
-	}
-	return rt, nil
-}
-
-func openProcess(h runtimes.Host) (runtimes.Runtime, error) {
-	rt, err := process.New(process.Config{Agent: h.Agent, Base: h.Base, State: filepath.Join(h.State, process.Name)})
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 
 	"github.com/caisson-dev/caisson/internal/shown"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -213,8 +214,7 @@ func (t *terminal) close() {
 }
 
 func isTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
+	return term.IsTerminal(int(f.Fd()))
 }
 
 // ask shows a question and reads the answer. What was typed before the question
@@ -235,7 +235,7 @@ func (t *terminal) flush() error {
 	if err != nil {
 		return err
 	}
-	return raw.Control(func(fd uintptr) { _ = unix.IoctlSetInt(int(fd), unix.TCFLSH, unix.TCIFLUSH) })
+	return raw.Control(func(fd uintptr) { flushInput(int(fd)) })
 }
 
 type typedLine struct {

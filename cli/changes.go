@@ -14,7 +14,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/caisson-dev/caisson/api"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -203,8 +202,7 @@ func colored(cfg Config) bool {
 	if !ok || cfg.getenv("NO_COLOR") != "" || cfg.getenv("TERM") == "dumb" {
 		return false
 	}
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
+	return isTerminal(f)
 }
 
 // diffStyle says how differences are printed.

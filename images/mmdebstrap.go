@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/caisson-dev/caisson/internal/lazyregexp"
@@ -87,7 +86,7 @@ func (m mmdebstrap) run(ctx context.Context, t tree, use func(io.Reader) error) 
 	cmd := exec.CommandContext(running, "unshare", append(
 		[]string{"--mount", "--pid", "--fork", "--mount-proc", "--kill-child=KILL", m.program()}, m.args(t)...)...)
 	cmd.Env = append(environment(os.Environ()), "TMPDIR="+t.work, "CAISSON_SEED="+t.seed, "CAISSON_PACKAGES="+strings.Join(t.packages, " "))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	cmd.SysProcAttr = dieWithUs()
 	cmd.WaitDelay = 5 * time.Second
 	var log tail
 	cmd.Stderr = &log

@@ -17,3 +17,6 @@ func attempts() []*syscall.SysProcAttr {
 	}
 	return []*syscall.SysProcAttr{isolated, {}}
 }
+
+// separate reports whether an attempt takes namespaces.
+func separate(attr *syscall.SysProcAttr) bool { return attr != nil && attr.Cloneflags != 0 }

@@ -38,7 +38,7 @@ func start(ctx context.Context, c Config, tables []byte) (*process, error) {
 			last = err
 			continue
 		}
-		if err = p.begin(ctx, tables, attr != nil && attr.Cloneflags != 0); err == nil {
+		if err = p.begin(ctx, tables, separate(attr)); err == nil {
 			return p, nil
 		}
 		p.kill()

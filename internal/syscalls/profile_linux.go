@@ -1,5 +1,3 @@
-// Package syscalls says which system calls what runs in a sandbox may make: one
-// list for all runtimes, as an engine takes it and as the kernel does.
 package syscalls
 
 import (

@@ -2,6 +2,7 @@ package syscalls
 
 import (
 	"encoding/json"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -46,5 +47,24 @@ func TestProfile(t *testing.T) {
 		if allowed[name] {
 			t.Errorf("%s is open", name)
 		}
+	}
+}
+
+// What other systems hand to their engines is what is made here.
+func TestMade(t *testing.T) {
+	t.Parallel()
+	want, err := Profile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = "profile.json"
+	if os.Getenv("CAISSON_UPDATE") == "1" {
+		if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(name)
+	if err != nil || string(got) != want {
+		t.Errorf("%s is not the profile of now (%v): CAISSON_UPDATE=1 go test ./internal/syscalls", name, err)
 	}
 }
