@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -81,28 +82,41 @@ type nothing struct{}
 // Selection is what every list can be asked for. Its name is exported for huma,
 // which passes over what is not.
 type Selection struct {
+	OfOwner
 	Label []string `query:"label,explode" doc:"KEY=VALUE; only what has all of them"`
-	Owner string   `query:"owner" doc:"only what is this owner's"`
-	owned bool     // an owner was given, if only the one without a name
+}
+
+// OfOwner selects what is an owner's.
+type OfOwner struct {
+	Owner string `query:"owner" doc:"only what is this owner's"`
+	owned bool   // an owner was given, if only the one without a name
+}
+
+// Resolve implements [huma.Resolver].
+func (o *OfOwner) Resolve(ctx huma.Context) []error {
+	u := ctx.URL()
+	o.owned = u.Query().Has("owner")
+	return nil
+}
+
+func (o *OfOwner) owner() *string {
+	if !o.owned {
+		return nil
+	}
+	return &o.Owner
 }
 
 // Resolve implements [huma.Resolver].
 func (l *Selection) Resolve(ctx huma.Context) []error {
-	u := ctx.URL()
-	l.owned = u.Query().Has("owner")
+	if errs := l.OfOwner.Resolve(ctx); errs != nil {
+		return errs
+	}
 	for _, kv := range l.Label {
 		if k, _, ok := strings.Cut(kv, "="); !ok || k == "" {
 			return []error{&huma.ErrorDetail{Location: "query.label", Message: "write KEY=VALUE"}}
 		}
 	}
 	return nil
-}
-
-func (l *Selection) owner() *string {
-	if !l.owned {
-		return nil
-	}
-	return &l.Owner
 }
 
 func (l *Selection) labels() sandbox.Labels {
@@ -151,3 +165,6 @@ const (
 	put  = http.MethodPut
 	del  = http.MethodDelete
 )
+
+// milli is a number of milliseconds.
+func milli(n int64) sandbox.Duration { return sandbox.Duration(time.Duration(n) * time.Millisecond) }

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"unicode/utf8"
+
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -107,4 +109,31 @@ type PruneImages struct {
 // Files are written into a workspace together.
 type Files struct {
 	Files []sandbox.File `json:"files"`
+}
+
+// Attached is what was read of an exec's output in one answer.
+type Attached struct {
+	sandbox.Attached
+	Out Text `json:"stdout"`
+	Err Text `json:"stderr"`
+}
+
+// Text are bytes: as a text where they are UTF-8.
+type Text struct {
+	Text   *string `json:"data,omitempty"`
+	Base64 []byte  `json:"data_base64,omitempty"`
+}
+
+// Set sets the bytes.
+func (t *Text) Set(b []byte) {
+	*t = Text{Base64: b}
+	if text := string(b); utf8.Valid(b) {
+		*t = Text{Text: &text}
+	}
+}
+
+// OpenShell says which shell is opened.
+type OpenShell struct {
+	Name string `json:"name,omitempty"`
+	sandbox.ShellOptions
 }

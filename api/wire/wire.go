@@ -156,3 +156,10 @@ const (
 	EventFile     = "file"
 	EventProgress = "progress"
 )
+
+// Trailers of an answer in bytes: what came of it in JSON, and the [Problem] that
+// cut it short.
+const (
+	TrailerResult  = "Caisson-Result"
+	TrailerProblem = "Caisson-Problem"
+)

@@ -1,0 +1,199 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/caisson-dev/caisson/api/wire"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// beginPatience bounds how long a client has for its first message.
+const beginPatience = 30 * time.Second
+
+// connection is a run that is carried out over a WebSocket: see [wire.Begin].
+type connection struct {
+	ws  *websocket.Conn
+	ctx context.Context // of the connection: done once the client is gone
+
+	mu      sync.Mutex
+	inputs  map[uint32]*input
+	replies map[uint32]chan wire.Message
+	last    uint32 // number of a stream that was given
+}
+
+func connect(s *Server) {
+	handleRaw(s, call{"Connect", get, wire.ConnectPath, "A run over a WebSocket, with input, output, questions and files", 0}, map[string]*huma.Schema{typeJSON: schemaOf[wire.Message](s)}, func(_ *nothing, w http.ResponseWriter, r *http.Request) error {
+		release, err := s.takeStream()
+		if err != nil {
+			return err
+		}
+		defer release()
+		ws, err := websocket.Accept(w, r, nil) // it answers itself what it refuses
+		if err != nil {
+			return nil //nolint:nilerr // as above
+		}
+		defer func() { _ = ws.CloseNow() }() // a second time, as a rule
+		ws.SetReadLimit(int64(s.cfg.MaxBody))
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		c := &connection{ws: ws, ctx: ctx, inputs: map[uint32]*input{}, replies: map[uint32]chan wire.Message{}, last: wire.FirstStream - 1}
+		begin, err := c.begin()
+		if err != nil {
+			c.conclude(nil, err)
+			return nil
+		}
+		running, stop := context.WithCancel(ctx)
+		defer stop()
+		local := sandbox.Local{Contents: c.content}
+		if begin.Asks {
+			local.Ask = c.ask
+		}
+		streams := c.streams(begin, local)
+		var reading sync.WaitGroup
+		reading.Go(func() { defer cancel(); c.read(stop) })
+		c.conclude(s.begun(running, begin, streams))
+		cancel()
+		reading.Wait()
+		return nil
+	})
+}
+
+// begun does what a client wants.
+func (s *Server) begun(ctx context.Context, b wire.Begin, streams sandbox.Streams) (any, error) {
+	switch {
+	case b.Put != nil:
+		f, err := s.svc.Files(ctx, b.Session)
+		if err != nil {
+			return nil, err
+		}
+		return nil, f.Put(ctx, b.Put, streams.Local)
+	case b.Submit != nil:
+		e, err := s.svc.SubmitExecution(ctx, *b.Submit, streams.Local)
+		return e, err
+	case b.ShellRun != nil:
+		res, err := s.svc.RunShell(ctx, b.Session, b.Shell, *b.ShellRun, streams)
+		return resultOf(res), err
+	case b.Start:
+		rec, err := s.svc.StartExec(ctx, b.Session, *b.Run, streams.Local)
+		return recordOf(rec), err
+	case b.Session != "":
+		res, err := s.svc.Exec(ctx, b.Session, *b.Run, streams)
+		return resultOf(res), err
+	}
+	res, err := s.svc.Run(ctx, *b.Run, streams)
+	return resultOf(res), err
+}
+
+func recordOf(rec sandbox.ExecRecord) any {
+	if rec.ID == "" {
+		return nil
+	}
+	return rec
+}
+
+// begin reads the first message.
+func (c *connection) begin() (b wire.Begin, err error) {
+	ctx, cancel := context.WithTimeout(c.ctx, beginPatience)
+	defer cancel()
+	_, text, err := c.ws.Read(ctx)
+	if err != nil {
+		return b, sandbox.Errorf(sandbox.Invalid, "read the first message: %w", err)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&b); err != nil {
+		return b, sandbox.Errorf(sandbox.Invalid, "the first message: %w", err).WithHint("see docs/server.md")
+	}
+	wanted := 0
+	for _, is := range []bool{b.Run != nil, b.Put != nil, b.Submit != nil, b.ShellRun != nil} {
+		if is {
+			wanted++
+		}
+	}
+	if wanted != 1 || (b.Put != nil || b.ShellRun != nil || b.Start) && b.Session == "" || b.Start && b.Run == nil {
+		return b, sandbox.Errorf(sandbox.Invalid, "the first message says not what is wanted").WithHint("give one of run, submit, and put with a session")
+	}
+	return b, nil
+}
+
+// streams are those of a run that its client has, or takes.
+func (c *connection) streams(b wire.Begin, local sandbox.Local) sandbox.Streams {
+	s := sandbox.Streams{Local: local}
+	if b.Stdin {
+		s.Stdin = c.open(wire.StreamStdin, "")
+	}
+	if b.Stdout {
+		s.Stdout = &piecewise{c, wire.StreamStdout}
+	}
+	if b.Stderr {
+		s.Stderr = &piecewise{c, wire.StreamStderr}
+	}
+	if b.Artifacts {
+		s.Artifact = c.artifact
+	}
+	return s
+}
+
+// read takes in what the client says, until it is gone or breaks the protocol.
+// stop ends the run alone.
+func (c *connection) read(stop func()) {
+	for {
+		kind, b, err := c.ws.Read(c.ctx)
+		if err != nil {
+			return
+		}
+		if kind == websocket.MessageBinary {
+			stream, piece, err := wire.ParsePiece(b)
+			if err != nil || !c.take(stream, piece) {
+				_ = c.ws.Close(websocket.StatusPolicyViolation, "a piece that was not asked for") // it is over either way
+				return
+			}
+			continue
+		}
+		var m wire.Message
+		if json.Unmarshal(b, &m) != nil {
+			_ = c.ws.Close(websocket.StatusInvalidFramePayloadData, "no message") // as above
+			return
+		}
+		switch m.Type {
+		case wire.MsgCancel:
+			stop()
+		case wire.MsgEnd:
+			c.ended(m)
+		default:
+			c.reply(m)
+		}
+	}
+}
+
+// say sends a message.
+func (c *connection) say(m wire.Message) error {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return c.ws.Write(c.ctx, websocket.MessageText, b)
+}
+
+// conclude sends the last message.
+func (c *connection) conclude(result any, err error) {
+	m := wire.Message{Type: wire.MsgResult}
+	if result != nil {
+		m.Result, _ = json.Marshal(result) // it has a form in JSON
+	}
+	if err != nil {
+		p := problemOf(c.ctx, err, nil).Problem
+		m.Problem = &p
+	}
+	if c.say(m) == nil {
+		_ = c.ws.Close(websocket.StatusNormalClosure, "") // who asked may be gone
+	}
+}
