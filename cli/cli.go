@@ -49,6 +49,9 @@ type Config struct {
 	// Log is called at most once, before a command begins, with what its flags say
 	// of the log. nil: there is none.
 	Log func(LogOptions) error
+	// Host is called at most once, before a command begins, with the server that
+	// its flags name, "" for none. nil: there are no servers.
+	Host func(string) error
 	// Settings are the names of those that are not flags.
 	Settings []string
 	Version  string
@@ -133,15 +136,24 @@ func newRoot(cfg Config) *cobra.Command {
 	root.PersistentFlags().StringVar(&log.Level, "log-level", "", "what is logged: debug, info (with a line for each event), warn (the default) or error")
 	root.PersistentFlags().StringVar(&log.Format, "log-format", "", "text (the default) or json")
 	root.PersistentFlags().StringVar(&log.File, "log-file", "", "append the log to `FILE` in place of standard error")
+	var host string
+	root.PersistentFlags().StringVar(&host, "host", "", "the `SERVER` that carries it out: unix:///path, http://host:port or https://host:port (default this process)")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		if err := configure(cmd, cfg, name); err != nil || cfg.Log == nil {
+		if err := configure(cmd, cfg, name); err != nil {
 			return err
 		}
 		if cmd.Name() == "serve" {
 			log.Usual = "info" // it is read by nobody who waits for an answer
 		}
-		if err := cfg.Log(log); err != nil {
-			return usageError(cmd, err)
+		if cfg.Log != nil {
+			if err := cfg.Log(log); err != nil {
+				return usageError(cmd, err)
+			}
+		}
+		if cfg.Host != nil {
+			if err := cfg.Host(host); err != nil {
+				return usageError(cmd, err)
+			}
 		}
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/caisson-dev/caisson"
 	"github.com/caisson-dev/caisson/api"
+	"github.com/caisson-dev/caisson/api/client"
 	"github.com/caisson-dev/caisson/cli"
 	"github.com/caisson-dev/caisson/cli/policycmd"
 	"github.com/caisson-dev/caisson/config"
@@ -34,6 +35,7 @@ type app struct {
 	mu       sync.Mutex
 	door     *caisson.Caisson // nil before it is needed
 	progress *cli.Progress    // likewise
+	remote   *client.Client   // nil where the commands work in this process
 }
 
 func newApp(lookup func(string) (string, bool), in io.Reader, out, errs io.Writer) *app {
@@ -49,7 +51,7 @@ func (a *app) getenv(name string) string {
 func (a *app) run(ctx context.Context, args []string) int {
 	code := cli.Main(ctx, cli.Config{
 		IO: cli.IOStreams{In: a.in, Out: a.out, Err: a.err}, Service: a.service, Policy: a.policy, Doctor: a.doctor, Runtimes: a.runtimes, Version: caisson.Version(),
-		Serve: a.serve, LookupEnv: a.lookup, File: a.readFile, Settings: settings, Log: a.startLog,
+		Serve: a.serve, LookupEnv: a.lookup, File: a.readFile, Settings: settings, Log: a.startLog, Host: a.connect,
 	}, args)
 	if err := a.close(); err != nil {
 		fmt.Fprintln(a.err, "caisson: clean up:", err)
@@ -65,7 +67,9 @@ func (a *app) open() *caisson.Caisson {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.door == nil {
-		a.progress = cli.NewProgress(a.err)
+		if a.progress == nil {
+			a.progress = cli.NewProgress(a.err)
+		}
 		a.door = caisson.New(caisson.Config{Getenv: a.getenv, File: a.file, Progress: a.progress.Show, Log: a.log})
 	}
 	return a.door
@@ -86,17 +90,29 @@ func (a *app) close() error {
 	if a.logFile != nil {
 		defer a.logFile.Close()
 	}
-	if a.door == nil {
-		return nil
+	var errs []error
+	if a.remote != nil {
+		errs = append(errs, a.remote.Close())
 	}
-	return errors.Join(a.door.Close(), a.progress.Close())
+	if a.door != nil {
+		errs = append(errs, a.door.Close())
+	}
+	if a.progress != nil {
+		errs = append(errs, a.progress.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // hurry destroys what is open without waiting for it to end first. [app.close]
 // still takes down everything, in its order, and tells what failed.
 func (a *app) hurry() { a.open().Abort() }
 
-func (a *app) service(ctx context.Context) (api.Service, error) { return a.open().Open(ctx) }
+func (a *app) service(ctx context.Context) (api.Service, error) {
+	if a.remote != nil {
+		return a.remote, nil
+	}
+	return a.open().Open(ctx)
+}
 
 // doctor examines without a service.
 func (a *app) doctor(ctx context.Context, broken error) ([]api.Check, error) {

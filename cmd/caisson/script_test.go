@@ -23,7 +23,14 @@ import (
 )
 
 // The command line, as scripts that run the real program: testdata/script.
-func TestScript(t *testing.T) {
+func TestScript(t *testing.T) { runScripts(t, nil) }
+
+// TestScriptServer runs the same scripts, where caisson is on a server.
+func TestScriptServer(t *testing.T) { runScripts(t, serveCaisson) }
+
+// runScripts runs all scripts, each with a server of its own where serve starts
+// one.
+func runScripts(t *testing.T, serve func(*testscript.Env, string) error) {
 	kit := enginetest.New(t)
 	for _, lang := range []string{"python", "node", "shell"} {
 		kit.Image(t, lang)
@@ -45,7 +52,6 @@ func TestScript(t *testing.T) {
 				}
 				_ = os.RemoveAll(base)
 			})
-			env.Defer(func() { removeSessions(t, env) })
 			env.Setenv("PATH", bin+":"+env.Getenv("PATH"))
 			env.Setenv("CAISSON_AGENT", kit.Agent)
 			env.Setenv("CAISSON_SCAN", enginetest.Scanner(t))
@@ -53,11 +59,20 @@ func TestScript(t *testing.T) {
 			env.Setenv("CAISSON_STATE_DIR", base+"/state")
 			env.Setenv("DOCKER_HOST", kit.Engine.Host())
 			env.Setenv("HOME", env.WorkDir)
+			if serve != nil {
+				if err := serve(env, base); err != nil {
+					return err
+				}
+			}
+			env.Defer(func() { removeSessions(t, env) })
 			return serveOthers(env)
 		},
 		Condition: func(cond string) (bool, error) {
-			if cond == "root" {
+			switch cond {
+			case "root":
 				return os.Geteuid() == 0, nil
+			case "server": // the commands speak with one
+				return serve != nil, nil
 			}
 			return false, fmt.Errorf("no condition %q", cond)
 		},
