@@ -11,7 +11,7 @@ import (
 // DeadLetters returns the callbacks that were given up, those of the newest
 // executions first.
 func (b *Book) DeadLetters(ctx context.Context, f sandbox.DeadLetterFilter) ([]sandbox.DeadLetter, error) {
-	list, err := b.cfg.Store.Executions(ctx, sandbox.ExecutionFilter{Callback: sandbox.CallbackDead, Owner: f.Owner, After: f.After, Limit: f.Limit})
+	list, err := b.cfg.Store.Executions(ctx, sandbox.ExecutionFilter{Callback: sandbox.CallbackDead, Owner: f.Owner, Labels: f.Labels, After: f.After, Limit: f.Limit})
 	letters := make([]sandbox.DeadLetter, 0, len(list))
 	for _, e := range list {
 		letters = append(letters, sandbox.DeadLetter{Execution: e.ID, Owner: e.Owner, Labels: e.Labels, State: e.State, Callback: *e.Callback})

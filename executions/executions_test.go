@@ -307,7 +307,7 @@ func TestArtifacts(t *testing.T) {
 	o.Keep = sandbox.Duration(time.Hour)
 	e := p.ended(t, p.submit(t, "", o))
 	a := e.Result.Artifacts
-	if len(a) != 2 || a[0].Link != "/v1/executions/"+string(e.ID)+"/artifacts/artifacts/a%20b/../x" || a[1].Link != "" || a[1].Left == "" {
+	if len(a) != 2 || a[0].Link != "/v1/executions/"+string(e.ID)+"/artifacts?path=artifacts%2Fa+b%2F..%2Fx" || a[1].Link != "" || a[1].Left == "" {
 		t.Fatalf("%+v", a)
 	}
 	var b bytes.Buffer

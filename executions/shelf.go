@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -84,11 +83,7 @@ func (w *shelved) Close() error {
 func (s *shelf) link(list []sandbox.Artifact) {
 	for i := range list {
 		if a := &list[i]; a.Left == "" {
-			parts := strings.Split(a.Path, "/")
-			for i := range parts {
-				parts[i] = url.PathEscape(parts[i])
-			}
-			a.Link = "/v1/executions/" + string(s.id) + "/artifacts/" + strings.Join(parts, "/")
+			a.Link = "/v1/executions/" + string(s.id) + "/artifacts?path=" + url.QueryEscape(a.Path)
 		}
 	}
 }

@@ -163,9 +163,10 @@ type DeadLetter struct {
 // DeadLetterFilter selects dead letters, those of the newest executions first.
 // The zero value selects all of them.
 type DeadLetterFilter struct {
-	Owner *string `json:"owner,omitempty"` // nil is everybody
-	After ID      `json:"after,omitempty"` // only those of executions behind this one
-	Limit int     `json:"limit,omitempty"` // 0 is no limit
+	Owner  *string `json:"owner,omitempty"`  // nil is everybody
+	Labels Labels  `json:"labels,omitempty"` // of executions that have them all
+	After  ID      `json:"after,omitempty"`  // only those of executions behind this one
+	Limit  int     `json:"limit,omitempty"`  // 0 is no limit
 }
 
 // Submission is an execution as it enters the store. Exhausted where more than

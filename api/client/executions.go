@@ -18,7 +18,9 @@ func (c *Client) SubmitExecution(ctx context.Context, o sandbox.ExecutionOptions
 // Execution implements [api.Executions].
 func (c *Client) Execution(ctx context.Context, id sandbox.ID, wait sandbox.Duration) (sandbox.Execution, error) {
 	q := url.Values{}
-	setInt(q, "wait_ms", int64((time.Duration(wait)+time.Millisecond-1)/time.Millisecond))
+	if wait > 0 {
+		q.Set("wait", time.Duration(wait).String())
+	}
 	return call[sandbox.Execution](ctx, c, request{method: get, path: path("/v1/executions/%", string(id)), query: q})
 }
 
@@ -41,13 +43,13 @@ func (c *Client) CancelExecution(ctx context.Context, id sandbox.ID) (sandbox.Ex
 // ExecutionArtifact implements [api.Executions].
 func (c *Client) ExecutionArtifact(ctx context.Context, id sandbox.ID, name string, w io.Writer) (int64, error) {
 	counted := &counter{w: w}
-	_, err := c.download(ctx, request{method: get, path: path("/v1/executions/%/artifact", string(id)), query: url.Values{"path": {name}}}, counted)
+	_, err := c.download(ctx, request{method: get, path: path("/v1/executions/%/artifacts", string(id)), query: url.Values{"path": {name}}}, counted)
 	return counted.n, err
 }
 
 // DeadLetters implements [api.DeadLetters].
 func (c *Client) DeadLetters(ctx context.Context, f sandbox.DeadLetterFilter) ([]sandbox.DeadLetter, error) {
-	return listAll[sandbox.DeadLetter](ctx, c, request{method: get, path: "/v1/dead-letters", query: selection(f.Owner, nil)}, string(f.After), f.Limit)
+	return listAll[sandbox.DeadLetter](ctx, c, request{method: get, path: "/v1/dead-letters", query: selection(f.Owner, f.Labels)}, string(f.After), f.Limit)
 }
 
 // ResendDeadLetter implements [api.DeadLetters].

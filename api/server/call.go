@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -165,6 +164,3 @@ const (
 	put  = http.MethodPut
 	del  = http.MethodDelete
 )
-
-// milli is a number of milliseconds.
-func milli(n int64) sandbox.Duration { return sandbox.Duration(time.Duration(n) * time.Millisecond) }

@@ -2,8 +2,10 @@ package server
 
 import (
 	"context"
-	"io"
+	"mime"
 	"net/http"
+	"path"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -16,8 +18,12 @@ type OfExecution struct {
 	Execution sandbox.ID `path:"execution" pattern:"^[0-9a-f]{32}$" patternDescription:"32 hex digits"`
 }
 
+// mostWait bounds how long an answer can be waited for.
+const mostWait = 10 * time.Minute
+
 func executions(s *Server) {
-	handle(s, call{"SubmitExecution", post, "/v1/executions", "Have a run carried out while nobody waits for it", 202}, func(ctx context.Context, in *struct{ Body sandbox.ExecutionOptions }) (sandbox.Execution, error) {
+	const one = "/v1/executions/{execution}"
+	handle(s, call{"SubmitExecution", post, "/v1/executions", "Submit a run that nobody waits for", http.StatusAccepted}, func(ctx context.Context, in *struct{ Body sandbox.ExecutionOptions }) (sandbox.Execution, error) {
 		return s.svc.SubmitExecution(ctx, in.Body, sandbox.Local{})
 	})
 	handle(s, call{"Executions", get, "/v1/executions", "List executions, the newest first", 0}, func(ctx context.Context, in *struct {
@@ -32,32 +38,88 @@ func executions(s *Server) {
 		})
 		return page(in.Paging, list, func(e sandbox.Execution) string { return string(e.ID) }), err
 	})
-	handle(s, call{"Execution", get, "/v1/executions/{execution}", "One execution; waits for its end where that is asked for", 0}, func(ctx context.Context, in *struct {
+	handle(s, call{"Execution", get, one, "One execution, with its result; it can be waited for", 0}, func(ctx context.Context, in *struct {
 		OfExecution
-		Wait int64 `query:"wait_ms" minimum:"0"`
+		Wait string `query:"wait" doc:"until it is over, for at most so long, such as 30s"`
 	}) (sandbox.Execution, error) {
-		return s.svc.Execution(ctx, in.Execution, milli(in.Wait))
+		wait, err := waitOf(in.Wait)
+		if err != nil {
+			return sandbox.Execution{}, err
+		}
+		return s.svc.Execution(ctx, in.Execution, wait)
 	})
-	handle(s, call{"CancelExecution", post, "/v1/executions/{execution}/cancel", "End an execution", 0}, func(ctx context.Context, in *OfExecution) (sandbox.Execution, error) {
+	handle(s, call{"CancelExecution", post, one + "/cancel", "End it", 0}, func(ctx context.Context, in *OfExecution) (sandbox.Execution, error) {
 		return s.svc.CancelExecution(ctx, in.Execution)
 	})
-	handleRaw(s, call{"ExecutionArtifact", get, "/v1/executions/{execution}/artifact", "The content of an artifact", 0}, map[string]*huma.Schema{typeBytes: {Type: huma.TypeString, Format: "binary"}}, func(in *struct {
+	content := map[string]*huma.Schema{"application/octet-stream": {Type: huma.TypeString, Format: "binary"}}
+	handleRaw(s, call{"ExecutionArtifact", get, one + "/artifacts", "The content of an artifact of its", 0}, content, func(in *struct {
 		OfExecution
-		Path string `query:"path" required:"true" doc:"as it stands in the result"`
+		Path string `query:"path" required:"true" doc:"as the result names it"`
 	}, w http.ResponseWriter, r *http.Request) error {
-		return s.sendBytes(w, r, typeBytes, http.StatusOK, func(to io.Writer) (any, error) {
-			n, err := s.svc.ExecutionArtifact(r.Context(), in.Execution, in.Path, to)
-			return wire.Taken{Bytes: n}, err
-		})
+		kind := mime.TypeByExtension(path.Ext(in.Path))
+		if kind == "" {
+			kind = "application/octet-stream"
+		}
+		// It is a stranger's: nothing of it is to act in this server's name.
+		late := &lateWriter{w: w, header: http.Header{
+			"Content-Type": {kind}, "Content-Disposition": {"attachment"}, "X-Content-Type-Options": {"nosniff"}, "Content-Security-Policy": {"sandbox"},
+		}}
+		_, err := s.svc.ExecutionArtifact(r.Context(), in.Execution, in.Path, late)
+		if err == nil {
+			late.begin()
+		} else if late.begun {
+			panic(http.ErrAbortHandler) // what is cut off is not to look whole
+		}
+		return err
 	})
-	handle(s, call{"DeadLetters", get, "/v1/dead-letters", "Callbacks that nobody took", 0}, func(ctx context.Context, in *struct {
+	deadLetters(s)
+}
+
+func deadLetters(s *Server) {
+	handle(s, call{"DeadLetters", get, "/v1/dead-letters", "List callbacks that were given up", 0}, func(ctx context.Context, in *struct {
+		Selection
 		Paging
-		OfOwner
 	}) (wire.Page[sandbox.DeadLetter], error) {
-		list, err := s.svc.DeadLetters(ctx, sandbox.DeadLetterFilter{Owner: in.owner(), After: sandbox.ID(in.Cursor), Limit: in.Limit + 1})
+		list, err := s.svc.DeadLetters(ctx, sandbox.DeadLetterFilter{Owner: in.owner(), Labels: in.labels(), After: sandbox.ID(in.Cursor), Limit: in.Limit + 1})
 		return page(in.Paging, list, func(l sandbox.DeadLetter) string { return string(l.Execution) }), err
 	})
-	handle(s, call{"ResendDeadLetter", post, "/v1/dead-letters/{execution}/resend", "Send a callback again", 0}, func(ctx context.Context, in *OfExecution) (sandbox.DeadLetter, error) {
+	handle(s, call{"ResendDeadLetter", post, "/v1/dead-letters/{execution}/resend", "Have one sent again", 0}, func(ctx context.Context, in *OfExecution) (sandbox.DeadLetter, error) {
 		return s.svc.ResendDeadLetter(ctx, in.Execution)
 	})
+}
+
+// waitOf reads how long to wait.
+func waitOf(text string) (sandbox.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	wait, err := sandbox.ParseDuration(text)
+	if err == nil && wait < 0 {
+		err = sandbox.Errorf(sandbox.Invalid, "wait is %s", text).WithHint("give a time such as 30s")
+	}
+	return sandbox.Duration(min(wait, mostWait)), err
+}
+
+// lateWriter sets its headers with the first byte, so that what fails before it can
+// still be answered as an error.
+type lateWriter struct {
+	w      http.ResponseWriter
+	header http.Header
+	begun  bool
+}
+
+func (l *lateWriter) begin() {
+	if l.begun {
+		return
+	}
+	l.begun = true
+	for name, v := range l.header {
+		l.w.Header()[name] = v
+	}
+}
+
+// Write implements [io.Writer].
+func (l *lateWriter) Write(p []byte) (int, error) {
+	l.begin()
+	return l.w.Write(p)
 }
