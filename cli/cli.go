@@ -158,7 +158,7 @@ func newRoot(cfg Config) *cobra.Command {
 		return nil
 	}
 	root.AddCommand(newRun(cfg), newSession(cfg), newExec(cfg), newShell(cfg), newPS(cfg), newLogs(cfg), newAttach(cfg), newInput(cfg), newKill(cfg), newFiles(cfg), newChanges(cfg), newUndo(cfg),
-		newApprovals(cfg), newAudit(cfg), newTop(cfg), newAlerts(cfg), newMetrics(cfg), policycmd.NewCmd(policycmd.Streams(cfg.IO), cfg.Policy), newImages(cfg), newTest(cfg), newFunction(cfg), newGC(cfg), newToken(cfg), newServe(cfg), newDoctor(cfg), newVersion(cfg))
+		newApprovals(cfg), newAudit(cfg), newTop(cfg), newAlerts(cfg), newMetrics(cfg), policycmd.NewCmd(policycmd.Streams(cfg.IO), cfg.Policy), newImages(cfg), newTest(cfg), newExecution(cfg), newFunction(cfg), newGC(cfg), newToken(cfg), newServe(cfg), newDoctor(cfg), newVersion(cfg))
 	wrapArgs(root)
 	completions(cfg, root)
 	return root
