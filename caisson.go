@@ -65,9 +65,6 @@ type Config struct {
 	// Serve carries out what is submitted as executions, until Close. One process of
 	// a state folder can: in another, Open is a Conflict.
 	Serve bool
-	// ExecutionQuota is how many executions of an owner's may run at once; nil, or 0
-	// from it, is as many as there are workers.
-	ExecutionQuota func(owner string) int
 	// OthersApprove has what a caller with a name asks be approved by another.
 	OthersApprove bool
 	// Log gets what nobody asked about, and from the level info on a line for each

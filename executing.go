@@ -31,7 +31,7 @@ func (c *Caisson) executions(journal *sqlite.Store, state string, posted func())
 	c.atEnd(poster.Close)
 	cfg := executions.Config{
 		Store: journal, Poster: poster, Posted: posted, Dir: filepath.Join(state, "executions"), Lock: filepath.Join(state, "locks", "serve"),
-		Secret: []byte(c.getenv(callbacksSecret)), Quota: c.cfg.ExecutionQuota, Actor: actor(), Log: c.cfg.Log,
+		Secret: []byte(c.getenv(callbacksSecret)), Quota: func(owner string) int { return c.cfg.File.Quotas.Of(owner).Execs }, Actor: actor(), Log: c.cfg.Log,
 	}
 	for name, to := range map[string]*int{executionsWorkers: &cfg.Workers, executionsQueue: &cfg.Queue} {
 		n, err := strconv.Atoi(cmp.Or(c.getenv(name), "0"))
