@@ -398,6 +398,31 @@ func (d *double) ListShells(ctx context.Context, session string) ([]sandbox.Shel
 	return as[[]sandbox.Shell](v, 0), as[error](v, 1)
 }
 
+func (d *double) PutFunction(ctx context.Context, opts sandbox.FunctionOptions, local sandbox.Local) (sandbox.Function, error) {
+	v := d.called("PutFunction", ctx, opts, local)
+	return as[sandbox.Function](v, 0), as[error](v, 1)
+}
+
+func (d *double) Function(ctx context.Context, name string) (sandbox.Function, error) {
+	v := d.called("Function", ctx, name)
+	return as[sandbox.Function](v, 0), as[error](v, 1)
+}
+
+func (d *double) Functions(ctx context.Context, filter sandbox.FunctionFilter) ([]sandbox.Function, error) {
+	v := d.called("Functions", ctx, filter)
+	return as[[]sandbox.Function](v, 0), as[error](v, 1)
+}
+
+func (d *double) RemoveFunction(ctx context.Context, name string) error {
+	v := d.called("RemoveFunction", ctx, name)
+	return as[error](v, 0)
+}
+
+func (d *double) InvokeFunction(ctx context.Context, call sandbox.Invocation, local sandbox.Local) (sandbox.Invoked, error) {
+	v := d.called("InvokeFunction", ctx, call, local)
+	return as[sandbox.Invoked](v, 0), as[error](v, 1)
+}
+
 type doubleFiles struct{ *double }
 
 // as is one of the values that a method returns.

@@ -81,6 +81,12 @@ func (s *Server) begun(ctx context.Context, b wire.Begin, streams sandbox.Stream
 	case b.ShellRun != nil:
 		res, err := s.svc.RunShell(ctx, b.Session, b.Shell, *b.ShellRun, streams)
 		return resultOf(res), err
+	case b.Function != nil:
+		f, err := s.svc.PutFunction(ctx, *b.Function, streams.Local)
+		return f, err
+	case b.Invoke != nil:
+		res, err := s.svc.InvokeFunction(ctx, *b.Invoke, streams.Local)
+		return res, err
 	case b.Start:
 		rec, err := s.svc.StartExec(ctx, b.Session, *b.Run, streams.Local)
 		return recordOf(rec), err
@@ -113,7 +119,7 @@ func (c *connection) begin() (b wire.Begin, err error) {
 		return b, sandbox.Errorf(sandbox.Invalid, "the first message: %w", err).WithHint("see docs/server.md")
 	}
 	wanted := 0
-	for _, is := range []bool{b.Run != nil, b.Put != nil, b.Submit != nil, b.ShellRun != nil} {
+	for _, is := range []bool{b.Run != nil, b.Put != nil, b.Submit != nil, b.ShellRun != nil, b.Function != nil, b.Invoke != nil} {
 		if is {
 			wanted++
 		}

@@ -43,6 +43,9 @@ type Begin struct {
 	Put     []sandbox.File `json:"put,omitempty"`   // in the place of Run
 	// Submit, in the place of Run, is carried out while nobody waits for it.
 	Submit *sandbox.ExecutionOptions `json:"submit,omitempty"`
+	// Function, in the place of Run, is kept, and Invoke called.
+	Function *sandbox.FunctionOptions `json:"function,omitempty"`
+	Invoke   *sandbox.Invocation      `json:"invoke,omitempty"`
 	// ShellRun, in the place of Run, runs in the session's Shell.
 	Shell    string            `json:"shell,omitempty"`
 	ShellRun *sandbox.ShellRun `json:"shell_run,omitempty"`
