@@ -256,17 +256,22 @@ func (c *Caisson) join(ctx context.Context) (*service.Service, error) {
 		Manager: mgr, Bridge: changes, Images: store, Audit: journal, Desk: desk, Check: c.check, Doctor: c.newDoctor(nil), Log: c.cfg.Log, Actor: actor(),
 		Findings: journal, Watch: mon, Metrics: monitor.NewMetrics(journal, Version()),
 		Folders: c.cfg.File.Folders, Keys: journal, Executions: book, Quotas: c.cfg.File.Quotas, OthersApprove: c.cfg.OthersApprove,
-		Functions: func(s *service.Service) (service.Functions, error) {
-			return functions.New(functions.Config{
-				Sandboxes: s, Store: journal, LockDir: filepath.Join(state, "locks"), LanguageOf: s.LanguageOf, Actor: actor(), Log: c.cfg.Log,
-			})
-		},
+		Functions: c.functions(journal, state),
 	})
 	if err != nil {
 		return nil, err
 	}
 	c.atEnd(svc.Close)
 	return svc, c.carryOut(ctx, book, svc)
+}
+
+// functions makes what keeps functions, and calls them in sessions of a service.
+func (c *Caisson) functions(journal *sqlite.Store, state string) func(*service.Service) (service.Functions, error) {
+	return func(s *service.Service) (service.Functions, error) {
+		return functions.New(functions.Config{
+			Sandboxes: s, Store: journal, LockDir: filepath.Join(state, "locks"), LanguageOf: s.LanguageOf, Actor: actor(), Log: c.cfg.Log,
+		})
+	}
 }
 
 // images makes the store of images, with the embedded catalogue and what the
