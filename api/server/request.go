@@ -53,8 +53,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}()
 	if s.cfg.Authenticate != nil && !open[r.URL.Path] {
 		var err error
-		if caller, err = s.cfg.Authenticate(r); err != nil {
+		if caller, err = s.cfg.Authenticate(asBearer(r)); err != nil {
 			p := problemOf(ctx, err, nil)
+			if strings.HasPrefix(r.URL.Path, lambdaPath) {
+				p.header.Set("X-Amzn-Errortype", "AccessDeniedException")
+			}
 			if p.Code == http.StatusForbidden {
 				p.Code = http.StatusUnauthorized
 				p.header.Set("WWW-Authenticate", `Bearer realm="caisson"`)

@@ -52,6 +52,7 @@ type Server struct {
 	api     huma.API
 	openAPI []byte
 	streams chan struct{} // has a place for each stream that is open
+	later   chan struct{} // has a place for each call that nobody waits for
 }
 
 var _ http.Handler = (*Server)(nil)
@@ -65,7 +66,7 @@ func New(cfg Config) (*Server, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	cfg.MaxBody = cmp.Or(cfg.MaxBody, defaultBody)
-	s := &Server{cfg: cfg, svc: cfg.Service, mux: http.NewServeMux(), streams: make(chan struct{}, cmp.Or(cfg.MaxStreams, 1024))}
+	s := &Server{cfg: cfg, svc: cfg.Service, mux: http.NewServeMux(), streams: make(chan struct{}, cmp.Or(cfg.MaxStreams, 1024)), later: make(chan struct{}, mostLater)}
 	s.api = humago.New(s.mux, huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0", Info: &huma.Info{Title: "caisson", Version: cmp.Or(cfg.Version, "dev"), Description: "Run code that nobody has read yet in hardened sandboxes."},
@@ -103,5 +104,6 @@ func (s *Server) plain() {
 		}
 		_, _ = w.Write([]byte("ok\n")) // as above
 	})
+	s.mux.HandleFunc("POST "+lambdaPath+"functions/{function}/invocations", s.invokeLambda)
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.nowhere(w, r) })
 }
