@@ -318,7 +318,7 @@ func TestViewers(t *testing.T) {
 	if _, err := p.CreateSession(alice, api.SessionOptions{Name: "work", Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceTmpfs}}, sandbox.Local{}); err != nil {
 		t.Fatal(err)
 	}
-	looks := map[string]bool{"Session": true, "SessionStats": true, "Processes": true, "AttachExec": true, "Files": true, "Changes": true, "Diff": true}
+	looks := map[string]bool{"Session": true, "SessionStats": true, "Processes": true, "AttachExec": true, "Files": true, "Changes": true, "Diff": true, "ListShells": true}
 	for _, access := range []sandbox.Access{sandbox.AccessViewer, sandbox.AccessApprover} {
 		for call, do := range inSession {
 			if err := do(as(t.Context(), "alice", access), p, "work"); errors.Is(err, sandbox.Denied) == looks[call] {

@@ -104,5 +104,7 @@ func fill(v reflect.Value) {
 		v.SetUint(0xff)
 	case reflect.Float32, reflect.Float64:
 		v.SetFloat(0.5)
+	default:
+		panic("no answer has a " + v.Kind().String())
 	}
 }
