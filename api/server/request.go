@@ -27,7 +27,7 @@ func requestID(ctx context.Context) string {
 var goodRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 
 // open are what anybody may ask: they tell nothing about what there is.
-var open = map[string]bool{"/healthz": true, "/readyz": true}
+var open = map[string]bool{"/healthz": true, "/readyz": true, "/docs": true, "/openapi.json": true}
 
 // ServeHTTP implements [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {

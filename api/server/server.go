@@ -8,6 +8,8 @@ package server
 
 import (
 	"cmp"
+	"context"
+	_ "embed"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -52,7 +54,10 @@ type Server struct {
 	api     huma.API
 	openAPI []byte
 	streams chan struct{} // has a place for each stream that is open
-	later   chan struct{} // has a place for each call that nobody waits for
+
+	ending context.Context // done once streams are to end
+	end    context.CancelFunc
+	later  chan struct{} // has a place for each call that nobody waits for
 }
 
 var _ http.Handler = (*Server)(nil)
@@ -67,6 +72,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	cfg.MaxBody = cmp.Or(cfg.MaxBody, defaultBody)
 	s := &Server{cfg: cfg, svc: cfg.Service, mux: http.NewServeMux(), streams: make(chan struct{}, cmp.Or(cfg.MaxStreams, 1024)), later: make(chan struct{}, mostLater)}
+	s.ending, s.end = context.WithCancel(context.Background())
 	s.api = humago.New(s.mux, huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0", Info: &huma.Info{Title: "caisson", Version: cmp.Or(cfg.Version, "dev"), Description: "Run code that nobody has read yet in hardened sandboxes."},
@@ -77,7 +83,7 @@ func New(cfg Config) (*Server, error) {
 		RejectUnknownQueryParameters: true, Transformers: []huma.Transformer{asProblem},
 	})
 	s.api.UseMiddleware(func(ctx huma.Context, next func(huma.Context)) { next(plainStatus{ctx}) })
-	for _, routes := range []func(*Server){sessions, runs, execs, executions, functions, shells, attach, connect, files, changes, policy, images, audit, state, tokens} {
+	for _, routes := range []func(*Server){sessions, runs, execs, executions, functions, shells, attach, connect, files, changes, policy, images, audit, follow, state, tokens} {
 		routes(s)
 	}
 	var err error
@@ -88,11 +94,25 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
+// docs is a page to read the API by, and to try it. It asks this server alone.
+//
+//go:embed docs.html
+var docs []byte
+
+// EndStreams ends what goes on for as long as somebody listens, such as
+// /v1/events, so that a server that ends has not to wait for it. Runs go on.
+func (s *Server) EndStreams() { s.end() }
+
 // plain are the routes beside the API.
 func (s *Server) plain() {
 	s.mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/openapi+json")
 		_, _ = w.Write(s.openAPI) // who asked may be gone
+	})
+	s.mux.HandleFunc("GET /docs", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Content-Security-Policy", "default-src 'self'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+		_, _ = w.Write(docs) // as above
 	})
 	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }) // as above
 	s.mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {

@@ -87,7 +87,8 @@ func (s *Server) openEvents(w http.ResponseWriter, r *http.Request) (*events, er
 	w.WriteHeader(http.StatusOK)
 	rc := http.NewResponseController(w)
 	ctx, cancel := context.WithCancel(r.Context())
-	e := &events{ctx: ctx, w: w, flush: rc.Flush, stop: func() { cancel(); release() }}
+	unbind := context.AfterFunc(s.ending, cancel)
+	e := &events{ctx: ctx, w: w, flush: rc.Flush, stop: func() { unbind(); cancel(); release() }}
 	e.failed = rc.Flush()
 	e.done.Go(e.live)
 	return e, nil

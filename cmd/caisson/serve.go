@@ -52,6 +52,7 @@ func (a *app) serve(ctx context.Context, o cli.ServeOptions) (err error) {
 	_, _ = daemon.SdNotify(false, daemon.SdNotifyReady) // nobody has asked for it
 	return s.Serve(ctx, h, func() {
 		_, _ = daemon.SdNotify(false, daemon.SdNotifyStopping) // as above
+		h.EndStreams()
 	})
 }
 
