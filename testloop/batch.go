@@ -19,7 +19,7 @@ import (
 
 // Exercise is one line of a batch: a solution, and tests or cases to judge it by.
 type Exercise struct {
-	ID       Name  `json:"id"`
+	ID       Name  `json:"id,omitempty"`
 	Solution Texts `json:"solution"`
 	Tests    Texts `json:"tests,omitempty"`
 	// Runner runs Tests, by Command where it is none of ours. "" leaves it to who

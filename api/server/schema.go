@@ -8,12 +8,15 @@ import (
 
 	"github.com/caisson-dev/caisson/api/wire"
 	"github.com/caisson-dev/caisson/sandbox"
+	"github.com/caisson-dev/caisson/testloop"
 )
 
 // scalars are types of the vocabulary that are neither texts nor structs in JSON.
 var scalars = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[sandbox.Duration](): reflect.TypeFor[milliseconds](),
 	reflect.TypeFor[sandbox.Network]():  reflect.TypeFor[networkSchema](),
+	reflect.TypeFor[testloop.Texts]():   reflect.TypeFor[textsSchema](),
+	reflect.TypeFor[testloop.Name]():    reflect.TypeFor[nameOrNumber](),
 }
 
 var problemType = reflect.TypeFor[wire.Problem]()

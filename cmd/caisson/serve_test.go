@@ -62,12 +62,40 @@ func ask(t *testing.T, address, method, path, token string, in, out any) int {
 	return res.StatusCode
 }
 
+// judgeBy has a server judge solutions by tests and by cases.
+func judgeBy(t *testing.T, address, token string) {
+	t.Helper()
+	type verdict struct {
+		Passed bool   `json:"all_passed"`
+		Trust  string `json:"trust"`
+		Tests  []struct{ ID, Outcome string }
+	}
+	for name, tt := range map[string]struct {
+		body  map[string]any
+		code  int
+		trust string
+		tests int
+		right bool
+	}{
+		"right tests": {map[string]any{"solution": "def add(a, b): return a + b", "tests": map[string]string{"test_add.py": "from solution import add\ndef test_add(): assert add(1, 2) == 3"}}, 200, "shared_interpreter", 1, true},
+		"wrong cases": {map[string]any{"solution": "print(int(input()) + 1)", "cases": []map[string]string{{"input": "1", "expected": "2"}, {"input": "5", "expected": "7"}}}, 200, "outside", 2, false},
+		"neither":     {map[string]any{"solution": "x"}, 400, "", 0, false},
+		"more":        {map[string]any{"solution": "x", "test": "y"}, 400, "", 0, false},
+	} {
+		var v verdict
+		if code := ask(t, address, "POST", "/v1/tests", token, tt.body, &v); code != tt.code || v.Passed != tt.right || v.Trust != tt.trust || len(v.Tests) != tt.tests {
+			t.Errorf("%s: %d, %+v", name, code, v)
+		}
+	}
+}
+
 // TestServe has the user of the machine ask by the socket, and owners by their
 // tokens on loopback, until the server ends; what runs in sessions goes on, and
 // is there for the next server.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	kit, base := place(t)
+	kit.Image(t, "python")
 	serve := func() (p *process, local, loop string) {
 		t.Helper()
 		p = start(t, kit, base, "serve", "--listen", "unix://"+base+"/srv.sock", "--listen", "127.0.0.1:0")
@@ -106,9 +134,10 @@ func TestServe(t *testing.T) {
 	if code := ask(t, loop, "POST", "/v1/sessions/work/execs", ann, run, &res); code != 200 || string(res.Stdout) != "ok\n" || res.Session != "work" {
 		t.Errorf("%d, %+v", code, res)
 	}
-	// A second server of the same addresses says so.
+	judgeBy(t, loop, ann)
+	// A second server of the same state folder says so.
 	second := start(t, kit, base, "serve", "--listen", "unix://"+base+"/srv.sock")
-	if code := second.code(t); code != 122 || !strings.Contains(second.errs.String(), "already") {
+	if code := second.code(t); code != 122 || !strings.Contains(second.errs.String(), "another server uses this state folder") {
 		t.Errorf("code %d, %s", code, second.errs)
 	}
 	kept := said(t, kit, base, "exec", "--detach", "ann~work", "--", "sh", "-c", "echo before; sleep 600")
