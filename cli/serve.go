@@ -33,9 +33,9 @@ one of them, and CAISSON_TOKEN, every command works against the server.
 Sessions, and what runs in them in the background, go on when the server ends, and
 are taken up by the next. Who can reach the server as an admin is as powerful as
 root on the engine's host: docs/server.md says more.`,
-		Example: `  caisson serve
-  caisson serve --listen 127.0.0.1:8000 --no-auth
-  caisson serve --listen 0.0.0.0:443 --tls-self-signed --tls-name box.example`,
+		Example: `  caisson serve                                       # needs to be interrupted, as the others
+  caisson serve --listen 127.0.0.1:8000 --no-auth    # needs a place where all users are trusted
+  caisson serve --listen 0.0.0.0:443 --tls-self-signed --tls-name box.example    # needs a port of root's`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cfg.Serve(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
