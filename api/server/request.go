@@ -67,7 +67,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		r = r.WithContext(sandbox.WithCaller(ctx, caller))
 	}
-	s.mux.ServeHTTP(noted, r)
+	s.once(noted, r)
 }
 
 // route is the pattern that a request was answered by: no names, no queries.

@@ -55,6 +55,8 @@ type Server struct {
 	openAPI []byte
 	streams chan struct{} // has a place for each stream that is open
 
+	repeats repeats
+
 	ending context.Context // done once streams are to end
 	end    context.CancelFunc
 	later  chan struct{} // has a place for each call that nobody waits for
