@@ -65,6 +65,8 @@ type Config struct {
 	// Serve carries out what is submitted as executions, until Close. One process of
 	// a state folder can: in another, Open is a Conflict.
 	Serve bool
+	// AllowRuntimes are those that callers with an owner may ask for by name, beside the default.
+	AllowRuntimes []string
 	// OthersApprove has what a caller with a name asks be approved by another.
 	OthersApprove bool
 	// Log gets what nobody asked about, and from the level info on a line for each
@@ -255,7 +257,7 @@ func (c *Caisson) join(ctx context.Context) (*service.Service, error) {
 	svc, err := service.New(service.Config{
 		Manager: mgr, Bridge: changes, Images: store, Audit: journal, Desk: desk, Check: c.check, Doctor: c.newDoctor(nil), Log: c.cfg.Log, Actor: actor(),
 		Findings: journal, Watch: mon, Metrics: monitor.NewMetrics(journal, Version()),
-		Folders: c.cfg.File.Folders, Keys: journal, Executions: book, Quotas: c.cfg.File.Quotas, OthersApprove: c.cfg.OthersApprove,
+		Folders: c.cfg.File.Folders, Keys: journal, Executions: book, Quotas: c.cfg.File.Quotas, OthersApprove: c.cfg.OthersApprove, Served: c.cfg.Serve, Runtimes: c.cfg.AllowRuntimes,
 		Functions: c.functions(journal, state),
 	})
 	if err != nil {

@@ -17,6 +17,7 @@ type ServeOptions struct {
 	SelfSigned, Plain        bool
 	Names                    []string // in the certificate that is made
 	AllowHosts, AllowOrigins []string
+	AllowRuntimes            []string // that callers with a token may ask for
 	OthersApprove            bool
 	Drain                    sandbox.Duration
 }
@@ -49,6 +50,7 @@ root on the engine's host: docs/server.md says more.`,
 	f.BoolVar(&o.Plain, "plain-http", false, "listen beyond loopback without TLS, where a proxy before it has that")
 	f.StringArrayVar(&o.AllowHosts, "allow-host", nil, "`NAME` under which it may be asked, beside addresses, localhost and those in its certificate (repeatable)")
 	f.StringArrayVar(&o.AllowOrigins, "allow-origin", nil, "`ORIGIN` whose pages may ask it from a browser (repeatable)")
+	f.StringArrayVar(&o.AllowRuntimes, "allow-runtime", nil, "`RUNTIME` that callers who are no admins may ask for, beside the server's own (repeatable)")
 	f.BoolVar(&o.OthersApprove, "others-approve", false, "who asks may not approve: what a token asks, another has to")
 	durationVar(f, &o.Drain, "drain", o.Drain, "time for what is being answered, once the server ends")
 	return cmd

@@ -3,8 +3,10 @@ package service
 import (
 	"context"
 	"io"
+	"slices"
 
 	"github.com/caisson-dev/caisson/api"
+	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -77,6 +79,18 @@ func (s *Service) onlyOthers(who sandbox.Caller, mode sandbox.ApproveMode, local
 	}
 	local.Ask = nil
 	return nil
+}
+
+// mayUse refuses a runtime that a caller may not ask for. Errors: Denied, Invalid.
+func (s *Service) mayUse(who sandbox.Caller, runtime string) error {
+	switch {
+	case s.cfg.Served && runtime == runtimes.Auto:
+		return sandbox.Errorf(sandbox.Invalid, "a server does not choose a runtime").WithHint("name one, or leave it out for the server's own")
+	case runtime == "" || who.IsAdmin() || slices.Contains(s.cfg.Runtimes, runtime):
+		return nil
+	}
+	return sandbox.Errorf(sandbox.Denied, "the runtime %s is not for callers of this server", runtime).
+		WithHint("leave it out, or have the server started with --allow-runtime %s", runtime)
 }
 
 // readOnly is a workspace that nothing can be done to.

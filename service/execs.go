@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"io"
 	"time"
 
@@ -16,7 +17,7 @@ func (s *Service) Run(ctx context.Context, run sandbox.Run, streams sandbox.Stre
 	if err != nil {
 		return sandbox.Result{}, err
 	}
-	if err := s.onlyOthers(who, run.Approve, &streams.Local); err != nil {
+	if err := errors.Join(s.mayUse(who, run.Runtime), s.onlyOthers(who, run.Approve, &streams.Local)); err != nil {
 		return sandbox.Result{}, err
 	}
 	w, err := s.workspace(run.Workspace, sandbox.Local{})

@@ -43,6 +43,12 @@ type Config struct {
 	// Folders are folders of the host that a session may have as its workspace, by
 	// the name that it is asked for with.
 	Folders map[string]string
+	// Runtimes are those that callers who are no admins may ask for by name, beside
+	// the default: some isolate less.
+	Runtimes []string
+	// Served says that this is a server, which never chooses a runtime by what
+	// happens to be there.
+	Served bool
 	// Quotas bound what owners have and use. The zero value does not.
 	Quotas sandbox.Quotas
 	// Keys has the tokens; nil has none.

@@ -37,6 +37,12 @@ func (s *Service) CreateSession(ctx context.Context, o api.SessionOptions, local
 	if err != nil {
 		return sandbox.Session{}, err
 	}
+	if err := s.mayUse(who, o.Runtime); err != nil {
+		return sandbox.Session{}, err
+	}
+	if o.Workspace.Kind == sandbox.WorkspaceHost && !who.IsAdmin() {
+		return sandbox.Session{}, sandbox.Errorf(sandbox.Denied, "folders of the host are for admins").WithHint("leave the workspace out, and copy files with: caisson files push")
+	}
 	if o.Workspace, err = s.workspace(o.Workspace, local); err != nil {
 		return sandbox.Session{}, err
 	}

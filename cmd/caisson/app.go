@@ -80,7 +80,7 @@ func (a *app) serving(o cli.ServeOptions) *caisson.Caisson {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.progress = cli.NewProgress(a.err)
-	a.door = caisson.New(caisson.Config{Getenv: a.getenv, File: a.file, Progress: a.progress.Show, Log: a.log, Serve: true, OthersApprove: o.OthersApprove})
+	a.door = caisson.New(caisson.Config{Getenv: a.getenv, File: a.file, Progress: a.progress.Show, Log: a.log, Serve: true, AllowRuntimes: o.AllowRuntimes, OthersApprove: o.OthersApprove})
 	return a.door
 }
 

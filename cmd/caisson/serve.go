@@ -16,6 +16,7 @@ import (
 	"github.com/caisson-dev/caisson/api/listen"
 	"github.com/caisson-dev/caisson/api/server"
 	"github.com/caisson-dev/caisson/cli"
+	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -24,6 +25,9 @@ const loopback = "127.0.0.1:7373"
 
 // serve answers over HTTP until ctx is done.
 func (a *app) serve(ctx context.Context, o cli.ServeOptions) (err error) {
+	if a.getenv("CAISSON_RUNTIME") == runtimes.Auto {
+		return sandbox.Errorf(sandbox.Invalid, "a server does not choose a runtime").WithHint("set CAISSON_RUNTIME to one, or unset it for docker")
+	}
 	door := a.serving(o)
 	svc, err := door.Open(ctx)
 	if err != nil {
