@@ -16,6 +16,11 @@ func (s *Service) OpenShell(ctx context.Context, in, name string, o sandbox.Shel
 	if err := s.onlyOthers(who, o.Approve, &local); err != nil {
 		return sandbox.Shell{}, err
 	}
+	release, err := s.admit(ctx, who, wish{session: in, language: o.Language})
+	if err != nil {
+		return sandbox.Shell{}, err
+	}
+	defer release()
 	s.tidy(ctx, false)
 	sh, err := s.cfg.Manager.OpenShell(ctx, in, name, o, local)
 	sh.Session = who.Shown(sh.Session)
@@ -37,6 +42,11 @@ func (s *Service) RunShell(ctx context.Context, in, name string, run sandbox.She
 			return sandbox.Result{}, err
 		}
 	}
+	release, err := s.admit(ctx, who, wish{session: in, waits: true})
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	defer release()
 	s.tidy(ctx, false)
 	res, err := s.cfg.Manager.RunShell(ctx, in, name, run, streams)
 	res.Session = who.Shown(res.Session)
