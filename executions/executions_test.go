@@ -82,14 +82,17 @@ func TestRunsAsSubmitter(t *testing.T) {
 	if left, err := p.store.ExecutionOptions(t.Context(), id); err != nil || left.Run.Env != nil || left.Stdin != "" || left.Run.Files != nil {
 		t.Errorf("left: %+v, %v", left, err)
 	}
-	events := 0
+	events, waited := 0, 0
 	for event, err := range p.store.Events(t.Context(), sandbox.EventFilter{Kinds: []string{sandbox.EventExecution}}) {
 		if events++; err != nil || event.Owner != "acme" || event.Actor != "token 1" {
 			t.Errorf("%+v, %v", event, err)
 		}
+		if bytes.Contains(event.Data, []byte(`"queue_ms"`)) {
+			waited++
+		}
 	}
-	if events != 3 {
-		t.Errorf("%d events", events)
+	if events != 3 || waited != 1 {
+		t.Errorf("%d events, %d of them say how long it waited", events, waited)
 	}
 }
 

@@ -172,11 +172,16 @@ type eventData struct {
 	Labels    sandbox.Labels         `json:"labels,omitempty"`
 	Reason    sandbox.ExitReason     `json:"exit_reason,omitempty"`
 	Code      int                    `json:"exit_code,omitempty"`
+	Queue     *float64               `json:"queue_ms,omitempty"` // it waited so long, once it runs
 }
 
 // event tells the audit where an execution stands.
 func (b *Book) event(e sandbox.Execution) sandbox.Event {
-	data, err := json.Marshal(eventData{e.ID, e.State, e.Labels, e.Exit.Reason, e.Exit.Code})
+	d := eventData{Execution: e.ID, State: e.State, Labels: e.Labels, Reason: e.Exit.Reason, Code: e.Exit.Code}
+	if e.State == sandbox.ExecutionRunning {
+		d.Queue = new(max(0, float64(e.Started.Sub(e.Submitted).Microseconds())/1000)) // clocks step
+	}
+	data, err := json.Marshal(d)
 	if err != nil {
 		data = nil // it is made of texts and numbers, which always encode
 	}

@@ -69,7 +69,7 @@ func NewMetrics(from Recorded, version string) *Metrics {
 	m.alerts = counter("alerts_total", "Alerts that fired.", "rule", "severity")
 	m.failures = counter("errors_total", "Sandboxes of sessions that could not be made, by the kind of error.", "kind")
 	m.durations = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "caisson_exec_duration_seconds", Help: "How long execs took: to be judged (policy), until they ran (start), and to run (run).",
+		Name: "caisson_exec_duration_seconds", Help: "How long execs took: to have their turn (queue), to be judged (policy), until they ran (start), and to run (run).",
 		Buckets: []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800},
 	}, []string{"phase"})
 	m.reg.MustRegister(m.durations)
@@ -101,7 +101,7 @@ func (m *Metrics) Write(ctx context.Context, w io.Writer) error {
 func (m *Metrics) Collect(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	kinds := []string{sandbox.EventExecStarted, sandbox.EventExecEnded, sandbox.EventExecDenied, sandbox.EventAlertFired, sandbox.EventSandboxFailed}
+	kinds := []string{sandbox.EventExecStarted, sandbox.EventExecEnded, sandbox.EventExecDenied, sandbox.EventAlertFired, sandbox.EventSandboxFailed, sandbox.EventExecution}
 	for e, err := range m.from.Events(ctx, sandbox.EventFilter{After: m.last, Kinds: kinds}) {
 		if err != nil {
 			return err
@@ -121,6 +121,7 @@ type told struct {
 	Run      float64  `json:"duration_ms"`
 	Policy   *float64 `json:"policy_ms"`
 	Start    *float64 `json:"start_ms"`
+	Queue    *float64 `json:"queue_ms"`
 	Kind     string   `json:"kind"`
 }
 
@@ -155,6 +156,10 @@ func (m *Metrics) count(e sandbox.Event) {
 	case sandbox.EventExecDenied:
 		m.decided(t)
 		m.execs.WithLabelValues(string(sandbox.ReasonDenied), m.bounded("language", t.Language, mostLanguages)).Inc()
+	case sandbox.EventExecution:
+		if t.Queue != nil {
+			m.durations.WithLabelValues("queue").Observe(*t.Queue / 1000)
+		}
 	case sandbox.EventSandboxFailed:
 		kind := other
 		if k, ok := sandbox.ParseKind(t.Kind); ok {

@@ -56,6 +56,8 @@ func recorded(t *testing.T) *monitor.Metrics {
 			event(t, sandbox.EventExecDenied, "", map[string]any{"language": "python", "verdict": "deny", "rules": []string{"PY-2"}}),
 			event(t, sandbox.EventSandboxFailed, "", map[string]any{"error": "no room", "kind": "exhausted"}),
 			event(t, sandbox.EventAlertFired, one, alert),
+			event(t, sandbox.EventExecution, "", map[string]any{"state": "queued"}),
+			event(t, sandbox.EventExecution, "", map[string]any{"state": "running", "queue_ms": 250}),
 		},
 	}
 	if err := s.Apply(t.Context(), c); err != nil {
@@ -75,6 +77,7 @@ func TestMetrics(t *testing.T) {
 		`caisson_findings_total{rule="PY-1",verdict="allow"} 1`, `caisson_findings_total{rule="PY-2",verdict="deny"} 1`,
 		`caisson_exec_duration_seconds_bucket{phase="run",le="0.05"} 1`, `caisson_exec_duration_seconds_count{phase="run"} 2`,
 		`caisson_exec_duration_seconds_sum{phase="policy"} 0.003`, `caisson_exec_duration_seconds_sum{phase="start"} 0.3`,
+		`caisson_exec_duration_seconds_sum{phase="queue"} 0.25`, `caisson_exec_duration_seconds_count{phase="queue"} 1`,
 		`caisson_sandboxes{state="ready"} 1`, `caisson_sandboxes{state="live"} 1`,
 		`caisson_used{resource="cpu_cores"} 0.5`, `caisson_used{resource="memory_bytes"} 1024`, `caisson_used{resource="processes"} 3`, `caisson_used{resource="execs"} 1`,
 		`caisson_alerts_total{rule="oom",severity="high"} 1`, `caisson_alerts_firing{rule="oom",severity="high"} 1`,
