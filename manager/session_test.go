@@ -212,6 +212,10 @@ func TestEnds(t *testing.T) {
 				got, err := p.kit.API.ContainerInspect(t.Context(), enginetest.ContainerName(id))
 				return err != nil || !got.State.Running
 			})
+			never := sandbox.Duration(0)
+			if err := p.manager(t).RenewSession(t.Context(), "work", &never, &never); err != nil { // or the next ends as soon
+				t.Fatal(err)
+			}
 			m := p.manager(t) // another process, which knows nothing of the end
 			res := sh(t, m, "work", "cat kept; test ! -e /tmp/lost")
 			if !res.Replaced || string(res.Stdout) != "kept\n" {

@@ -1,6 +1,7 @@
 package monitor_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -138,8 +139,13 @@ type prometheus struct{ url string }
 func startPrometheus(t *testing.T, m *monitor.Metrics) *prometheus {
 	t.Helper()
 	program := enginetest.Tool(t, "prometheus", "prometheus")
-	scraped := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(written(t, m))) // a scrape that fails is told by Prometheus
+	scraped := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var b bytes.Buffer
+		if err := m.Write(r.Context(), &b); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError) // a scrape that fails is told by Prometheus
+			return
+		}
+		_, _ = w.Write(b.Bytes()) // as above
 	}))
 	t.Cleanup(scraped.Close)
 	dir := t.TempDir()
