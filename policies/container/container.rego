@@ -513,6 +513,7 @@ known_missing := {what | some what in other.not_enforced}
 #   attack: ["T1611"]
 #   remediation: "Run trusted code alone by it, or use --runtime docker or bubblewrap. require: [isolation] in data/settings.yaml forbids it."
 findings contains {"id": "SBX-BOX-0025", "msg": sprintf("the runtime %s isolates nothing: a program has the files and the network of this host", [other.runtime])} if {
+	other
 	"isolation" in known_missing
 }
 
