@@ -139,8 +139,10 @@ func (fs *Functions) RemoveFunction(ctx context.Context, name string) error {
 		return err
 	}
 	f.ID = "" // no instance is of this code any more
-	fs.retire(f)
-	return fs.sweep(ctx, f)
+	removed := fs.retire(f)
+	err = fs.sweep(ctx, f)
+	removed()
+	return err
 }
 
 // event is one about functions, as the audit gets it.

@@ -42,22 +42,28 @@ func (fs *Functions) pool(f sandbox.Function) (*pool, error) {
 }
 
 // retire ends the instances that wait and are not of f's code. Those that are busy
-// end once they come back.
-func (fs *Functions) retire(f sandbox.Function) {
+// end once they come back. removed waits until those that waited are gone.
+func (fs *Functions) retire(f sandbox.Function) (removed func()) {
 	fs.mu.Lock()
 	p := fs.pools[sandbox.FunctionName{Owner: f.Owner, Name: f.Name}]
 	fs.mu.Unlock()
+	var going sync.WaitGroup
 	if p == nil {
-		return
+		return going.Wait
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.idle = slices.DeleteFunc(p.idle, func(in *instance) bool {
 		if in.code != f.ID {
-			fs.tasks.Go(in.remove)
+			going.Add(1)
+			fs.tasks.Go(func() {
+				defer going.Done()
+				in.remove()
+			})
 		}
 		return in.code != f.ID
 	})
+	return going.Wait
 }
 
 // take returns an instance for one call of f, which may be new, or of another
