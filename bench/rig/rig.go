@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/client"
@@ -188,4 +189,19 @@ func Succeeded(res sandbox.Result, err error) error {
 		return fmt.Errorf("exec ended with code %d, %s %s: %s", res.Code, res.Reason, res.Cause, res.Stderr)
 	}
 	return nil
+}
+
+// Memory is a process's resident memory in MB, and its parent.
+func Memory(pid int) (mb float64, parent int, err error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, 0, err
+	}
+	var kib int64
+	for line := range strings.Lines(string(b)) {
+		// Lines that are neither leave both as they are.
+		_, _ = fmt.Sscanf(line, "VmRSS: %d kB", &kib)
+		_, _ = fmt.Sscanf(line, "PPid: %d", &parent)
+	}
+	return float64(kib) * 1024 / 1e6, parent, nil
 }

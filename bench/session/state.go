@@ -71,7 +71,7 @@ func idle(ctx context.Context, s *measure.Suite, f *fixture) error {
 	if s.Smoke {
 		sessions, still = 2, time.Second
 	}
-	before, _, err := memory(os.Getpid())
+	before, _, err := rig.Memory(os.Getpid())
 	if err != nil {
 		return err
 	}
@@ -90,18 +90,18 @@ func idle(ctx context.Context, s *measure.Suite, f *fixture) error {
 		if err != nil {
 			return err
 		}
-		agent, parent, err := memory(got.State.Pid)
+		agent, parent, err := rig.Memory(got.State.Pid)
 		if err != nil {
 			return err
 		}
 		pids = append(pids, got.State.Pid)
-		shim, _, err := memory(parent)
+		shim, _, err := rig.Memory(parent)
 		if err != nil {
 			return err
 		}
 		agents, shims = append(agents, agent), append(shims, shim)
 	}
-	after, _, err := memory(os.Getpid())
+	after, _, err := rig.Memory(os.Getpid())
 	if err != nil {
 		return err
 	}
@@ -167,19 +167,4 @@ func processorTime(ctx context.Context, pids []int, still time.Duration) (percen
 	after, err := sum()
 	const perSecond = 100 // USER_HZ, the same on every Linux
 	return float64(after-before) / perSecond / still.Seconds() * 100, err
-}
-
-// memory is a process's resident memory in MB, and its parent.
-func memory(pid int) (mb float64, parent int, err error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, 0, err
-	}
-	var kib int64
-	for line := range strings.Lines(string(b)) {
-		// Lines that are neither leave both as they are.
-		_, _ = fmt.Sscanf(line, "VmRSS: %d kB", &kib)
-		_, _ = fmt.Sscanf(line, "PPid: %d", &parent)
-	}
-	return float64(kib) * 1024 / 1e6, parent, nil
 }
