@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -54,7 +55,9 @@ func (a *app) serve(ctx context.Context, o cli.ServeOptions) (err error) {
 		fmt.Fprintln(a.err, "caisson: certificate", f)
 	}
 	_, _ = daemon.SdNotify(false, daemon.SdNotifyReady) // nobody has asked for it
-	return s.Serve(ctx, h, func() {
+	calm, stop := resting(h, debug.FreeOSMemory)
+	defer stop()
+	return s.Serve(ctx, calm, func() {
 		_, _ = daemon.SdNotify(false, daemon.SdNotifyStopping) // as above
 		h.EndStreams()
 	})
