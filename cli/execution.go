@@ -86,9 +86,6 @@ func (o *submitOptions) submit(cmd *cobra.Command, cfg Config, args []string) er
 			return err
 		}
 	}
-	if o.run.Track, err = sandbox.ParseChangeMode(o.track); err != nil {
-		return err
-	}
 	if err := o.collect(cfg); err != nil {
 		return err
 	}

@@ -44,6 +44,8 @@ type runOptions struct {
 	track    string
 	into     string // folder for artifacts
 	taken    *artifactFolder
+	batch    batchOptions
+	ordered  bool // of a batch
 	// noReader says that whoever read the program's output has gone away.
 	noReader bool
 }
@@ -51,12 +53,17 @@ type runOptions struct {
 func newRun(cfg Config) *cobra.Command {
 	o := &runOptions{}
 	cmd := &cobra.Command{
-		Use:   "run [flags] [-c CODE | FILE | -] [-- COMMAND | ARGS…]",
+		Use:   "run [flags] [-c CODE | FILE | - | --batch FILE] [-- COMMAND | ARGS…]",
 		Short: "Run code once, in a hardened sandbox of its own",
 		Long: `Run code once, in a hardened sandbox of its own, and destroy the sandbox.
 
 What runs is CODE, a FILE (copied into /workspace), standard input (-), or,
 with neither, the COMMAND behind --. Behind -- stand arguments otherwise.
+
+With --batch, many runs come as JSON lines ({"id", "language", "code", "stdin",
+"files", "limits", …}, docs/batches.md) and results go out as JSON lines, each as it
+ends. What a line leaves out the flags say. 0 is then that each has a result, however
+its program ended, and 1 that some have an error instead.
 
 Exit code: the program's own; 124 timed out; 126 refused, by policy or for want of
 a permission; 127 command not found; 130 canceled; 137 out of memory or killed; of
@@ -66,9 +73,13 @@ Every flag has a variable: --memory is CAISSON_MEMORY.`,
 		Example: `  caisson run -l python -c 'print(1)'
   caisson run report.py --file data.csv --timeout 10s
   echo 'console.log(1)' | caisson run -l node -
-  caisson run --image caisson/shell:12 -- ls -l`,
+  caisson run --image caisson/shell:12 -- ls -l
+  echo '{"id": 1, "code": "print(input())", "stdin": "hello"}' | caisson run -l python --batch -`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.hasCode = cmd.Flags().Changed("code")
+			if o.batch.file != "" || o.batch.given() || o.ordered {
+				return o.executeBatch(cmd.Context(), cfg, args)
+			}
 			return o.execute(cmd.Context(), cfg, args, cmd.ArgsLenAtDash())
 		},
 	}
@@ -77,6 +88,8 @@ Every flag has a variable: --memory is CAISSON_MEMORY.`,
 	boxFlags(cmd.Flags(), &o.run.Limits, &o.run.Image, &o.run.Network, &o.run.Runtime, &o.run.OCIRuntime)
 	cmd.Flags().StringVar(&o.kind, "workspace", string(sandbox.WorkspaceTmpfs), "what /workspace is made of: tmpfs or volume")
 	cmd.Flags().BoolVar(&o.run.Keep, "keep", false, "leave the container in place when the run fails")
+	o.batch.flags(cmd.Flags(), "carry out", "runs")
+	cmd.Flags().BoolVar(&o.ordered, "ordered", false, "write the results of --batch in the order of its lines")
 	return cmd
 }
 
@@ -141,11 +154,6 @@ func variables(cfg Config, env []string) []string {
 }
 
 func (o *runOptions) execute(ctx context.Context, cfg Config, args []string, dash int) error {
-	mode, err := sandbox.ParseChangeMode(o.track)
-	if err != nil {
-		return err
-	}
-	o.run.Track = mode
 	svc, err := open[runRoles](ctx, cfg)
 	if err != nil {
 		return err
@@ -293,6 +301,9 @@ func (o *runOptions) collect(cfg Config) error {
 	}
 	o.run.Env = variables(cfg, o.env)
 	var err error
+	if o.run.Track, err = sandbox.ParseChangeMode(o.track); err != nil {
+		return err
+	}
 	if o.run.Labels, err = labelsOf(o.labels); err != nil {
 		return err
 	}

@@ -104,7 +104,7 @@ by policy; of caisson's errors: 2 wrong usage, 125 most others.`,
 	f.Var((*approveFlag)(&o.run.Approve), "approve", "what becomes of what policy asks about: `ask` and wait, never, or always (default ask on a terminal, else never)")
 	f.BoolVar(&o.json, "json", false, "print one JSON object")
 	o.loop.flags(f)
-	o.batch.flags(f)
+	o.batch.flags(f, "judge", "problems")
 	f.StringVar(&o.junit, "junit", "", "write JUnit's XML to this `FILE` too")
 	o.run.Limits = sandbox.DefaultLimits
 	boxFlags(f, &o.run.Limits, &o.run.Image, &o.run.Network, &o.run.Runtime, &o.run.OCIRuntime)

@@ -26,8 +26,10 @@ var DefaultLimits = Limits{
 const MinMemory = 32 * MiB
 
 // WithDefaults returns l with every zero field filled from [DefaultLimits].
-func (l Limits) WithDefaults() Limits {
-	d := DefaultLimits
+func (l Limits) WithDefaults() Limits { return l.Or(DefaultLimits) }
+
+// Or returns l with every zero field filled from d.
+func (l Limits) Or(d Limits) Limits {
 	fill(&l.Memory, d.Memory)
 	fill(&l.CPUs, d.CPUs)
 	fill(&l.PIDs, d.PIDs)
@@ -75,8 +77,10 @@ type ExecLimits struct {
 var DefaultExecLimits = ExecLimits{Timeout: Duration(30 * time.Second), KeepOutput: MiB, MaxOutput: 64 * MiB}
 
 // WithDefaults returns l with every zero field filled from [DefaultExecLimits].
-func (l ExecLimits) WithDefaults() ExecLimits {
-	d := DefaultExecLimits
+func (l ExecLimits) WithDefaults() ExecLimits { return l.Or(DefaultExecLimits) }
+
+// Or returns l with every zero field filled from d.
+func (l ExecLimits) Or(d ExecLimits) ExecLimits {
 	fill(&l.Timeout, d.Timeout)
 	fill(&l.KeepOutput, d.KeepOutput)
 	fill(&l.MaxOutput, d.MaxOutput)

@@ -1,19 +1,16 @@
 package testloop
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"iter"
 	"path"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/caisson-dev/caisson/batch"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -42,18 +39,8 @@ type Exercise struct {
 	Timeout     sandbox.Duration `json:"timeout_ms,omitempty"`
 }
 
-// Name is a text, or a number as it is written.
-type Name string
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (n *Name) UnmarshalJSON(b []byte) error {
-	var number json.Number
-	if json.Unmarshal(b, &number) == nil && len(b) > 0 && b[0] != '"' {
-		*n = Name(number)
-		return nil
-	}
-	return json.Unmarshal(b, (*string)(n))
-}
+// Name is the id of a line.
+type Name = batch.Name
 
 // Texts are files by their names. A text alone is the file "".
 type Texts map[string]string
@@ -193,104 +180,23 @@ type Batch struct {
 }
 
 // Run judges the exercises of lines and hands each to done as it ends, one at a
-// time. An exercise that fails costs no other. Errors: those of lines and of done,
-// and the context's cause once it is over, after all that ran was ended; what was
-// cut off then is not handed on.
+// time. An exercise that fails costs no other. Errors: those of [batch.Batch.Run].
 func (b Batch) Run(ctx context.Context, lines iter.Seq2[[]byte, error], done func(Judged) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	todo, ended := make(chan Exercise), make(chan Judged)
-	var workers sync.WaitGroup
-	for range b.Workers {
-		workers.Go(func() {
-			for e := range todo {
-				r, err := b.Judge(ctx, e)
-				if ctx.Err() != nil {
-					return // it was cut off
-				}
-				select {
-				case ended <- Judged{ID: e.ID, Result: r, Failed: err}:
-				case <-ctx.Done():
-					return
-				}
-			}
-		})
-	}
-	workers.Go(func() {
-		defer close(todo)
-		if err := b.feed(ctx, lines, todo, ended); err != nil {
-			cancel(err)
-		}
+	all := batch.Batch[Exercise, Result]{Workers: b.Workers, Read: readExercise, Do: b.Judge, Skip: b.Skip}
+	return all.Run(ctx, lines, func(d batch.Done[Result]) error {
+		return done(Judged{ID: d.Name, Result: d.Out, Failed: d.Err})
 	})
-	go func() { workers.Wait(); close(ended) }()
-	for j := range ended {
-		if ctx.Err() != nil {
-			continue
-		}
-		if err := done(j); err != nil {
-			cancel(err)
-		}
-	}
-	return context.Cause(ctx)
-}
-
-// feed hands out exercises, and those that are none to ended.
-func (b Batch) feed(ctx context.Context, lines iter.Seq2[[]byte, error], todo chan<- Exercise, ended chan<- Judged) error {
-	seen, number := map[Name]bool{}, 0
-	for line, err := range lines {
-		if err != nil {
-			return err
-		}
-		number++
-		if len(bytes.TrimSpace(line)) == 0 {
-			continue
-		}
-		e, err := readExercise(line)
-		if e.ID == "" {
-			e.ID = Name(fmt.Sprintf("line %d", number))
-		}
-		if err == nil && seen[e.ID] {
-			err = sandbox.Errorf(sandbox.Invalid, "line %d has the id of a line before", number).WithHint("give each problem an id of its own")
-		}
-		if err == nil && b.Skip != nil && b.Skip(e.ID) {
-			seen[e.ID] = true
-			continue
-		}
-		if err != nil {
-			select {
-			case ended <- Judged{ID: e.ID, Failed: err}:
-			case <-ctx.Done():
-				return nil
-			}
-			continue
-		}
-		seen[e.ID] = true
-		select {
-		case todo <- e:
-		case <-ctx.Done():
-			return nil
-		}
-	}
-	return nil
 }
 
 // readExercise reads a line. Errors: Invalid.
-func readExercise(line []byte) (Exercise, error) {
+func readExercise(line []byte) (Name, Exercise, error) {
 	var e Exercise
-	dec := json.NewDecoder(bytes.NewReader(line))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(&e)
-	if err == nil {
-		if _, rest := dec.Token(); !errors.Is(rest, io.EOF) {
-			err = errors.New("more than one object")
-		}
-	}
-	if err != nil {
-		return e, sandbox.Errorf(sandbox.Invalid, "the line is no problem: %w", err).
+	if err := batch.Decode(line, &e); err != nil {
+		return e.ID, e, sandbox.Errorf(sandbox.Invalid, "the line is no problem: %w", err).
 			WithHint(`write one JSON object a line: {"id", "solution", "tests" or "cases", …}`)
 	}
 	if e.ID == "" {
-		return e, sandbox.Errorf(sandbox.Invalid, "the problem has no id").WithHint(`give it "id": a text or a number`)
+		return "", e, sandbox.Errorf(sandbox.Invalid, "the problem has no id").WithHint(`give it "id": a text or a number`)
 	}
-	return e, nil
+	return e.ID, e, nil
 }

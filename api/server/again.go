@@ -115,6 +115,19 @@ func (w *copying) Write(b []byte) (int, error) {
 // Unwrap is for [http.ResponseController].
 func (w *copying) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
+// whole reads a body, up to what the server takes; hint says what to do about one
+// that is larger.
+func (s *Server) whole(w http.ResponseWriter, r *http.Request, hint string) ([]byte, *problem) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(s.cfg.MaxBody)))
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return nil, ill(r.Context(), http.StatusRequestEntityTooLarge, hint, "the body is larger than %s", s.cfg.MaxBody)
+	}
+	if err != nil {
+		return nil, ill(r.Context(), http.StatusBadRequest, "send the whole body", "read the body: %v", err)
+	}
+	return body, nil
+}
+
 // once answers a POST with an Idempotency-Key, once for each key of a caller.
 func (s *Server) once(w http.ResponseWriter, r *http.Request) {
 	name := r.Header.Get("Idempotency-Key")
@@ -127,13 +140,9 @@ func (s *Server) once(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, problemOf(ctx, sandbox.Errorf(sandbox.Invalid, "the Idempotency-Key is longer than %d bytes", longestName).WithHint("use a UUID, say"), nil))
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(s.cfg.MaxBody)))
-	if err != nil {
-		if _, large := errors.AsType[*http.MaxBytesError](err); large {
-			writeProblem(w, ill(ctx, http.StatusRequestEntityTooLarge, "leave the Idempotency-Key out, or send less", "the body is larger than %s", s.cfg.MaxBody))
-			return
-		}
-		writeProblem(w, ill(ctx, http.StatusBadRequest, "send the whole body", "read the body: %v", err))
+	body, p := s.whole(w, r, "leave the Idempotency-Key out, or send less")
+	if p != nil {
+		writeProblem(w, p)
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
@@ -155,7 +164,11 @@ func (s *Server) once(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(call.answer) // who asked may be gone
 		return
 	}
-	noted := &copying{ResponseWriter: w}
-	defer func() { s.repeats.end(call, noted) }()
+	noted, whole := &copying{ResponseWriter: w}, false
+	defer func() {
+		noted.over = noted.over || !whole // a panic has cut it off
+		s.repeats.end(call, noted)
+	}()
 	s.mux.ServeHTTP(noted, r)
+	whole = true
 }

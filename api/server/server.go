@@ -85,7 +85,7 @@ func New(cfg Config) (*Server, error) {
 		RejectUnknownQueryParameters: true, Transformers: []huma.Transformer{asProblem},
 	})
 	s.api.UseMiddleware(func(ctx huma.Context, next func(huma.Context)) { next(plainStatus{ctx}) })
-	for _, routes := range []func(*Server){sessions, runs, execs, executions, functions, shells, attach, connect, files, changes, policy, images, audit, follow, state, tests, tokens} {
+	for _, routes := range []func(*Server){sessions, runs, batches, execs, executions, functions, shells, attach, connect, files, changes, policy, images, audit, follow, state, tests, tokens} {
 		routes(s)
 	}
 	var err error

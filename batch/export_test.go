@@ -1,0 +1,4 @@
+package batch
+
+// LinesOf is [Lines] with another bound.
+var LinesOf = lines
