@@ -38,7 +38,7 @@ help: ## list the targets
 setup: ## install and start what is missing: Docker Engine, mmdebstrap, a C compiler
 	@scripts/setup.sh
 
-setup-tests: ## as setup, and what the tests alone need: a registry, skopeo, musl, docker compose, Prometheus, tmux
+setup-tests: ## as setup, and what the tests alone need: a registry, skopeo, musl, docker compose, Prometheus, tmux, an SDK of npm's
 	@scripts/setup.sh --tests
 
 build: ## build bin/caisson and its helpers

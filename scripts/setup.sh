@@ -5,7 +5,8 @@
 # is installed from Debian's packages, which needs root.
 #
 # With --tests it also installs what the tests alone need: a registry, a
-# second client of registries, Alpine's C library, docker compose, Prometheus, and tmux.
+# second client of registries, Alpine's C library, docker compose, Prometheus, tmux, and
+# from npm the SDK of a cloud that calls functions, into the user's cache.
 #
 # It may be run again at any time; where all is there it takes a second.
 set -euo pipefail
@@ -49,6 +50,8 @@ missing_packages() {
 		have ip || echo iproute2
 		have musl-gcc || echo musl-tools
 		have tmux || echo tmux
+		have node || echo nodejs
+		have npm || echo npm
 		have prometheus && have promtool || echo prometheus
 		have docker-compose || docker compose version >/dev/null 2>&1 || echo docker-compose
 	fi
@@ -92,6 +95,24 @@ install_packages() {
 		DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends docker-cli >/dev/null 2>&1 ||
 			die "the docker command is missing: apt-get install docker-cli"
 	fi
+}
+
+# fetch_sdk gets the packages that cmd/caisson/testdata/sdk names into the user's
+# cache, once for each list of them.
+fetch_sdk() {
+	local from to
+	from=$(dirname "$0")/../cmd/caisson/testdata/sdk
+	to=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/caisson-tests/sdk
+	[ "$(cat "$to/fetched" 2>/dev/null)" != "$(cat "$from/package-lock.json")" ] || return 0
+	say "fetching the SDK for the tests (npm ci)"
+	mkdir -p "$to"
+	rm -f "$to/fetched"
+	cp "$from/package.json" "$from/package-lock.json" "$to/"
+	npm ci --prefix "$to" --ignore-scripts --no-audit --no-fund >"$to/log" 2>&1 || {
+		tail -n 15 "$to/log" >&2
+		die "npm could not fetch the packages of $from; mend what it says above, and run this again"
+	}
+	cp "$from/package-lock.json" "$to/fetched"
 }
 
 # runs says whether process $1 is the program $2 and alive: one that was killed
@@ -207,6 +228,7 @@ main() {
 		engine_version >/dev/null || start_engine
 		version=$(engine_version)
 	fi
+	[ "$tests" = no ] || fetch_sdk
 	say "ready: Docker Engine $version, mmdebstrap, gcc, $(go env GOVERSION)"
 }
 

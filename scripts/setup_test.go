@@ -20,7 +20,7 @@ type machine struct {
 }
 
 // real commands that the script may use.
-var real = []string{"bash", "sed", "dirname", "timeout", "sort", "tr", "cat", "grep", "sleep", "mktemp", "rm", "mkdir", "tail", "setsid", "env", "touch", "chmod"}
+var real = []string{"bash", "sed", "dirname", "timeout", "sort", "tr", "cat", "grep", "sleep", "mktemp", "rm", "mkdir", "tail", "setsid", "env", "touch", "chmod", "cp"}
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
@@ -37,8 +37,8 @@ func newMachine(t *testing.T) *machine {
 		m.must(err)
 		m.must(os.Symlink(path, filepath.Join(m.bin, name)))
 	}
-	m.env = []string{"PATH=" + m.bin, "CAISSON_SETUP_ROOT=" + m.root, "CAISSON_DOCKERD_LOG=" + filepath.Join(dir, "dockerd.log"), "CAISSON_DOCKERD_WAIT=5"}
-	for _, name := range []string{"gcc", "mmdebstrap", "unshare", "mount", "iptables"} {
+	m.env = []string{"PATH=" + m.bin, "CAISSON_SETUP_ROOT=" + m.root, "CAISSON_DOCKERD_LOG=" + filepath.Join(dir, "dockerd.log"), "CAISSON_DOCKERD_WAIT=5", "XDG_CACHE_HOME=" + filepath.Join(dir, "cache")}
+	for _, name := range []string{"gcc", "mmdebstrap", "unshare", "mount", "iptables", "npm"} {
 		m.command(name, "")
 	}
 	m.command("go", "echo go1.26")
@@ -116,6 +116,26 @@ func TestInstallsAndStarts(t *testing.T) {
 	}
 }
 
+// TestSDK is fetched once, by its list of exact packages, and again where that failed.
+func TestSDK(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.file("var/run/docker.sock", "")
+	m.command("npm", "echo no such version; exit 1")
+	if out, ok := m.setup("--tests"); ok || !strings.Contains(out, "no such version") {
+		t.Errorf("npm fails: %q", out)
+	}
+	m.command("npm", "")
+	for range 2 {
+		if out, ok := m.setup("--tests"); !ok {
+			t.Error(out)
+		}
+	}
+	if n := strings.Count(m.calls(), "npm ci --prefix "); n != 2 {
+		t.Errorf("npm was asked %d times: %q", n, m.calls())
+	}
+}
+
 // TestWhatTestsNeed installs more for the tests, and only then; no server that
 // comes with it is started, then or at the next start of the machine.
 func TestWhatTestsNeed(t *testing.T) {
@@ -130,7 +150,7 @@ func TestWhatTestsNeed(t *testing.T) {
 		t.Errorf("without --tests: %q, calls %q", out, m.calls())
 	}
 	out, ok := m.setup("--tests")
-	if !ok || !strings.Contains(out, "installing bubblewrap docker-registry iproute2 musl-tools prometheus skopeo tmux") {
+	if !ok || !strings.Contains(out, "installing bubblewrap docker-registry iproute2 musl-tools nodejs prometheus skopeo tmux") {
 		t.Errorf("with --tests: %q", out)
 	}
 	for _, call := range []string{"services: 101", "systemctl disable --now docker-registry", "systemctl disable --now prometheus"} {
