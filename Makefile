@@ -30,7 +30,7 @@ SCANNER := CGO_ENABLED=1 $(GO) build -trimpath -tags netgo,osusergo \
 	-gcflags=mvdan.cc/sh/v3/...=-l -gcflags=$(OURS)/shell=-l -gcflags=$(OURS)/javascript=-l \
 	-ldflags '-s -w -linkmode external -extldflags "-static -Wl,--gc-sections"'
 
-.PHONY: help setup setup-tests build install images image demo test lint bench bench-smoke eval soak ci darwin clean
+.PHONY: help setup setup-tests build sdk install images image demo test lint bench bench-smoke eval soak ci darwin clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ build: ## build bin/caisson and its helpers
 	$(STATIC) -o bin/caisson ./cmd/caisson
 	$(STATIC) -ldflags "-s -w" -o bin/caisson-agent ./cmd/caisson-agent
 	$(SCANNER) -o bin/caisson-scan ./cmd/caisson-scan
+
+sdk: ## build the Python package, wheel and source archive, into bin/
+	python3 sdk/python/packaging/caisson_build.py bin
 
 install: build ## install caisson below PREFIX (/usr/local), or below DESTDIR for a package
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/caisson

@@ -20,6 +20,7 @@ type ServeOptions struct {
 	AllowRuntimes            []string // that callers with a token may ask for
 	OthersApprove            bool
 	Drain                    sandbox.Duration
+	Lease                    string // a FIFO: the server ends once nobody holds it open for writing
 }
 
 func newServe(cfg Config) *cobra.Command {
@@ -53,6 +54,7 @@ root on the engine's host: docs/server.md says more.`,
 	f.StringArrayVar(&o.AllowRuntimes, "allow-runtime", nil, "`RUNTIME` that callers who are no admins may ask for, beside the server's own (repeatable)")
 	f.BoolVar(&o.OthersApprove, "others-approve", false, "who asks may not approve: what a token asks, another has to")
 	durationVar(f, &o.Drain, "drain", o.Drain, "time for what is being answered, once the server ends")
+	f.StringVar(&o.Lease, "lease", "", "end once nobody has `FIFO` open for writing any more: for a server that its users start")
 	return cmd
 }
 

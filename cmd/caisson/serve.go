@@ -29,6 +29,14 @@ func (a *app) serve(ctx context.Context, o cli.ServeOptions) (err error) {
 	if a.getenv("CAISSON_RUNTIME") == runtimes.Auto {
 		return sandbox.Errorf(sandbox.Invalid, "a server does not choose a runtime").WithHint("set CAISSON_RUNTIME to one, or unset it for docker")
 	}
+	if o.Lease != "" {
+		held, stop, err := whileHeld(ctx, o.Lease)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		ctx = held
+	}
 	door := a.serving(o)
 	svc, err := door.Open(ctx)
 	if err != nil {

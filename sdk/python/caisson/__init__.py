@@ -1,0 +1,37 @@
+"""caisson: run code that nobody has read yet, in sandboxes.
+
+    from caisson import Sandbox
+
+    with Sandbox() as sb:
+        print(sb.run_code("print(6 * 7)").stdout)
+
+It speaks with the server that CAISSON_HOST names; without one it starts ``caisson serve``
+by itself, for as long as somebody uses it.
+"""
+
+from .aio import AsyncClient, AsyncSandbox
+from .client import Client, Running
+from .errors import (
+    CaissonError,
+    CanceledError,
+    CommandError,
+    ConflictError,
+    DeniedError,
+    ExhaustedError,
+    InternalError,
+    InvalidError,
+    NotFoundError,
+    TimedOutError,
+    UnavailableError,
+    UnsupportedError,
+)
+from .sandbox import Exec, Files, Sandbox, Shell
+from .types import Approval, Artifact, ChangeRecord, Changes, Decision, FileChange, FileInfo, Finding, Output, Progress, Result, Snapshot, TestReport
+
+__version__ = "0.1.0"
+__all__ = [
+    "Approval", "Artifact", "AsyncClient", "AsyncSandbox", "CaissonError", "CanceledError", "ChangeRecord", "Changes", "Client", "CommandError", "ConflictError",
+    "Decision", "DeniedError", "Exec", "ExhaustedError", "FileChange", "FileInfo", "Files", "Finding", "InternalError", "InvalidError",
+    "NotFoundError", "Output", "Progress", "Result", "Running", "Sandbox", "Shell", "Snapshot", "TestReport", "TimedOutError",
+    "UnavailableError", "UnsupportedError",
+]  # fmt: skip
