@@ -43,7 +43,7 @@ func (b *Book) Execution(ctx context.Context, id sandbox.ID, wait sandbox.Durati
 // look adds to an execution that is not over what is known of it right now.
 func (b *Book) look(ctx context.Context, e *sandbox.Execution) error {
 	if e.State == sandbox.ExecutionQueued {
-		e.Waits = b.waits()
+		e.Waits = b.waits(e.Owner)
 	}
 	s := b.server()
 	if s == nil || e.State != sandbox.ExecutionRunning || e.Exec != "" {
@@ -56,11 +56,11 @@ func (b *Book) look(ctx context.Context, e *sandbox.Execution) error {
 	return err
 }
 
-// waits says why what is queued cannot begin, where that is known; "" is for want
-// of a worker.
-func (b *Book) waits() string {
-	if b.server() != nil {
-		return ""
+// waits says why what an owner has queued cannot begin, where that is known; "" is
+// for want of a worker.
+func (b *Book) waits(owner string) string {
+	if s := b.server(); s != nil {
+		return s.why(owner)
 	}
 	unlock, ok, err := filelock.Try(b.cfg.Lock)
 	if err != nil || !ok {

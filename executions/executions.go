@@ -31,6 +31,10 @@ type Runner interface {
 	api.Workspaces
 	api.Changes
 	api.Monitoring
+	// Reserve has a place for a run within its caller's quota, until release is called.
+	// It is run with the context that comes back. Errors: Exhausted where there is none
+	// now; whatever else is wrong the run says itself.
+	Reserve(ctx context.Context, run sandbox.Run) (reserved context.Context, release func(), err error)
 }
 
 // Store is where executions are kept.

@@ -51,6 +51,10 @@ type background struct {
 	exit sandbox.Exit
 }
 
+func (f *fake) Reserve(ctx context.Context, _ sandbox.Run) (context.Context, func(), error) {
+	return ctx, func() {}, nil
+}
+
 func (f *fake) Run(ctx context.Context, run sandbox.Run, streams sandbox.Streams) (sandbox.Result, error) {
 	id := sandbox.NewID()
 	if err := f.tell(ctx, sandbox.EventExecStarted, id, run, ""); err != nil {

@@ -1,6 +1,7 @@
 package executions
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/caisson-dev/caisson/sandbox"
@@ -20,7 +21,10 @@ func (q *queue) add(e sandbox.QueuedExecution) {
 	if len(q.waits[e.Owner]) == 0 {
 		q.turns = append(q.turns, e.Owner)
 	}
-	q.waits[e.Owner] = append(q.waits[e.Owner], e)
+	// One that could not begin comes again, before those that came after it.
+	list := q.waits[e.Owner]
+	at, _ := slices.BinarySearchFunc(list, e.Seq, func(x sandbox.QueuedExecution, seq int64) int { return cmp.Compare(x.Seq, seq) })
+	q.waits[e.Owner] = slices.Insert(list, at, e)
 }
 
 // next takes the first one of the first owner who may have one, and puts that

@@ -24,11 +24,19 @@ type server struct {
 	loop, work           sync.WaitGroup
 
 	mu    sync.Mutex
-	again []sandbox.QueuedExecution // could not be claimed
+	again []sandbox.QueuedExecution // could not begin
+	full  map[string]full           // owners whose quota is used up, as it was last seen
 
 	// What follows belongs to the goroutine of serve.
 	queue queue
 	seen  int64 // the last one that was queued
+}
+
+// full says why an owner's executions wait, and when they are tried again, whatever
+// ends before that.
+type full struct {
+	why  string
+	till time.Time
 }
 
 // Why an execution's context ends.
@@ -53,7 +61,7 @@ func (b *Book) Start(ctx context.Context, runner Runner) error {
 	if err != nil {
 		return err
 	}
-	s := &server{b: b, runner: runner, unlock: unlock, kick: make(chan struct{}, 1)}
+	s := &server{b: b, runner: runner, unlock: unlock, kick: make(chan struct{}, 1), full: map[string]full{}}
 	s.accept, s.stopAccept = context.WithCancel(context.Background())
 	s.hard, s.stopHard = context.WithCancel(context.Background())
 	b.mu.Lock()
@@ -159,7 +167,7 @@ func (s *server) begin() {
 		}
 		e, ok := s.queue.next(func(owner string) bool {
 			most := s.b.cfg.Quota(owner)
-			return most <= 0 || running[owner] < most
+			return (most <= 0 || running[owner] < most) && s.mayTry(owner)
 		})
 		if !ok {
 			return

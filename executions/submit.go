@@ -51,7 +51,7 @@ func (b *Book) Submit(ctx context.Context, o sandbox.ExecutionOptions, local san
 	if s := b.server(); s != nil {
 		s.wake()
 	}
-	e.Waits = b.waits()
+	e.Waits = b.waits(e.Owner)
 	return e, nil
 }
 

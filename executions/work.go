@@ -19,7 +19,17 @@ type outcome struct {
 
 // carryOut takes an execution from the queue and runs it.
 func (s *server) carryOut(ctx context.Context, q sandbox.QueuedExecution) {
-	e, asked, err := s.claim(ctx, q.ID)
+	e, asked, err := s.look(ctx, q.ID)
+	var who context.Context
+	if err == nil {
+		var release func()
+		var ok bool
+		if who, release, ok = s.room(ctx, q, e, asked.Run); !ok {
+			return
+		}
+		defer release()
+		e, err = s.claim(ctx, e)
+	}
 	if errors.Is(err, sandbox.Conflict) || errors.Is(err, sandbox.NotFound) || err != nil && s.accept.Err() != nil {
 		return // it was canceled, or waits for the next server
 	}
@@ -31,7 +41,6 @@ func (s *server) carryOut(ctx context.Context, q sandbox.QueuedExecution) {
 		s.mu.Unlock()
 		return
 	}
-	who := sandbox.WithCaller(ctx, e.Caller())
 	quiet := s.heartbeat(who, e, asked.Callback)
 	var out outcome
 	if e.Session != "" {
@@ -46,19 +55,25 @@ func (s *server) carryOut(ctx context.Context, q sandbox.QueuedExecution) {
 // claimPause is how long one that could not be taken from the queue waits.
 const claimPause = 2 * time.Second
 
-// claim writes down that an execution runs, before it does.
-func (s *server) claim(ctx context.Context, id sandbox.ID) (e sandbox.Execution, asked sandbox.ExecutionOptions, err error) {
+// look reads what is to be carried out. One that was canceled is a Conflict.
+func (s *server) look(ctx context.Context, id sandbox.ID) (e sandbox.Execution, asked sandbox.ExecutionOptions, err error) {
 	if e, err = s.b.cfg.Store.Execution(ctx, id); err != nil {
 		return e, asked, err
 	}
-	if asked, err = s.b.cfg.Store.ExecutionOptions(ctx, id); err != nil {
-		return e, asked, err
+	if e.State != sandbox.ExecutionQueued {
+		return e, asked, sandbox.Errorf(sandbox.Conflict, "execution %s is %s", id.Short(), e.State)
 	}
+	asked, err = s.b.cfg.Store.ExecutionOptions(ctx, id)
+	return e, asked, err
+}
+
+// claim writes down that an execution runs, before it does.
+func (s *server) claim(ctx context.Context, e sandbox.Execution) (sandbox.Execution, error) {
 	e.State, e.Started = sandbox.ExecutionRunning, s.b.now()
-	err = s.b.cfg.Store.Apply(ctx, sandbox.Transaction{
+	err := s.b.cfg.Store.Apply(ctx, sandbox.Transaction{
 		MoveExecution: &sandbox.ExecutionMove{From: []sandbox.ExecutionState{sandbox.ExecutionQueued}, To: e}, Events: []sandbox.Event{s.b.event(e)},
 	})
-	return e, asked, err
+	return e, err
 }
 
 // alone runs an execution in a sandbox of its own.

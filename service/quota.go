@@ -55,7 +55,7 @@ type wish struct {
 // its owner does not have that much it is Exhausted.
 func (s *Service) admit(ctx context.Context, who sandbox.Caller, w wish) (release func(), err error) {
 	quota := s.cfg.Quotas.Of(who.Owner)
-	if quota.Requests = 0; quota == (sandbox.Quota{}) {
+	if quota.Requests = 0; quota == (sandbox.Quota{}) || ctx.Value(reserved{}) != nil {
 		return func() {}, nil
 	}
 	sh, views, unlock, err := s.look(ctx, who)
@@ -70,6 +70,30 @@ func (s *Service) admit(ctx context.Context, who sandbox.Caller, w wish) (releas
 		return nil, err
 	}
 	return sh.take(key, limits, w), nil
+}
+
+// reserved marks the context of a run that has its place already.
+type reserved struct{}
+
+// Reserve has a place for a run within its caller's quota, until release is called.
+// It is run, once, with the context that comes back. Errors: Exhausted where there is
+// no room now, Invalid where there never is, and those of who may not.
+func (s *Service) Reserve(ctx context.Context, run sandbox.Run) (_ context.Context, release func(), err error) {
+	who, in, err := session(ctx, uses, run.Session)
+	if err != nil {
+		return nil, nil, err
+	}
+	w := wish{session: in, language: run.Language, limits: run.Limits, waits: in == ""}
+	if in == "" {
+		l := w.limits.WithDefaults()
+		if err := within(s.cfg.Quotas.Of(who.Owner), sandbox.Quota{Sandboxes: 1, Execs: 1, Memory: l.Memory, CPUs: l.CPUs}); err != nil {
+			return nil, nil, sandbox.Errorf(sandbox.Invalid, "by itself it is more than its owner may have: %s", err.Error()).WithHint("%s", sandbox.HintOf(err))
+		}
+	}
+	if release, err = s.admit(ctx, who, w); err != nil {
+		return nil, nil, err
+	}
+	return context.WithValue(ctx, reserved{}, true), release, nil
 }
 
 // look returns what an owner has. Until unlock is called nobody else looks.

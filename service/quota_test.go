@@ -3,8 +3,10 @@ package service_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/caisson-dev/caisson/api"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -123,5 +125,77 @@ func TestRequestsInASecond(t *testing.T) {
 		if err := p.Allow(sandbox.Caller{}); err != nil {
 			t.Errorf("the local user: %v", err)
 		}
+	}
+}
+
+// TestQuotasOfExecutions: over a quota an execution waits, and says for what, while
+// those of others go on; it runs once there is room. One that is too much by itself
+// fails, since it would wait forever.
+func TestQuotasOfExecutions(t *testing.T) {
+	t.Parallel()
+	for name, quota := range map[string]sandbox.Quota{
+		"of 1 sandboxes": {Sandboxes: 1}, "of memory": {Memory: 1000 * sandbox.MiB}, "processors": {CPUs: 1.5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := open(t, func(c *service.Config) { c.Quotas = sandbox.Quotas{Owners: map[string]sandbox.Quota{"ann": quota}} })
+			ann, bob := as(t.Context(), "ann", ""), as(t.Context(), "bob", "")
+			if _, err := p.CreateSession(ann, api.SessionOptions{Name: "a", Workspace: inMemory, Limits: sandbox.Limits{Memory: 600 * sandbox.MiB, CPUs: 1}}, sandbox.Local{}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.Exec(ann, "a", sandbox.Run{Command: []string{"echo"}}, sandbox.Streams{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.book.Start(t.Context(), p.Service); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = p.book.Close() }) // it is all in memory
+			submit := func(ctx context.Context, l sandbox.Limits) sandbox.ID {
+				t.Helper()
+				e, err := p.SubmitExecution(ctx, sandbox.ExecutionOptions{Run: sandbox.Run{Language: "shell", Command: []string{"echo"}, Limits: l}}, sandbox.Local{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return e.ID
+			}
+			ended := func(ctx context.Context, id sandbox.ID) sandbox.Execution {
+				t.Helper()
+				e, err := p.Execution(ctx, id, sandbox.Duration(time.Minute))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return e
+			}
+			large := sandbox.Limits{Memory: 600 * sandbox.MiB, CPUs: 1}
+			var waiting []sandbox.ID
+			for range 20 { // more than there are workers
+				waiting = append(waiting, submit(ann, large))
+			}
+			if e := ended(bob, submit(bob, large)); e.State != sandbox.ExecutionSucceeded {
+				t.Errorf("another's meanwhile: %+v", e)
+			}
+			for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+				e, err := p.Execution(ann, waiting[0], 0)
+				if err == nil && e.State == sandbox.ExecutionQueued && strings.Contains(e.Waits, name) {
+					break
+				}
+				if time.Since(begin) > time.Minute {
+					t.Fatalf("it does not wait: %+v, %v", e, err)
+				}
+			}
+			if err := p.RemoveSession(ann, "a", true); err != nil {
+				t.Fatal(err)
+			}
+			for _, id := range waiting {
+				if e := ended(ann, id); e.State != sandbox.ExecutionSucceeded {
+					t.Errorf("%+v, %+v", e, e.Error)
+				}
+			}
+			if quota.Sandboxes == 0 {
+				if e := ended(ann, submit(ann, sandbox.Limits{Memory: 2000 * sandbox.MiB, CPUs: 2})); e.State != sandbox.ExecutionFailed || e.Error == nil || !strings.Contains(e.Error.Message, "quota") {
+					t.Errorf("more than the quota: %+v, %+v", e, e.Error)
+				}
+			}
+		})
 	}
 }
