@@ -25,13 +25,16 @@ from .errors import (
     UnavailableError,
     UnsupportedError,
 )
+from .functions import CallTimeout, CrashedError, Outcome, RemoteError, SandboxExecutor, SandboxFunction, sandbox_run
 from .sandbox import Exec, Files, Sandbox, Shell
 from .types import Approval, Artifact, ChangeRecord, Changes, Decision, FileChange, FileInfo, Finding, Output, Progress, Result, Snapshot, TestReport
+from .values import ValueFormatError
 
 __version__ = "0.1.0"
 __all__ = [
-    "Approval", "Artifact", "AsyncClient", "AsyncSandbox", "CaissonError", "CanceledError", "ChangeRecord", "Changes", "Client", "CommandError", "ConflictError",
-    "Decision", "DeniedError", "Exec", "ExhaustedError", "FileChange", "FileInfo", "Files", "Finding", "InternalError", "InvalidError",
-    "NotFoundError", "Output", "Progress", "Result", "Running", "Sandbox", "Shell", "Snapshot", "TestReport", "TimedOutError",
-    "UnavailableError", "UnsupportedError",
+    "Approval", "Artifact", "AsyncClient", "AsyncSandbox", "CaissonError", "CallTimeout", "CanceledError", "ChangeRecord", "Changes", "Client",
+    "CommandError", "ConflictError", "CrashedError", "Decision", "DeniedError", "Exec", "ExhaustedError", "FileChange", "FileInfo", "Files",
+    "Finding", "InternalError", "InvalidError", "NotFoundError", "Outcome", "Output", "Progress", "RemoteError", "Result", "Running", "Sandbox",
+    "SandboxExecutor", "SandboxFunction", "Shell", "Snapshot", "TestReport", "TimedOutError", "UnavailableError", "UnsupportedError",
+    "ValueFormatError", "sandbox_run",
 ]  # fmt: skip

