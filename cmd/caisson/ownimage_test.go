@@ -4,11 +4,13 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/caisson-dev/caisson/internal/enginetest"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -36,6 +38,7 @@ func TestOwnImage(t *testing.T) {
 			if base != "scratch" {
 				return
 			}
+			c.serves(caisson)
 			caisson("session", "create", "work", "-l", "python")
 			caisson("exec", "work", "-c", "open('x', 'w').write('kept')")
 			if out := caisson("exec", "work", "-c", "print(open('x').read())"); out != "kept\n" {
@@ -89,7 +92,7 @@ func (c compose) command(args ...string) *exec.Cmd {
 	}
 	argv = append(argv, "-p", c.project, "-f", filepath.Join(c.dir, "docker/compose.yaml"))
 	cmd := exec.Command(argv[0], append(argv[1:], args...)...)
-	cmd.Env = append(os.Environ(), "CAISSON_IMAGE="+c.image(), "CAISSON_BASE="+c.base, "CAISSON_DOCKER_SOCKET="+c.socket)
+	cmd.Env = append(os.Environ(), "CAISSON_IMAGE="+c.image(), "CAISSON_BASE="+c.base, "CAISSON_DOCKER_SOCKET="+c.socket, "CAISSON_PORT=0")
 	return cmd
 }
 
@@ -108,8 +111,43 @@ func (c compose) run(args ...string) string {
 	return string(out)
 }
 
+// serves has the server of the file answer on loopback, who has a token and nobody
+// else, and end in order.
+func (c compose) serves(caisson func(args ...string) string) {
+	c.t.Helper()
+	all := strings.TrimSpace(caisson("token", "create", "--owner", "ann"))
+	token := all[strings.LastIndex(all, "\n")+1:]
+	c.run("up", "-d", "server")
+	address := "http://" + strings.TrimSpace(c.run("port", "server", "7373"))
+	if !strings.HasPrefix(address, "http://127.0.0.1:") {
+		c.t.Fatalf("it is reached at %s", address)
+	}
+	for begin := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+		res, err := http.Get(address + "/healthz")
+		if err == nil {
+			_ = res.Body.Close()
+			break
+		}
+		if time.Since(begin) > time.Minute {
+			c.t.Fatalf("it does not answer: %v; %s", err, c.run("logs", "server"))
+		}
+	}
+	run := map[string]any{"language": "python", "code": "print(6 * 7)"}
+	var res sandbox.Result
+	if code := ask(c.t, address, "POST", "/v1/runs", token, run, &res); code != 200 || string(res.Stdout) != "42\n" {
+		c.t.Errorf("a run over HTTP: %d, %+v", code, res)
+	}
+	if code := ask(c.t, address, "POST", "/v1/runs", "", run, nil); code != 401 {
+		c.t.Errorf("without a token: %d", code)
+	}
+	c.run("stop", "server")
+	if out, err := exec.Command("docker", "inspect", "-f", "{{.State.ExitCode}}", strings.TrimSpace(c.run("ps", "-aq", "server"))).Output(); err != nil || string(out) != "0\n" {
+		c.t.Errorf("it ends with %q, %v; %s", out, err, c.run("logs", "server"))
+	}
+}
+
 func (c compose) remove() {
-	if out, err := c.command("down", "--volumes").CombinedOutput(); err != nil {
+	if out, err := c.command("--profile", "server", "down", "--volumes").CombinedOutput(); err != nil {
 		c.t.Errorf("down: %v: %s", err, out)
 	}
 	if out, err := exec.Command("docker", "rmi", "--force", c.image()).CombinedOutput(); err != nil {
