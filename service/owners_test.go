@@ -86,7 +86,7 @@ var routes = map[string]asked{
 	// The rest has nobody's, or only what whoever asks makes.
 	"GET /v1/languages": {open: "what can be run"}, "GET /v1/languages/of": {open: "what can be run"}, "POST /v1/images/ensure": {open: "images are everybody's"},
 	"POST /v1/images/prewarm": {open: "images are everybody's"}, "POST /v1/policy/check": {open: "judges the text in its body"}, "POST /v1/runs": {open: "makes a sandbox of its own"},
-	"POST /v1/tests": {open: "makes a sandbox of its own"}, "POST /v1/sessions": {open: "names are each owner's own"}, "POST /v1/functions": {open: "names are each owner's own"},
+	"POST /v1/batches": {open: "makes sandboxes of its own"}, "POST /v1/tests": {open: "makes a sandbox of its own"}, "POST /v1/sessions": {open: "names are each owner's own"}, "POST /v1/functions": {open: "names are each owner's own"},
 	// Streams, which have tests of their own below and in TestOthersLists.
 	"GET /v1/events": {open: "TestOthersEvents"}, "GET /v1/alerts/news": {open: "TestOthersRoutes, at its end"}, "GET /v1/changes": {open: "TestOthersFeed"}, "GET /v1/connect": {open: "TestOthersConnect"},
 }
@@ -95,6 +95,7 @@ var routes = map[string]asked{
 type alices struct {
 	place
 	http *httptest.Server
+	end  func()            // as a server that stops does
 	ids  map[string]string // by the parameters of paths
 
 	changes *bridge.Bridge
@@ -154,6 +155,7 @@ func ofAlice(t *testing.T) alices {
 	a.http = httptest.NewServer(handler)
 	t.Cleanup(a.http.Close)
 	t.Cleanup(handler.EndStreams)
+	a.end = handler.EndStreams
 	return a
 }
 
@@ -193,6 +195,8 @@ func (a alices) open(ctx context.Context, t *testing.T, owner, method, path, tex
 	}
 	r.Header.Set("Authorization", "Bearer "+owner)
 	switch {
+	case strings.Contains(path, "follow=true"):
+		r.Header.Set("Accept", "text/event-stream")
 	case strings.HasPrefix(path, "/v1/events"):
 		r.Header.Set("Last-Event-ID", "0")
 	case strings.HasPrefix(text, "{"):

@@ -41,6 +41,8 @@ func changes(s *Server) {
 		return s.svc.Undo(ctx, in.Session, in.Body)
 	})
 	handleRaw(s, call{"Feed", get, "/v1/changes", "Changes of all sessions as they are recorded, as events", 0}, map[string]*huma.Schema{typeEvents: eventSchema()}, func(_ *nothing, w http.ResponseWriter, r *http.Request) error {
+		r, stop := s.tillEnd(r)
+		defer stop()
 		return sendAll(s, w, r, wire.EventChange, nil, sure(s.svc.Feed(r.Context())))
 	})
 }

@@ -46,7 +46,14 @@ func executions(s *Server) {
 		if err != nil {
 			return sandbox.Execution{}, err
 		}
-		return s.svc.Execution(ctx, in.Execution, wait)
+		waiting, stop := context.WithCancel(ctx)
+		defer stop()
+		defer context.AfterFunc(s.ending, stop)()
+		e, err := s.svc.Execution(waiting, in.Execution, wait)
+		if err != nil && s.ending.Err() != nil {
+			return s.svc.Execution(ctx, in.Execution, 0) // as it is: the next server can be asked again
+		}
+		return e, err
 	})
 	handle(s, call{"CancelExecution", post, one + "/cancel", "End it", 0}, func(ctx context.Context, in *OfExecution) (sandbox.Execution, error) {
 		return s.svc.CancelExecution(ctx, in.Execution)

@@ -110,6 +110,8 @@ func listed(s *Server) {
 		OfFile
 		Recursive bool `query:"recursive"`
 	}, w http.ResponseWriter, r *http.Request) error {
+		r, stop := s.tillEnd(r)
+		defer stop()
 		return s.within(r.Context(), in.Session, func(f api.Files) error {
 			return sendAll(s, w, r, wire.EventFile, nil, f.Watch(r.Context(), in.Path, in.Recursive))
 		})

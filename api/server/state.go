@@ -57,6 +57,8 @@ func monitoring(s *Server) {
 		return page(in.Paging, list, func(a sandbox.Alert) string { return string(a.ID) }), err
 	})
 	handleRaw(s, call{"AlertNews", get, "/v1/alerts/news", "Alerts as they fire and are resolved, as events", 0}, map[string]*huma.Schema{typeEvents: eventSchema()}, func(_ *nothing, w http.ResponseWriter, r *http.Request) error {
+		r, stop := s.tillEnd(r)
+		defer stop()
 		return sendAll(s, w, r, wire.EventAlert, nil, sure(s.svc.AlertNews(r.Context())))
 	})
 	handleRaw(s, call{"Metrics", get, "/metrics", "What is counted, in Prometheus's text format", 0}, map[string]*huma.Schema{"text/plain": {Type: huma.TypeString}}, func(_ *nothing, w http.ResponseWriter, r *http.Request) error {

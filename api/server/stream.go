@@ -94,6 +94,13 @@ func (s *Server) openEvents(w http.ResponseWriter, r *http.Request) (*events, er
 	return e, nil
 }
 
+// tillEnd is a request that is given up once streams are to end. The caller stops it.
+func (s *Server) tillEnd(r *http.Request) (_ *http.Request, stop func()) {
+	ctx, cancel := context.WithCancel(r.Context())
+	unbind := context.AfterFunc(s.ending, cancel)
+	return r.WithContext(ctx), func() { unbind(); cancel() }
+}
+
 // takeStream takes one of the places for streams.
 func (s *Server) takeStream() (release func(), err error) {
 	select {
