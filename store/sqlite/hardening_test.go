@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -314,4 +315,38 @@ func TestFilterBounds(t *testing.T) {
 	if n != 2 {
 		t.Errorf("%d events", n)
 	}
+}
+
+// TestGivenUpInTheMiddle gives reads and takes up at every moment of them. None
+// holds the state afterwards: another process writes, and what it wrote is read.
+func TestGivenUpInTheMiddle(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, other := openDir(t, dir), openDir(t, dir)
+	var letters sandbox.Transaction
+	for range 200 {
+		letters.PostLetters = append(letters.PostLetters, sandbox.Letter{To: "hook", Body: []byte("{}"), Posted: time.Now()})
+	}
+	if err := s.Apply(t.Context(), letters); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 300 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*10*time.Microsecond)
+		_, _ = s.TakeLetters(ctx, "hook", time.Now().Add(time.Hour), time.Now(), 200)
+		_, _ = s.Alerts(ctx, sandbox.AlertFilter{})
+		cancel()
+	}
+	a := sandbox.Alert{ID: sandbox.NewID(), Rule: "full", Severity: sandbox.High, Fired: time.Now()}
+	if err := other.Apply(t.Context(), sandbox.Transaction{FireAlert: &a}); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 8 { // of each of its connections
+		all.Go(func() {
+			if got, err := s.Alerts(t.Context(), sandbox.AlertFilter{}); err != nil || len(got) != 1 {
+				t.Errorf("%d alerts, %v", len(got), err)
+			}
+		})
+	}
+	all.Wait()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -150,7 +151,12 @@ func (s *Store) TakeLetters(ctx context.Context, to string, now, until time.Time
 	if err := s.usable(); err != nil {
 		return nil, err
 	}
-	rows, err := s.write.QueryContext(ctx, `UPDATE letters SET next = ? WHERE id IN
+	tx, err := s.write.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, s.class(err, "take letters")
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	rows, err := tx.QueryContext(ctx, `UPDATE letters SET next = ? WHERE id IN
 		(SELECT id FROM letters WHERE receiver = ? AND (next <= ? OR next > ?) ORDER BY id LIMIT ?) RETURNING id, body, posted, attempts`,
 		until.UnixMilli(), to, now.UnixMilli(), now.Add(mostPutOff).UnixMilli(), most)
 	if err != nil {
@@ -167,8 +173,14 @@ func (s *Store) TakeLetters(ctx context.Context, to string, now, until time.Time
 		l.Posted = time.UnixMilli(posted).UTC()
 		letters = append(letters, l)
 	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return nil, s.class(err, "take letters")
+	}
+	if err := tx.Commit(); err != nil {
+		return nil, s.class(err, "take letters")
+	}
 	slices.SortFunc(letters, func(a, b sandbox.Letter) int { return int(a.ID - b.ID) })
-	return letters, s.class(rows.Err(), "take letters")
+	return letters, nil
 }
 
 // Readings returns what sandboxes use and have used, the newest sandbox first.
