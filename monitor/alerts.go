@@ -88,7 +88,9 @@ func (m *Monitor) fire(ctx context.Context, b *box, r *rule, s *state) {
 	}
 	err := m.tell(ctx, sandbox.Transaction{FireAlert: &a}, sandbox.EventAlertFired, a)
 	if errors.Is(err, sandbox.Conflict) {
-		m.adopt(ctx, a, s)
+		if _, err := m.takeOver(ctx); err != nil {
+			m.cfg.Log.Warn("an alert of another process cannot be read", "rule", a.Rule, "error", err)
+		}
 		return
 	}
 	if err != nil {
@@ -106,19 +108,30 @@ func (m *Monitor) fire(ctx context.Context, b *box, r *rule, s *state) {
 	}
 }
 
-// adopt takes up an alert that another process fired: whoever sees first that it
-// is clear resolves it.
-func (m *Monitor) adopt(ctx context.Context, a sandbox.Alert, s *state) {
-	firing, err := m.cfg.Store.Alerts(ctx, sandbox.AlertFilter{Firing: true, Rule: a.Rule})
-	if err != nil {
-		m.cfg.Log.Warn("an alert of another process cannot be read", "rule", a.Rule, "error", err)
-		return
-	}
-	for _, other := range firing {
-		if other.Sandbox == a.Sandbox && other.Session == a.Session {
-			s.alert, s.calm = &other, time.Time{}
+// takeOver takes up the alerts that other processes fired about sandboxes that
+// this one samples, and about sessions that have none: whoever sees first that it
+// is clear resolves it, and the other process may be gone. All that fire are
+// returned.
+func (m *Monitor) takeOver(ctx context.Context) ([]sandbox.Alert, error) {
+	firing, err := m.cfg.Store.Alerts(ctx, sandbox.AlertFilter{Firing: true})
+	for _, a := range firing {
+		b := m.boxes[a.Sandbox]
+		if a.Sandbox == "" {
+			if b = m.quiet[a.Session]; b == nil {
+				b = newBox(sandbox.LiveSandbox{Session: a.Session, Owner: a.Owner})
+				m.quiet[a.Session] = b
+			}
+		}
+		if b == nil {
+			continue
+		}
+		if s := b.states[a.Rule]; s == nil {
+			b.states[a.Rule] = &state{alert: &a}
+		} else if s.alert == nil {
+			s.alert, s.calm = &a, time.Time{}
 		}
 	}
+	return firing, err
 }
 
 // resolve ends an alert; why says what ended it, where that is not its rule.
@@ -196,7 +209,7 @@ func (m *Monitor) resolveStrays(ctx context.Context) {
 		return
 	}
 	m.strays = now
-	firing, err := m.cfg.Store.Alerts(ctx, sandbox.AlertFilter{Firing: true})
+	firing, err := m.takeOver(ctx)
 	if err != nil || len(firing) == 0 {
 		return // the next look tries again
 	}
@@ -204,7 +217,7 @@ func (m *Monitor) resolveStrays(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	alive := map[sandbox.ID]bool{"": true} // of a session that is refused: it resolves by its rule
+	alive := map[sandbox.ID]bool{"": true} // of a session that is refused: taken over
 	for _, r := range sampled {
 		alive[r.Sandbox] = true
 	}

@@ -173,16 +173,18 @@ func (m *Monitor) look(ctx context.Context) {
 	m.resolveStrays(ctx)
 }
 
-// follow takes up sandboxes that are new, and leaves those that are gone.
+// follow takes up sandboxes that are new, and leaves those that are gone. One of a
+// session may have been sampled by another process, whose alerts go on here.
 func (m *Monitor) follow(ctx context.Context, live []sandbox.LiveSandbox) {
-	here := map[sandbox.ID]bool{}
+	here, shared := map[sandbox.ID]bool{}, false
 	for _, l := range live {
 		here[l.ID] = true
 		if m.boxes[l.ID] != nil {
 			continue
 		}
 		b := newBox(l)
-		if l.Session != "" { // another process may have sampled it
+		if l.Session != "" {
+			shared = true
 			known, err := m.cfg.Store.Readings(ctx, sandbox.ReadingFilter{Session: l.Session})
 			if err != nil && ctx.Err() == nil {
 				m.cfg.Log.Warn("earlier samples cannot be read", "sandbox", l.ID, "error", err)
@@ -192,6 +194,11 @@ func (m *Monitor) follow(ctx context.Context, live []sandbox.LiveSandbox) {
 			}
 		}
 		m.boxes[l.ID] = b
+	}
+	if shared {
+		if _, err := m.takeOver(ctx); err != nil && ctx.Err() == nil {
+			m.cfg.Log.Warn("alerts of other processes cannot be read", "error", err) // resolveStrays looks again
+		}
 	}
 	for id, b := range m.boxes {
 		if !here[id] {
