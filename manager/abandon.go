@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/caisson-dev/caisson/agent/client"
+	"github.com/caisson-dev/caisson/internal/filelock"
 	"github.com/caisson-dev/caisson/manager/box"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -67,10 +68,7 @@ func (m *Manager) abandon(ctx context.Context, b *box.Box, exec sandbox.ID, brok
 	if cut && (m.isClosed() || rec.State == sandbox.StatePaused || m.reach(ctx, v, *rec, exec)) {
 		return nil
 	}
-	if err = m.destroyBox(ctx, *rec); err == nil {
-		err = m.writeOff(ctx, *rec, broken.Error())
-	}
-	if err != nil && cut {
+	if err = m.writeOff(ctx, *rec, broken.Error(), cut); err != nil && cut {
 		m.cfg.Log.Warn("a sandbox whose connection was lost could not be given up", "sandbox", rec.ID, "error", err)
 		return nil // an engine that went away too: the next use finds out
 	}
@@ -92,18 +90,31 @@ func (m *Manager) standing(ctx context.Context, session string, id sandbox.ID) (
 	return v, nil, err
 }
 
-// writeOff writes down that a sandbox was given up. Where others hold the session
-// for long, whoever uses it next finds that it is not there.
-func (m *Manager) writeOff(ctx context.Context, gone sandbox.SandboxRecord, why string) error {
-	wait, cancel := context.WithTimeout(ctx, writeOffPatience)
-	defer cancel()
-	unlock, err := m.lock(wait, "session-"+gone.Session)
-	if err != nil && wait.Err() != nil {
-		m.cfg.Log.Warn("a sandbox was given up, which is not written down", "sandbox", gone.ID, "why", why)
-		return nil
-	}
+// writeOff gives a sandbox up and writes down why. What is broken ends even while
+// others hold the session for long; who lost a connection waits for its turn, since
+// another may have ended the sandbox and know why.
+func (m *Manager) writeOff(ctx context.Context, gone sandbox.SandboxRecord, why string, cut bool) error {
+	unlock, free, err := filelock.Try(m.lockPath(sessionLock(gone.Session)))
 	if err != nil {
 		return err
+	}
+	if !free {
+		if !cut {
+			if err := m.destroyBox(ctx, gone); err != nil {
+				return err
+			}
+		}
+		wait, cancel := context.WithTimeout(ctx, writeOffPatience)
+		defer cancel()
+		unlock, err = m.lock(wait, sessionLock(gone.Session))
+		if err != nil && wait.Err() != nil {
+			// Whoever uses it next finds that it is not there.
+			m.cfg.Log.Warn("a sandbox was given up, which is not written down", "sandbox", gone.ID, "why", why)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 	}
 	defer unlock()
 	v, rec, err := m.standing(ctx, gone.Session, gone.ID)
