@@ -16,8 +16,9 @@ EXTRACT := /(cmd/caisson-scan|policy/facts.*)$$
 # What the set-up brings is not skipped where it is absent.
 STRICT := CAISSON_REQUIRE_DOCKER=1 CAISSON_REQUIRE_TOOLS=1
 # SQLite is C that was translated to Go: the race detector's checks of pointers,
-# which never concern it, make it four times as slow.
-RACE := -race -gcflags='modernc.org/...=-d=checkptr=0'
+# which never concern it, make it four times as slow. Without paths, a checkout
+# uses what another has compiled.
+RACE := -race -trimpath -gcflags='modernc.org/...=-d=checkptr=0'
 # The C compiler must assume that any function of a shared library is replaced by
 # another; the parsers are in none, and a tenth quicker once it may inline theirs.
 export CGO_CFLAGS ?= -O2 -g -fno-semantic-interposition
