@@ -273,12 +273,9 @@ class Sandbox:
         if not stream and not background:
             return self.run(command, **options)
         stdin, on_approval = options.pop("stdin", None), options.pop("on_approval", None) or self.on_approval
-        if background and options.get("timeout") is None:
-            options["timeout"] = None  # the sandbox's own is for what is waited for
-            message: Dict[str, Any] = {"session": self.name, "run": run_of(command, **options), "start": True}
-        else:
-            message = {**self._run(command, options), **({"start": True} if background else {})}
         self.path()
+        # The sandbox's own timeout is for what is waited for.
+        message = {"session": self.name, "run": run_of(command, **options), "start": True} if background else self._run(command, options)
         if stream:
             return Running(self.client.begin(message, stdin=stdin, on_approval=on_approval))
         if stdin is not None:

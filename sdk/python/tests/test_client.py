@@ -4,12 +4,14 @@ import asyncio
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 from pathlib import Path
 
 import caisson
 from caisson import Client, DeniedError, InvalidError, NotFoundError, Sandbox
+from caisson import _server
 from caisson.aio import AsyncSandbox
 
 
@@ -138,7 +140,10 @@ def broken():
 
 class TestWorkspace(unittest.TestCase):
     def test_changes(self):
-        with Sandbox(files={"kept.txt": "old\n"}) as sb:
+        news = []
+        with Sandbox(files={"kept.txt": "old\n"}, on_progress=news.append, env={"A": "of all"}, memory="128m", labels={"of": "tests"}) as sb:
+            self.assertEqual(sb.run("echo $A").stdout, "of all\n")
+            self.assertTrue(all(isinstance(n, caisson.Progress) for n in news))
             done = sb.run("echo new >kept.txt; echo x >added.txt")
             self.assertEqual({(c.op, c.path) for c in done.changes}, {("modified", "kept.txt"), ("created", "added.txt")})
             self.assertIn("+new", next(c.diff for c in sb.diff(done.exec_id) if c.path == "kept.txt"))
@@ -247,9 +252,50 @@ class TestServer(unittest.TestCase):
         self.assertEqual(said[:1], ["ran"])
         return p, said[1]
 
-    def test_shared_until_the_last_is_gone(self):
-        import tempfile
+    def test_two_servers(self):
+        """A function runs wherever its client says: nothing in it is of one machine."""
 
+        @caisson.sandbox_run
+        def where(n):
+            import os
+
+            return n, os.getcwd()
+
+        with tempfile.TemporaryDirectory(prefix="cais", dir="/tmp") as a, tempfile.TemporaryDirectory(prefix="cais", dir="/tmp") as b:
+            (first, one), (second, two) = self.user(a), self.user(b)
+            self.assertNotEqual(one, two)
+            for n, socket in enumerate((one, two)):
+                client = Client("unix://" + socket)
+                self.assertEqual(where.with_options(client=client)(n), (n, "/workspace"))
+                with Sandbox("shell", name="mine", client=client) as sb:  # the name is free on each
+                    self.assertEqual(client.sessions(), [sb.name])
+            for user in (first, second):
+                user.communicate()
+            with self.assertRaises(caisson.UnavailableError) as caught:
+                for _ in range(600):  # until it has ended, a minute at most
+                    Client("unix://" + one).sessions()
+                    threading.Event().wait(0.1)
+            self.assertTrue(caught.exception.hint)
+
+    def test_token(self):
+        with tempfile.TemporaryDirectory(prefix="cais", dir="/tmp") as state:
+            env = {**os.environ, "CAISSON_STATE_DIR": state, "CAISSON_RUNTIME_DIR": state + "/r"}
+            program = _server.binary()
+            server = subprocess.Popen([program, "serve", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env, text=True)
+            self.addCleanup(lambda: (server.kill(), server.communicate()))
+            address = server.stdout.readline().strip()
+            made = subprocess.run([program, "token", "create", "--owner", "ann"], env=env, check=True, capture_output=True, text=True)
+            client = Client(address, made.stdout.split()[-1])
+            self.assertEqual(client.run("echo by token").stdout, "by token\n")
+            self.assertEqual(client.run(["cat"], stdin=b"over a socket").stdout, "over a socket")
+            for token in ("", "csn_wrong"):
+                with self.assertRaises(DeniedError):
+                    Client(address, token).sessions()
+                with self.assertRaises(DeniedError):
+                    Client(address, token).run("true")
+        self.assertRaises(InvalidError, Client, "ftp://x")
+
+    def test_shared_until_the_last_is_gone(self):
         with tempfile.TemporaryDirectory(prefix="cais", dir="/tmp") as state:
             first, socket = self.user(state)
             second, same = self.user(state)
