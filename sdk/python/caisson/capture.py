@@ -98,9 +98,9 @@ class Capture:
         else:
             around = _closure(value, why)
         spaces = vars(sys.modules[value.__module__]) if isinstance(value, type) else value.__globals__  # type: Dict[str, Any]
-        _Strip(spaces, value.__name__, not isinstance(value, type)).visit(tree)
+        _Strip(spaces).visit(tree)
         text = ast.unparse(ast.fix_missing_locations(tree))
-        for name in _free_names(text):
+        for name in _free_names(text, why):
             if name in around:
                 self.add(name, around[name], f"{why}, which uses {name}")
             elif name in spaces and name != value.__name__:
@@ -160,10 +160,10 @@ def _closure(function: Callable[..., Any], why: str) -> Dict[str, Any]:
 
 
 class _Strip(ast.NodeTransformer):
-    """Takes our decorator from functions, with annotations, which nothing needs; and defaults of the one that is called."""
+    """Takes our decorator from functions, and annotations, which nothing needs there."""
 
-    def __init__(self, spaces: Dict[str, Any], name: str, function: bool) -> None:
-        self._spaces, self._name, self._function = spaces, name, function
+    def __init__(self, spaces: Dict[str, Any]) -> None:
+        self._spaces = spaces
 
     def _def(self, node: Any) -> Any:
         self.generic_visit(node)
@@ -172,9 +172,6 @@ class _Strip(ast.NodeTransformer):
         for a in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]:
             if a is not None:
                 a.annotation = None
-        for inner in ast.walk(node):
-            if isinstance(inner, ast.Nonlocal) and self._function and inner in node.body:
-                raise InvalidError(f"{node.name} assigns to {', '.join(inner.names)} of the function around it, which stays here", "return it in place of that")
         return node
 
     visit_FunctionDef = _def
@@ -189,8 +186,8 @@ class _Strip(ast.NodeTransformer):
         return getattr(found, "__caisson_decorator__", False) or isinstance(node, ast.Name) and node.id == "sandbox_run"
 
 
-def _free_names(text: str) -> List[str]:
-    """Return the names that a text takes from around it."""
+def _free_names(text: str, why: str) -> List[str]:
+    """Return the names that a text takes from around it; to assign to one that is of another function is refused."""
     names: Set[str] = set()
 
     def walk(table: symtable.SymbolTable) -> None:
@@ -200,7 +197,10 @@ def _free_names(text: str) -> List[str]:
         for child in table.get_children():
             walk(child)
 
-    walk(symtable.symtable(text, "<function>", "exec"))
+    try:
+        walk(symtable.symtable(text, "<function>", "exec"))
+    except SyntaxError as e:  # a nonlocal whose function does not travel
+        raise InvalidError(f"{why}: {e.msg}: what is around it stays here", "return the value in place of assigning it") from None
     return sorted(n for n in names if not hasattr(builtins, n) or n in ("__file__",))
 
 

@@ -19,6 +19,8 @@ from .client import Client, Files, file_of, limits_of, run_of
 from .errors import CaissonError, DeniedError, InvalidError
 
 RESULT = ".caisson-result"
+# What travels with a call is in one message, of which a server takes 64 MiB in base64.
+MAX_ARGUMENTS = 40 << 20
 _HERE = Path(__file__).parent
 # Those that end the program that raises them are not raised here for a sandbox.
 _EXCEPTIONS: Dict[str, Type[Exception]] = {n: c for n, c in vars(builtins).items() if isinstance(c, type) and issubclass(c, Exception)}
@@ -212,7 +214,7 @@ class _Call:
         path, args, kwargs = self._args
         o, c, known = self._options, self._capture, self._known()
         limit = o.max_result
-        given = values.encode({"data": c.data, "args": args, "kwargs": kwargs}, known, values.MAX_BYTES, "arguments")
+        given = values.encode({"data": c.data, "args": args, "kwargs": kwargs}, known, MAX_ARGUMENTS, "arguments")
         head = values.encode({"quiet": o.quiet, "classes": sorted(known), "function": path, "limit": limit})
         files = {
             "caisson_call.bin": head + given + struct.pack("!Q", len(head)),

@@ -164,6 +164,15 @@ class Counter:
         return n - 1
 
 
+class Further(Counter):
+    def __init__(self, start, base=Point(1)):
+        super().__init__(start + base.x)
+
+    @sandbox_run
+    def add(self, n):
+        return super()._twice(n) + self.count
+
+
 class TestFunctions(unittest.TestCase):
     def test_arguments_and_globals(self):
         self.assertEqual(plus(1), (6, {}))
@@ -177,6 +186,7 @@ class TestFunctions(unittest.TestCase):
         self.assertEqual(asyncio.run(slowly(4)), 8)
         c = Counter(10)
         self.assertEqual((c.add(5), c.count), (25, 10))
+        self.assertEqual((Further(1).add(5), Further.made(1)), (12, 2))
         self.assertEqual((Counter.made(4), c.made(3), Counter.made_too(4), Counter.plain(4), c.plain(1)), (4, 3, 5, 3, 0))
 
     def test_closure(self):
@@ -195,10 +205,22 @@ class TestFunctions(unittest.TestCase):
             factor = 4
 
         self.assertRaisesRegex(InvalidError, "factor", assigns)
+
+        @sandbox_run
+        def counts(n):
+            def more():
+                nonlocal n  # its own, which travels
+                n += factor
+
+            more()
+            return n
+
+        self.assertEqual(counts(1), 4)
         self.assertRaisesRegex(InvalidError, "lambda", sandbox_run(lambda: 1))
         space = {"sandbox_run": sandbox_run}
         exec("def sourceless(): return 1", space)
         self.assertRaisesRegex(InvalidError, "no source", sandbox_run(space["sourceless"]))
+        self.assertRaisesRegex(ValueFormatError, r"args'\]\[0\].*larger than", plus, bytes(41 << 20))
         self.assertRaisesRegex(ValueFormatError, r"args'\]\[0\].*lock", plus, threading.Lock())
 
     def test_exceptions(self):
