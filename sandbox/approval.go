@@ -20,15 +20,19 @@ const (
 	ApproveAlways ApproveMode = "always"
 	// ApproveAsk waits for an answer, from whomever and whichever process.
 	ApproveAsk ApproveMode = "ask"
+	// ApproveLater asks whom there is to ask, as [ApproveDefault] does. Where there
+	// is nobody it leaves the question in the queue and refuses: who asks for the same
+	// again, once it is approved, passes.
+	ApproveLater ApproveMode = "later"
 )
 
 // Check reports a mode that is not known, as an [Invalid] error.
 func (m ApproveMode) Check() error {
 	switch m {
-	case ApproveDefault, ApproveNever, ApproveAlways, ApproveAsk:
+	case ApproveDefault, ApproveNever, ApproveAlways, ApproveAsk, ApproveLater:
 		return nil
 	}
-	return Errorf(Invalid, "unknown way to approve %q", string(m)).WithHint("--approve takes ask, never or always")
+	return Errorf(Invalid, "unknown way to approve %q", string(m)).WithHint("--approve takes ask, later, never or always")
 }
 
 // ApprovalState is where a question stands.
@@ -70,7 +74,7 @@ type Approval struct {
 
 	Answered time.Time `json:"answered,omitzero"`
 	By       string    `json:"by,omitempty"`  // who answered
-	Via      string    `json:"via,omitempty"` // terminal, command, webhook, api, always
+	Via      string    `json:"via,omitempty"` // terminal, command, webhook, api, mcp, always
 	Note     string    `json:"note,omitempty"`
 	// Always lets the same digest pass again; otherwise it passes once.
 	Always bool      `json:"always,omitempty"`

@@ -12,6 +12,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -95,7 +96,7 @@ const (
 // Settle has a question answered, and waits for that. It returns who approved,
 // or why nobody did. Errors: the context's, and the store's.
 func (d *Desk) Settle(ctx context.Context, a sandbox.Approval, mode sandbox.ApproveMode, ask sandbox.Asker) (*sandbox.ApprovedBy, string, error) {
-	if mode == sandbox.ApproveDefault {
+	if mode == sandbox.ApproveDefault || mode == sandbox.ApproveLater && d.c.Mode != sandbox.ApproveDefault {
 		mode = d.c.Mode
 	}
 	if a.Digest == "" {
@@ -114,7 +115,10 @@ func (d *Desk) Settle(ctx context.Context, a sandbox.Approval, mode sandbox.Appr
 	if mode == sandbox.ApproveAlways {
 		return d.approveAll(ctx, a)
 	}
-	if mode == sandbox.ApproveDefault && ask == nil && !d.others() {
+	if mode != sandbox.ApproveAsk && ask == nil && !d.others() {
+		if mode == sandbox.ApproveLater {
+			return d.leave(ctx, a)
+		}
 		return nil, refusedNobody, nil
 	}
 	err := d.c.Store.Apply(ctx, sandbox.Transaction{
@@ -125,6 +129,27 @@ func (d *Desk) Settle(ctx context.Context, a sandbox.Approval, mode sandbox.Appr
 	}
 	d.c.Posted()
 	return d.await(ctx, a, ask)
+}
+
+// leave leaves a question in the queue, for as long as an approval would hold.
+// Where it is there already, it is not asked twice.
+func (d *Desk) leave(ctx context.Context, a sandbox.Approval) (*sandbox.ApprovedBy, string, error) {
+	list, err := d.c.Store.Approvals(ctx, sandbox.ApprovalFilter{Digest: a.Digest, Owner: &a.Owner, States: []sandbox.ApprovalState{sandbox.ApprovalPending}})
+	if err != nil {
+		return nil, "", err
+	}
+	for _, there := range list {
+		if a.Asked.Before(there.Expires) {
+			return nil, waits(there), nil
+		}
+	}
+	a.Expires = a.Asked.Add(d.c.Hold)
+	return nil, waits(a), d.c.Store.Apply(ctx, sandbox.Transaction{AskApproval: &a, Events: []sandbox.Event{d.asked(a)}})
+}
+
+// waits says how a question that was left is answered.
+func waits(a sandbox.Approval) string {
+	return fmt.Sprintf("question %s waits for an answer: a person can give it with caisson approvals approve %s, and then the same passes", a.ID.Short(), a.ID.Short())
 }
 
 // others reports whether there is a program or a server to ask.

@@ -110,6 +110,50 @@ func TestAnsweredByAnotherProcess(t *testing.T) {
 	}
 }
 
+// A question that is left waits by itself, once, and its answer lets the same pass.
+func TestLater(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	d := p.desk(t, nil)
+	ids := map[string]bool{}
+	for range 2 {
+		by, why := settle(t, d, question("d1"), sandbox.ApproveLater, nil)
+		if by != nil || !strings.Contains(why, "caisson approvals approve ") {
+			t.Fatalf("%+v, %q", by, why)
+		}
+		ids[why] = true
+	}
+	list, err := d.Approvals(t.Context(), sandbox.ApprovalFilter{States: []sandbox.ApprovalState{sandbox.ApprovalPending}})
+	if err != nil || len(list) != 1 || len(ids) != 1 {
+		t.Fatalf("%d questions, %v, %v", len(list), ids, err)
+	}
+	if left := list[0].Expires.Sub(list[0].Asked); left != time.Hour {
+		t.Errorf("it waits for %v", left)
+	}
+	if _, err := d.Answer(t.Context(), sandbox.ApprovalAnswer{ID: list[0].ID, Approve: true, By: "bob"}); err != nil {
+		t.Fatal(err)
+	}
+	if by, _ := settle(t, d, question("d2"), sandbox.ApproveLater, nil); by != nil {
+		t.Error("another digest passed")
+	}
+	if by, _ := settle(t, d, question("d1"), sandbox.ApproveLater, nil); by == nil || by.By != "bob" {
+		t.Errorf("approved, it did not pass: %+v", by)
+	}
+	if by, _ := settle(t, d, question("d1"), sandbox.ApproveLater, nil); by != nil {
+		t.Error("it passed twice")
+	}
+	never := p.desk(t, func(c *approval.Config) { c.Mode = sandbox.ApproveNever })
+	if _, why := settle(t, never, question("d3"), sandbox.ApproveLater, nil); strings.Contains(why, "waits") {
+		t.Errorf("approvals are off: %q", why)
+	}
+	yes := func(context.Context, sandbox.Approval) (sandbox.ApprovalAnswer, error) {
+		return sandbox.ApprovalAnswer{Approve: true, By: "ann"}, nil
+	}
+	if by, _ := settle(t, d, question("d4"), sandbox.ApproveLater, yes); by == nil || by.By != "ann" {
+		t.Errorf("whom there is to ask is asked: %+v", by)
+	}
+}
+
 func TestAlways(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
