@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caisson-dev/caisson/api"
+	"github.com/caisson-dev/caisson/internal/question"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -86,7 +87,7 @@ func listApprovals(w io.Writer, list []sandbox.Approval) error {
 		}
 		words := make([]string, len(a.Question.Command))
 		for i, word := range a.Question.Command {
-			words[i] = shellWord(word)
+			words[i] = question.Word(word)
 		}
 		state := string(a.State)
 		if a.Always {
@@ -140,7 +141,7 @@ func newApprovalsShow(cfg Config) *cobra.Command {
 			if asJSON {
 				return writeJSON(cfg.IO.Out, a)
 			}
-			text := questionText(a) + fmt.Sprintf("  %s", a.State)
+			text := question.Text(a) + fmt.Sprintf("  %s", a.State)
 			if a.By != "" {
 				text += " by " + visible(a.By) + " (" + a.Via + ")"
 			}

@@ -12,51 +12,8 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-func hostileQuestion() sandbox.Approval {
-	const evil = "a\x1b[2J\x1b]0;t\a\r\b\u202e\u2066\u200b\u00a0\u2028\u3164\ufe0f\x9b1m\xff"
-	long := strings.Repeat("x = 1\n", 5000) + "the end"
-	return sandbox.Approval{
-		ID: sandbox.NewID(), Digest: "d1", Expires: time.Now(), Session: evil,
-		Question: sandbox.ApprovalQuestion{
-			Kind: "exec", Language: evil, Command: []string{evil, "b c"}, Dir: evil, Env: []string{evil}, User: evil, Image: evil, Stdin: evil,
-			Network: sandbox.Network{Mode: evil, Allow: []string{evil}}, Limits: sandbox.DefaultLimits, ExecLimits: sandbox.ExecLimits{Timeout: sandbox.Duration(1500 * time.Millisecond)}, Plan: []byte(evil),
-			Texts: []sandbox.ApprovalText{{Name: evil, Language: evil, Size: 9, Text: evil}, {Name: "long", Size: len(long), Text: long}, {Name: "raw", Size: 3}},
-		},
-		Decision: sandbox.Decision{Verdict: sandbox.Ask, Level: sandbox.High, Findings: []sandbox.Finding{{
-			ID: "X-1", Title: evil, Severity: sandbox.High, Verdict: sandbox.Ask, File: evil, Line: 7, Column: 3, Message: evil, Remediation: evil, Via: []string{evil},
-		}}},
-	}
-}
-
-// What a person is shown has no character that acts on a terminal or does not
-// show, and is whole.
-func TestQuestionIsShownAsItIs(t *testing.T) {
-	text := questionText(hostileQuestion())
-	for _, r := range strings.ReplaceAll(text, "\n", "") {
-		if r != ' ' && (r < 0x20 || r > 0x7e) && r != '→' {
-			t.Fatalf("%q is shown: %q", r, text)
-		}
-	}
-	for _, want := range []string{
-		"X-1", ":7:3", "limits    memory 512m, 0.5 CPUs, 100 processes", "1.5s", " 5001 | the end", "(no text)", "digest d1", `a\x1b[2J\x1b]0;t\x07\x0d\x08\u202e\u2066\u200b\u00a0\u2028\u3164\ufe0f\x9b1m\xff`, "command   'a\\x1b",
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is not shown", want)
-		}
-	}
-	endless := hostileQuestion()
-	endless.Question.Timeout = 0
-	if text := questionText(endless); !strings.Contains(text, "workspace 256m, no time limit\n") {
-		t.Errorf("without a time limit: %s", text[:1000])
-	}
-	spelled := hostileQuestion()
-	spelled.Question.Texts[0].Text = `a\x1b[2J`
-	if text := questionText(spelled); !strings.Contains(text, "1 | a\\\\x1b[2J\n") {
-		t.Errorf("an escape that is spelled out: %s", text[:2000])
-	}
-	if got := strings.Count(text, "x = 1"); got != 5000 {
-		t.Errorf("%d of 5000 lines are shown", got)
-	}
+func aQuestion() sandbox.Approval {
+	return sandbox.Approval{ID: sandbox.NewID(), Digest: "d1", Expires: time.Now(), Question: sandbox.ApprovalQuestion{Kind: "exec", Command: []string{"env"}}}
 }
 
 func TestAnswers(t *testing.T) {
@@ -65,13 +22,13 @@ func TestAnswers(t *testing.T) {
 		"Always\n": {Approve: true, Always: true}, "n\n": {}, "no\n": {},
 	} {
 		var out strings.Builder
-		got, err := answerFrom(t.Context(), t.Context(), strings.NewReader(typed), &out, hostileQuestion())
+		got, err := answerFrom(t.Context(), t.Context(), strings.NewReader(typed), &out, aQuestion())
 		if err != nil || got.Approve != want.Approve || got.Always != want.Always || got.Via != "terminal" || got.By == "" {
 			t.Errorf("%q: %+v, %v", typed, got, err)
 		}
 	}
 	for _, typed := range []string{"", "perhaps\n", "\n\n"} {
-		if got, err := answerFrom(t.Context(), t.Context(), strings.NewReader(typed), io.Discard, hostileQuestion()); err == nil || got.Approve {
+		if got, err := answerFrom(t.Context(), t.Context(), strings.NewReader(typed), io.Discard, aQuestion()); err == nil || got.Approve {
 			t.Errorf("%q: %+v", typed, got)
 		}
 	}
@@ -81,13 +38,13 @@ func TestAnswers(t *testing.T) {
 	r, w := io.Pipe()
 	defer w.Close()
 	var out strings.Builder
-	if _, err := answerFrom(ctx, t.Context(), r, &out, hostileQuestion()); !errors.Is(err, elsewhere) || !strings.Contains(out.String(), "answered elsewhere") {
+	if _, err := answerFrom(ctx, t.Context(), r, &out, aQuestion()); !errors.Is(err, elsewhere) || !strings.Contains(out.String(), "answered elsewhere") {
 		t.Errorf("%v, %q", err, out.String())
 	}
 	over, stop := context.WithCancel(t.Context())
 	stop()
 	out.Reset()
-	if got, err := answerFrom(over, over, r, &out, hostileQuestion()); err != nil || got.Approve || !strings.Contains(out.String(), "no: it does not run") {
+	if got, err := answerFrom(over, over, r, &out, aQuestion()); err != nil || got.Approve || !strings.Contains(out.String(), "no: it does not run") {
 		t.Errorf("interrupted: %+v, %v, %q", got, err, out.String())
 	}
 }
@@ -106,23 +63,10 @@ func TestNothingBehindTheAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		in := &lineByLine{lines: []string{"what?\n", "yes\n", "for the program\n", "too\n"}}
-		got, err := answerFrom(t.Context(), t.Context(), in, io.Discard, hostileQuestion())
+		got, err := answerFrom(t.Context(), t.Context(), in, io.Discard, aQuestion())
 		synctest.Wait() // for whoever still reads
 		if err != nil || !got.Approve || len(in.lines) != 2 {
 			t.Errorf("%+v, %v, left: %q", got, err, in.lines)
 		}
 	})
-}
-
-// A person is not shown ten thousand bytes that are the same each time.
-func TestShortPlan(t *testing.T) {
-	t.Parallel()
-	plan := `{"SecurityOpt":["no-new-privileges","seccomp={\"defaultAction\":\"SCMP_ACT_ERRNO\",\"x\":\"}\"}"],"Memory":1}`
-	got := shortPlan([]byte(plan))
-	if !strings.HasPrefix(got, `{"SecurityOpt":["no-new-privileges","seccomp=(`) || !strings.HasSuffix(got, `)"],"Memory":1}`) || strings.Contains(got, "SCMP") {
-		t.Error(got)
-	}
-	if weak := `["seccomp=unconfined"]`; shortPlan([]byte(weak)) != weak {
-		t.Error("what is no profile is shown as it is")
-	}
 }
