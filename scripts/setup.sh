@@ -6,7 +6,7 @@
 #
 # With --tests it also installs what the tests alone need: a registry, a
 # second client of registries, Alpine's C library, docker compose, Prometheus, tmux, and
-# from npm the SDK of a cloud that calls functions, into the user's cache.
+# from npm the SDKs of a cloud that calls functions and of agents, into the user's cache.
 #
 # It may be run again at any time; where all is there it takes a second.
 set -euo pipefail
@@ -104,7 +104,7 @@ fetch_sdk() {
 	from=$(dirname "$0")/../cmd/caisson/testdata/sdk
 	to=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/caisson-tests/sdk
 	[ "$(cat "$to/fetched" 2>/dev/null)" != "$(cat "$from/package-lock.json")" ] || return 0
-	say "fetching the SDK for the tests (npm ci)"
+	say "fetching the SDKs for the tests (npm ci)"
 	mkdir -p "$to"
 	rm -f "$to/fetched"
 	cp "$from/package.json" "$from/package-lock.json" "$to/"

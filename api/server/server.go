@@ -38,6 +38,9 @@ type Config struct {
 	MaxBody sandbox.Bytes
 	// MaxStreams bounds events and WebSockets that are open at once; 0 is 1024.
 	MaxStreams int
+	// MCP answers /mcp, for callers as any other; nil has none. What it holds open
+	// with a GET counts as a stream.
+	MCP http.Handler
 	// Progress is told how long steps go, such as the making of images, and hands
 	// it on to who waits for one. nil has no news.
 	Progress *feed.Feed[sandbox.Progress]
@@ -127,5 +130,8 @@ func (s *Server) plain() {
 		_, _ = w.Write([]byte("ok\n")) // as above
 	})
 	s.mux.HandleFunc("POST "+lambdaPath+"functions/{function}/invocations", s.invokeLambda)
+	if s.cfg.MCP != nil {
+		s.mux.HandleFunc("/mcp", s.serveMCP)
+	}
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.nowhere(w, r) })
 }

@@ -12,20 +12,20 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// sdk is the folder in which make setup-tests has the vendor's SDK, unmodified and of
-// the version in testdata/sdk.
-func sdk(t *testing.T) string {
+// sdk is the folder in which make setup-tests has packages of npm, unmodified and of
+// the versions in testdata/sdk. The test needs one of them.
+func sdk(t *testing.T, name string) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(cache, "caisson-tests", "sdk", "node_modules")
-	if _, err := os.Stat(filepath.Join(dir, "@aws-sdk", "client-lambda")); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
 		if os.Getenv(enginetest.RequireTools) == "1" {
 			t.Fatalf("make setup-tests fetches it: %v", err)
 		}
-		t.Skipf("needs npm's @aws-sdk/client-lambda: make setup-tests")
+		t.Skipf("needs npm's %s: make setup-tests", name)
 	}
 	return dir
 }
@@ -34,7 +34,7 @@ func sdk(t *testing.T) string {
 // server's address, and the token in its credentials.
 func TestVendorSDK(t *testing.T) {
 	t.Parallel()
-	node, modules := enginetest.Tool(t, "node", "nodejs"), sdk(t)
+	node, modules := enginetest.Tool(t, "node", "nodejs"), sdk(t, "@aws-sdk/client-lambda")
 	kit, base := place(t)
 	kit.Image(t, "python")
 	srv := start(t, kit, base, "serve", "--listen", "127.0.0.1:0")

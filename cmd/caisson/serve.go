@@ -17,6 +17,7 @@ import (
 	"github.com/caisson-dev/caisson/api/listen"
 	"github.com/caisson-dev/caisson/api/server"
 	"github.com/caisson-dev/caisson/cli"
+	"github.com/caisson-dev/caisson/mcp"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -50,7 +51,12 @@ func (a *app) serve(ctx context.Context, o cli.ServeOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	h, err := server.New(server.Config{Service: svc, Authenticate: authenticate(door), Log: a.log, Version: caisson.Version()})
+	agents, err := mcp.New(mcp.Config{Service: svc, Version: caisson.Version(), Log: a.log})
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	defer agents.Close()
+	h, err := server.New(server.Config{Service: svc, Authenticate: authenticate(door), Log: a.log, Version: caisson.Version(), MCP: agents.Handler()})
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
