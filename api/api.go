@@ -15,6 +15,7 @@ type Service interface {
 	Snapshots
 	Execs
 	ExecControl
+	Terminals
 	Shells
 	Workspaces
 	Changes

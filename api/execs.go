@@ -50,6 +50,16 @@ type ExecControl interface {
 	ResizeExec(ctx context.Context, session string, id sandbox.ID, rows, cols uint16) error
 }
 
+// Terminals are those of execs that were started with [sandbox.Run].Terminal.
+type Terminals interface {
+	// AttachTerminal joins the terminal of an exec until that ends, or ctx is done,
+	// which ends the look alone. What it has shown last is shown again on Stdout,
+	// without what would have a terminal answer, and then what comes; Stdin is typed
+	// into it. Any number may watch, with a nil Stdin, and one types. Errors: NotFound,
+	// Conflict where the exec has no terminal or somebody else types into it.
+	AttachTerminal(ctx context.Context, session string, id sandbox.ID, streams sandbox.Streams) (sandbox.Attached, error)
+}
+
 // Process is an exec of a session as its sandbox knows it.
 type Process struct {
 	ID        sandbox.ID `json:"exec_id"`

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,6 +20,10 @@ type attachOptions struct {
 	opts  sandbox.AttachOptions
 	json  bool
 	input bool
+	watch bool
+	// terminals says that those are joined.
+	terminals bool
+	terminalOptions
 }
 
 func (o *attachOptions) flags(f *pflag.FlagSet) {
@@ -28,21 +33,26 @@ func (o *attachOptions) flags(f *pflag.FlagSet) {
 }
 
 func newAttach(cfg Config) *cobra.Command {
-	o := &attachOptions{opts: sandbox.AttachOptions{Follow: true}}
+	o := &attachOptions{opts: sandbox.AttachOptions{Follow: true}, terminals: true}
 	cmd := &cobra.Command{
 		Use:   "attach SESSION EXEC",
 		Short: "Follow an exec that runs, as if it had been started here",
 		Long: `Follow an exec that runs: print what it has put out and what comes, until its end,
 and exit with its code. With --input, what is typed here goes to its standard
 input, which it was started with --input for, and is closed where that ends.
-Who leaves ends nothing, and takes nothing away from others that read.`,
+Who leaves ends nothing, and takes nothing away from others that read.
+
+An exec with a terminal is joined: what it has shown last is shown again, what is
+typed here goes there, and ctrl-p ctrl-q leaves it. One types; others --watch.`,
 		Example: `  id=$(caisson exec work --detach --input -- sort)
   printf 'b\na\n' | caisson attach work "$id" --input`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.attach(cmd.Context(), cfg, args[0], args[1]) },
 	}
 	o.flags(cmd.Flags())
+	o.terminalOptions.flags(cmd.Flags())
 	cmd.Flags().BoolVarP(&o.input, "input", "i", false, "pass standard input on")
+	cmd.Flags().BoolVar(&o.watch, "watch", false, "look at a terminal, and type nothing")
 	return cmd
 }
 
@@ -57,6 +67,18 @@ func (o *attachOptions) attach(ctx context.Context, cfg Config, session, exec st
 	if err != nil {
 		return err
 	}
+	joins, err := o.joins(ctx, svc, session, id)
+	if err != nil {
+		return err
+	}
+	if joins {
+		_, _, own := ownTerminal(cfg)
+		r, err := o.join(ctx, cfg, svc, session, id, !o.watch && (own || o.input))
+		if errors.Is(err, errDetached) {
+			return nil
+		}
+		return o.tell(cfg, r, err)
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if o.input {
@@ -67,6 +89,24 @@ func (o *attachOptions) attach(ctx context.Context, cfg Config, session, exec st
 		}()
 	}
 	r, failed := svc.AttachExec(ctx, session, id, o.opts, cfg.IO.Out, cfg.IO.Err)
+	return o.tell(cfg, r, failed)
+}
+
+// joins reports whether an exec has a terminal that is to be joined. Who asks for
+// bytes by their offset gets them.
+func (o *attachOptions) joins(ctx context.Context, svc api.Sessions, session string, id sandbox.ID) (bool, error) {
+	if !o.terminals || o.opts.Stdout != 0 {
+		return false, nil
+	}
+	v, err := svc.Session(ctx, session)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(v.Execs, func(e sandbox.ExecRecord) bool { return e.ID == id && e.Terminal }), nil
+}
+
+// tell says how far an exec was read, and exits as it did.
+func (o *attachOptions) tell(cfg Config, r sandbox.Attached, failed error) error {
 	if failed != nil && !r.Ended {
 		return failed
 	}

@@ -23,7 +23,8 @@ func newExec(cfg Config) *cobra.Command {
 first use. Files and background processes stay for the next exec.
 
 With --detach it goes on in the background and its id is printed: see caisson
-ps, logs, attach, kill, and with --input, input. Exit codes are those of caisson
+ps, logs, attach, kill, and with --input, input. With -it it has a terminal, this
+one: ctrl-p ctrl-q leaves it, and caisson attach comes back. Exit codes are those of caisson
 run.`,
 		Example: `  caisson session create work --language python
   caisson exec work -c 'open("x", "w").write("1")'
@@ -37,15 +38,16 @@ run.`,
 			}
 			o.session = args[0]
 			o.hasCode = cmd.Flags().Changed("code")
-			if o.detach && !cmd.Flags().Changed("timeout") {
-				o.run.Timeout = 0
+			o.untimed(cmd.Flags())
+			if o.tty {
+				o.interactive, o.run.Input = o.run.Input, false
 			}
 			return o.execute(cmd.Context(), cfg, args[1:], dash-1)
 		},
 	}
 	o.execFlags(cmd.Flags())
 	cmd.Flags().BoolVarP(&o.detach, "detach", "d", false, "leave it running in the background and print its id")
-	cmd.Flags().BoolVarP(&o.run.Input, "input", "i", false, "with --detach, keep its standard input open for caisson input")
+	cmd.Flags().BoolVarP(&o.run.Input, "input", "i", false, "with --tty, type into it; with --detach, keep its standard input open for caisson input")
 	return cmd
 }
 
@@ -53,6 +55,9 @@ run.`,
 func (o *runOptions) start(ctx context.Context, cfg Config, svc api.Execs, local sandbox.Local) error {
 	if o.stdin != "" {
 		return sandbox.Errorf(sandbox.Invalid, "--stdin with --detach: nobody would feed it").WithHint("put the input into a file of the workspace, or give --input and write to it with: caisson input")
+	}
+	if o.tty {
+		o.run.Terminal = &sandbox.TerminalSize{}
 	}
 	e, err := svc.StartExec(ctx, o.session, o.run, local)
 	if err != nil {
@@ -68,7 +73,7 @@ func (o *runOptions) start(ctx context.Context, cfg Config, svc api.Execs, local
 // execRoles are what it takes to find an exec and to do something with it.
 type execRoles interface {
 	api.Sessions
-	api.ExecControl
+	terminalRoles
 }
 
 func newLogs(cfg Config) *cobra.Command {

@@ -22,6 +22,7 @@ type runRoles interface {
 	api.Execs
 	api.Sessions
 	api.Languages
+	terminalRoles
 }
 
 // runOptions are the flags of `caisson run`.
@@ -41,11 +42,14 @@ type runOptions struct {
 	summary  bool
 	session  string // of `caisson exec`
 	detach   bool
-	track    string
-	into     string // folder for artifacts
-	taken    *artifactFolder
-	batch    batchOptions
-	ordered  bool // of a batch
+	// tty gives it a terminal, and interactive has it read this one.
+	tty, interactive bool
+	terminal         terminalOptions
+	track            string
+	into             string // folder for artifacts
+	taken            *artifactFolder
+	batch            batchOptions
+	ordered          bool // of a batch
 	// noReader says that whoever read the program's output has gone away.
 	noReader bool
 }
@@ -78,12 +82,18 @@ Every flag has a variable: --memory is CAISSON_MEMORY.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.hasCode = cmd.Flags().Changed("code")
 			if o.batch.file != "" || o.batch.given() || o.ordered {
+				if o.tty {
+					return sandbox.Errorf(sandbox.Invalid, "--tty with a batch").WithHint("leave one of them out")
+				}
 				return o.executeBatch(cmd.Context(), cfg, args)
 			}
+			o.interactive = o.interactive && o.tty // else it is read anyway
+			o.untimed(cmd.Flags())
 			return o.execute(cmd.Context(), cfg, args, cmd.ArgsLenAtDash())
 		},
 	}
 	o.execFlags(cmd.Flags())
+	cmd.Flags().BoolVarP(&o.interactive, "interactive", "i", false, "pass standard input on, key by key with --tty; without, it is passed on by itself")
 	o.run.Limits = sandbox.DefaultLimits
 	boxFlags(cmd.Flags(), &o.run.Limits, &o.run.Image, &o.run.Network, &o.run.Runtime, &o.run.OCIRuntime)
 	cmd.Flags().StringVar(&o.kind, "workspace", string(sandbox.WorkspaceTmpfs), "what /workspace is made of: tmpfs or volume")
@@ -112,7 +122,16 @@ func (o *runOptions) execFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.run.Artifacts, "artifact", nil, "collect files that match `PATTERN`, such as 'out/**' (repeatable; default what it puts into artifacts/)")
 	f.StringVar(&o.into, "artifacts-to", "", "collect them into this `FOLDER` of the host; without it they are in what --json prints")
 	f.BoolVar(&o.json, "json", false, "print one JSON object instead of the program's output")
+	f.BoolVarP(&o.tty, "tty", "t", false, "give it a terminal; with -i, this one: ctrl-p ctrl-q leaves it")
+	o.terminal.flags(f)
 	f.BoolVar(&o.summary, "summary", false, "print exit code, time, memory and processes at the end")
+}
+
+// untimed gives what nobody ends as a rule no time limit, unless one was asked for.
+func (o *runOptions) untimed(f *pflag.FlagSet) {
+	if (o.detach || o.tty) && !f.Changed("timeout") {
+		o.run.Timeout = 0
+	}
 }
 
 // boxFlags are those of a sandbox.
@@ -190,8 +209,11 @@ func (o *runOptions) execute(ctx context.Context, cfg Config, args []string, das
 	}
 	warnUnwalled(cfg, o.run.Runtime)
 	start := time.Now()
-	if o.detach {
+	switch {
+	case o.detach:
 		return o.start(ctx, cfg, svc, streams.Local)
+	case o.tty:
+		return o.openInTerminal(ctx, cfg, svc, streams.Local)
 	}
 	res, err := o.carryOut(ctx, svc, streams)
 	o.noReader = brokenPipe(pipe.failed)
@@ -322,7 +344,7 @@ func (o *runOptions) collect(cfg Config) error {
 			return err
 		}
 	}
-	if o.run.Timeout < 0 || o.run.Timeout == 0 && !o.detach {
+	if o.run.Timeout < 0 || o.run.Timeout == 0 && !o.detach && !o.tty {
 		return sandbox.Errorf(sandbox.Invalid, "--timeout %s is out of range", o.run.Timeout).WithHint("--timeout takes at least 1ms, such as 30s")
 	}
 	return nil

@@ -69,6 +69,9 @@ func newSession(cfg Config) *cobra.Command {
 	return cmd
 }
 
+// sessionIdle is how long a sandbox stays that nobody uses, unless somebody says.
+const sessionIdle = sandbox.Duration(30 * time.Minute)
+
 func newSessionCreate(cfg Config) *cobra.Command {
 	var o api.SessionOptions
 	var local sandbox.Local
@@ -121,7 +124,7 @@ func newSessionCreate(cfg Config) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.Language, "language", "l", "", "language of an exec that names none (default shell)")
-	durationVar(f, &o.Idle, "idle", sandbox.Duration(30*time.Minute), "end a sandbox that nobody has used for so long; 0 is never")
+	durationVar(f, &o.Idle, "idle", sessionIdle, "end a sandbox that nobody has used for so long; 0 is never")
 	durationVar(f, &o.TTL, "ttl", 0, "end each sandbox after so long; 0 is never")
 	envFlag(f, &env)
 	labelFlag(f, &labels)

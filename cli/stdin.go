@@ -13,7 +13,7 @@ import (
 // caisson's own input, unless that was the code.
 func (o *runOptions) openStdin(cfg Config, t *terminal, s *sandbox.Streams) (func(), error) {
 	switch {
-	case o.stdin == "" && (o.codeRead || o.detach):
+	case o.stdin == "" && (o.codeRead || o.detach || o.tty):
 		return func() {}, nil
 	case o.stdin == "":
 		s.Stdin = ownInput(cfg.IO.In, t)

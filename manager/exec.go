@@ -55,6 +55,10 @@ func resolve(run sandbox.Run, lang sandbox.Language, limits sandbox.Limits, stre
 		return nil, sandbox.Errorf(sandbox.Invalid, "an input to be written to later is for an exec in the background").
 			WithHint("start it with --detach, or give its input with --stdin")
 	}
+	if run.Terminal != nil && (!background || run.Input) {
+		return nil, sandbox.Errorf(sandbox.Invalid, "a terminal is for an exec in the background, and has its own input").
+			WithHint("start it with: caisson exec -it SESSION -- COMMAND")
+	}
 	if background {
 		// It has as long as it takes, unless the run says how long; what is kept of
 		// its output is bounded, what passes is not.
@@ -64,7 +68,7 @@ func resolve(run sandbox.Run, lang sandbox.Language, limits sandbox.Limits, stre
 	q := ExecQuestion{
 		ID: r.id, Run: run, Ask: streams.Ask, Language: lang, Env: slices.Concat(lang.Env, run.Env), Dir: run.Dir, Role: run.Role, Limits: limits.WithDefaults(), ExecLimits: r.limits,
 		User: "one-shot", Network: run.Network.WithDefaults(), Stdin: streams.Stdin, Workspace: r.space,
-		Background: background,
+		Background: background, Terminal: run.Terminal != nil,
 	}
 	switch {
 	case len(run.Command) > 0:
@@ -336,7 +340,7 @@ func (r *resolved) put(ctx context.Context, b *box.Box) error {
 func (r *resolved) command() client.Command {
 	c := client.Command{
 		ID: r.id, Argv: r.question.Argv, Env: r.question.Env, Dir: r.question.Dir, Role: r.question.Role, Timeout: time.Duration(r.limits.Timeout),
-		MaxOutput: r.limits.MaxOutput, Stage: r.stage,
+		MaxOutput: r.limits.MaxOutput, Stage: r.stage, Terminal: r.run.Terminal,
 	}
 	if s := r.shell; s != nil { // which has been handed what was judged
 		c.In, c.Stage = &client.ShellText{Shell: s.record.ID, Text: r.run.Code, Runs: s.held.Runs}, nil
@@ -365,7 +369,7 @@ func (r *resolved) stdin(streams sandbox.Streams) io.Reader {
 func (m *Manager) begin(ctx context.Context, b *box.Box, r *resolved, d sandbox.Decision, background bool, forget ...sandbox.ID) error {
 	r.record = sandbox.ExecRecord{
 		ID: r.id, Session: r.run.Session, Sandbox: b.ID, Argv: r.question.Argv, Holder: m.cfg.Holder, Background: background,
-		Owner: sandbox.CallerFrom(ctx).Owner, Labels: r.run.Labels, Shell: r.opens,
+		Owner: sandbox.CallerFrom(ctx).Owner, Labels: r.run.Labels, Shell: r.opens, Terminal: r.run.Terminal != nil,
 		Started: m.cfg.Now().UTC(),
 	}
 	if background {

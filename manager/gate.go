@@ -56,6 +56,8 @@ type ExecQuestion struct {
 	Shell *ShellQuestion
 	// Background says that nobody waits for it: what it starts lives on.
 	Background bool
+	// Terminal says that it has a terminal, where anything may be typed later.
+	Terminal bool
 	// Workspace is what it will find.
 	Workspace Workspace
 	// Plan waits for the sandbox that it runs in, and says what that was made as:

@@ -118,7 +118,7 @@ type endedData struct {
 // digest names exactly what is run.
 func (q ExecQuestion) digest() string {
 	h := sha256.New()
-	b, _ := json.Marshal([]any{q.Argv, q.Env, q.Dir, q.Role, q.Stage, q.Staged, q.Stdin != nil}) // plain values always encode
+	b, _ := json.Marshal([]any{q.Argv, q.Env, q.Dir, q.Role, q.Stage, q.Staged, q.Stdin != nil || q.Terminal}) // plain values always encode
 	h.Write(b)
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/caisson-dev/caisson/bridge"
 	"github.com/caisson-dev/caisson/internal/enginetest"
 	"github.com/caisson-dev/caisson/manager"
+	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
 	"github.com/caisson-dev/caisson/store/sqlite"
 	"github.com/caisson-dev/caisson/store/storetest"
@@ -27,6 +28,7 @@ import (
 // verify with one end for each start.
 type place struct {
 	kit   *enginetest.Kit
+	on    *runtimes.Registry
 	dir   string
 	store *sqlite.Store
 	books *bridge.Bridge // of the first manager
@@ -40,10 +42,15 @@ func newPlace(t testing.TB, languages ...string) *place {
 
 func newPlaceOn(t testing.TB, kit *enginetest.Kit, languages ...string) *place {
 	t.Helper()
+	return newPlaceWith(t, kit, kit.Runtimes(t), languages...)
+}
+
+func newPlaceWith(t testing.TB, kit *enginetest.Kit, on *runtimes.Registry, languages ...string) *place {
+	t.Helper()
 	for _, l := range append(languages, "shell") {
 		kit.Image(t, l)
 	}
-	p := &place{kit: kit, dir: t.TempDir()}
+	p := &place{kit: kit, on: on, dir: t.TempDir()}
 	t.Cleanup(func() { p.empty(t) })
 	p.Manager = p.manager(t)
 	return p
@@ -62,7 +69,7 @@ func (p *place) manager(t testing.TB) *manager.Manager {
 		t.Fatal(err)
 	}
 	m, err := manager.New(manager.Config{
-		Patience: enginetest.Patience, Runtimes: p.kit.Runtimes(t), Images: p.kit.Images, Gate: manager.Unjudged, Store: s, StateID: s.ID(),
+		Patience: enginetest.Patience, Runtimes: p.on, Images: p.kit.Images, Gate: manager.Unjudged, Store: s, StateID: s.ID(),
 		LockDir: filepath.Join(p.dir, "locks"), Actor: "test", Recorder: books,
 	})
 	if err != nil {
@@ -113,7 +120,7 @@ func (p *place) empty(t testing.TB) {
 	}
 	defer s.Close()
 	m, err := manager.New(manager.Config{
-		Patience: enginetest.Patience, Runtimes: p.kit.Runtimes(t), Images: p.kit.Images, Gate: manager.Unjudged, Store: s, StateID: s.ID(), LockDir: filepath.Join(p.dir, "locks"),
+		Patience: enginetest.Patience, Runtimes: p.on, Images: p.kit.Images, Gate: manager.Unjudged, Store: s, StateID: s.ID(), LockDir: filepath.Join(p.dir, "locks"),
 	})
 	if err != nil {
 		t.Error(err)

@@ -94,8 +94,10 @@ type ExecRecord struct {
 	Holder     string   `json:"holder"` // the process that starts it or follows it; "" in the background once it runs
 	Background bool     `json:"background,omitempty"`
 	// Shell is set of one that is a shell's process: see [Shell].
-	Shell   *ShellRecord `json:"shell,omitempty"`
-	Started time.Time    `json:"started"`
+	Shell *ShellRecord `json:"shell,omitempty"`
+	// Terminal says that it has one: what is typed there is not judged.
+	Terminal bool      `json:"terminal,omitempty"`
+	Started  time.Time `json:"started"`
 	// Ended is zero while it runs, or while nobody has seen its end.
 	Ended time.Time `json:"ended,omitzero"`
 	Exit  Exit      `json:"exit,omitzero"`

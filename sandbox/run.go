@@ -38,6 +38,10 @@ type Run struct {
 	// Input keeps the standard input of an exec in the background open, to be
 	// written to later. Another's input comes with its [Streams].
 	Input bool `json:"input,omitempty"`
+	// Terminal gives an exec in the background a terminal, to be attached to: what
+	// is typed there is not judged, and may be forbidden by policy. What it shows is its
+	// standard output.
+	Terminal *TerminalSize `json:"terminal,omitempty"`
 	// Track says how changes of the workspace are found. "" is [ModeFast].
 	Track ChangeMode `json:"track,omitempty"`
 	// Artifacts are patterns of files to collect at the end, such as "out/**" or

@@ -126,6 +126,19 @@ func (s *Service) InputExec(ctx context.Context, in string, id sandbox.ID, b []b
 	return s.cfg.Manager.InputExec(ctx, in, id, b, end)
 }
 
+// AttachTerminal joins the terminal of an exec. Who watches needs to read alone.
+func (s *Service) AttachTerminal(ctx context.Context, in string, id sandbox.ID, streams sandbox.Streams) (sandbox.Attached, error) {
+	right := reads
+	if streams.Stdin != nil {
+		right = uses
+	}
+	_, in, err := session(ctx, right, in)
+	if err != nil {
+		return sandbox.Attached{}, err
+	}
+	return s.cfg.Manager.AttachTerminal(ctx, in, id, streams)
+}
+
 // ResizeExec sets the size of an exec's terminal.
 func (s *Service) ResizeExec(ctx context.Context, in string, id sandbox.ID, rows, cols uint16) error {
 	_, in, err := session(ctx, uses, in)

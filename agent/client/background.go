@@ -14,7 +14,7 @@ import (
 // leaves it to the connection's lease, which has to keep it. Its output is kept
 // up to a bound, the newest; [Client.Attach] and [Client.Output] read it. With
 // Later its standard input stays open for [Client.Input]. It uses neither Stdin
-// nor Stdout nor Stderr nor Reap of cmd.
+// nor Stdout nor Stderr nor Reap of cmd. With Terminal it has a terminal, which [Client.Type] types into.
 //
 // A process that could not begin is an Outcome with a Message; otherwise that
 // is nil.
@@ -23,7 +23,7 @@ func (c *Client) Start(ctx context.Context, cmd Command) (*Outcome, error) {
 		return nil, err
 	}
 	req := execRequest(cmd)
-	req.Drop, req.Stdin, req.Reap = true, cmd.Later, false
+	req.Drop, req.Stdin, req.Reap = true, cmd.Later || cmd.Terminal != nil, false
 	s, err := c.open(ctx, wire.Request{Op: wire.OpExec, Exec: req})
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (c *Client) Input(ctx context.Context, id sandbox.ID, b []byte, end bool) (
 // Resize sets the size of an exec's terminal. Errors: NotFound, and Conflict
 // where it has none.
 func (c *Client) Resize(ctx context.Context, id sandbox.ID, rows, cols uint16) error {
-	_, err := c.ask(ctx, wire.Request{Op: wire.OpResize, Resize: &wire.Resize{ID: string(id), Rows: rows, Cols: cols}})
+	_, err := c.ask(ctx, wire.Request{Op: wire.OpResize, Resize: &wire.Resize{ID: string(id), Size: wire.Size{Rows: rows, Cols: cols}}})
 	return err
 }
 

@@ -52,6 +52,8 @@ type Command struct {
 	Track, Late, Fresh bool
 	// Shell makes it a shell of that kind, in place of Argv: see [Client.OpenShell].
 	Shell sandbox.ShellKind
+	// Terminal gives a background exec a terminal of that size: see [Client.Start].
+	Terminal *sandbox.TerminalSize
 	// In runs a text in a shell, in place of Argv, Env, Dir, Role and Stage.
 	In *ShellText
 }
@@ -115,6 +117,9 @@ func execRequest(cmd Command) *wire.Exec {
 		ID: string(cmd.ID), Argv: cmd.Argv, Env: cmd.Env, Dir: cmd.Dir, Role: string(cmd.Role), TimeoutMS: ceilMS(cmd.Timeout),
 		MaxOutput: int64(cmd.MaxOutput), Stdin: cmd.Stdin != nil, Reap: cmd.Reap, Drop: cmd.Drop,
 		Track: cmd.Track, Late: cmd.Late, Fresh: cmd.Fresh, Shell: string(cmd.Shell),
+	}
+	if t := cmd.Terminal; t != nil {
+		req.Terminal = &wire.Size{Rows: t.Rows, Cols: t.Cols}
 	}
 	for _, f := range cmd.Stage {
 		req.Stage = append(req.Stage, wire.Stage(f))

@@ -42,6 +42,7 @@ type exec struct {
 	leave   func() held     // of the room
 	shell   *shell          // that it is, or that it runs in; nil of others
 
+	typing  sync.Mutex // held by who types into its terminal
 	feeding sync.Mutex // held by one input call at a time
 	mu      sync.Mutex
 	stdin   *os.File      // nil without, and once it is closed
@@ -114,6 +115,9 @@ func (a *Agent) launch(ex *exec) error {
 		return err
 	}
 	env := mergeEnv(a.claim.Env, ex.req.Env, []string{"PWD=" + ex.dir})
+	if ex.req.Terminal != nil && getenv(env, "TERM") == "" {
+		env = append(env, "TERM=xterm") // which every terminal of today can do, and images know
+	}
 	if ex.req.Shell != "" {
 		if err := a.makeShell(ex, env); err != nil {
 			return err
@@ -151,7 +155,7 @@ func (a *Agent) launch(ex *exec) error {
 func (ex *exec) pump(files [2]*os.File) {
 	for i, f := range files {
 		ex.pumps[i] = &pump{
-			file: f, index: i, out: ex.out, max: ex.req.MaxOutput, drained: make(chan struct{}),
+			file: f, index: i, out: ex.out, max: ex.req.MaxOutput, terminal: ex.req.Terminal != nil, drained: make(chan struct{}),
 			onLimit: func() { ex.end(endedOutput) },
 		}
 		go ex.pumps[i].run()
@@ -277,7 +281,11 @@ type pipeSet struct {
 // openPipes makes the pipes as the exec's user: whose they are decides who may open
 // them by a name such as /dev/stdout.
 func (a *Agent) openPipes(ex *exec) (p *pipeSet, err error) {
-	if denied := a.as(ex.req.Role, func() { p, err = a.makePipes(ex) }); denied != nil {
+	open := a.makePipes
+	if ex.req.Terminal != nil {
+		open = a.makeTerminal
+	}
+	if denied := a.as(ex.req.Role, func() { p, err = open(ex) }); denied != nil {
 		return nil, denied
 	}
 	return p, err

@@ -243,8 +243,9 @@ func setFilter(program []byte) error {
 
 // start starts the program with the exec's streams, which are its alone from then on.
 func (in *inner) start() (int, error) {
+	_, notTerminal := unix.IoctlGetTermios(0, unix.TCGETS)
 	pid, err := syscall.ForkExec(in.Binary, in.Argv, &syscall.ProcAttr{
-		Dir: in.Dir, Env: in.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
+		Dir: in.Dir, Env: in.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true, Setctty: notTerminal == nil},
 	})
 	if err != nil {
 		return 0, err

@@ -30,6 +30,13 @@ func (a *Agent) callInput(w io.Writer, req *wire.Input) {
 		fail(w, "invalid", fmt.Errorf("%d bytes at once, at most %d", len(req.Data), wire.MaxChunk))
 		return
 	}
+	if ex.req.Terminal != nil {
+		if !ex.typing.TryLock() {
+			fail(w, "conflict", errTyping(req.ID))
+			return
+		}
+		defer ex.typing.Unlock()
+	}
 	n, err := ex.input(req.Data)
 	if err != nil {
 		fail(w, "conflict", fmt.Errorf("the standard input of exec %s is closed", req.ID))
@@ -64,13 +71,4 @@ func (ex *exec) input(b []byte) (int, error) {
 		err = nil
 	}
 	return n, err
-}
-
-// callResize sets the size of an exec's terminal. None has one so far.
-func (a *Agent) callResize(w io.Writer, req *wire.Resize) {
-	if a.find(req.ID) == nil {
-		fail(w, "not_found", fmt.Errorf("no exec %s", req.ID))
-		return
-	}
-	fail(w, "conflict", fmt.Errorf("exec %s has no terminal", req.ID))
 }

@@ -22,6 +22,8 @@ type pump struct {
 	total   int64
 	wide    bool // the pipe is as large as it gets
 
+	terminal bool // it is a terminal's end, and no pipe
+
 	settle  atomic.Bool   // the process is gone: take what is there and stop
 	drained chan struct{} // closed once everything from before that is in out
 	eof     bool          // after drained: nobody holds the pipe any more
@@ -50,6 +52,9 @@ func (p *pump) run() {
 	}
 	_ = raw.Control(func(fd uintptr) {
 		waiting, err := unix.IoctlGetInt(int(fd), unix.TIOCINQ)
+		if p.terminal {
+			waiting, err = terminalHolds, nil // what is on its way to us counts only once it is read
+		}
 		if err == nil && waiting > 0 {
 			p.read(int(fd), waiting)
 		}

@@ -284,6 +284,10 @@ func (a *Agent) callStdin(s *yamux.Stream, r *wire.Reader, req *wire.Stdin) {
 		fail(s, "not_found", fmt.Errorf("no exec %s", req.ID))
 		return
 	}
+	if ex.req.Terminal != nil {
+		a.callType(s, r, ex)
+		return
+	}
 	defer ex.closeStdin()
 	for {
 		f, err := r.Next()

@@ -106,6 +106,7 @@ func (a *Agent) procAttr(ex *exec, files [3]uintptr, env []string) *syscall.Proc
 		Files: files[:],
 		Sys: &syscall.SysProcAttr{
 			Setsid:     true,
+			Setctty:    ex.req.Terminal != nil, // its standard input
 			Credential: &syscall.Credential{Uid: uid, Gid: uid, Groups: []uint32{uint32(ex.group)}},
 		},
 	}

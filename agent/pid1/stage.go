@@ -50,6 +50,9 @@ func checkExec(req *wire.Exec) error {
 	if req.Shell != "" && (!req.Stdin || !req.Drop || kindsOf(req.Shell) == nil) {
 		return fmt.Errorf("shell %q without an input, or of no kind that there is", req.Shell)
 	}
+	if req.Terminal != nil && (!req.Stdin || !req.Drop || req.Shell != "") {
+		return fmt.Errorf("a terminal without an input, or of a shell")
+	}
 	if req.Role != "" && req.Role != "user" && req.Role != roleRunner {
 		return fmt.Errorf("role %q", req.Role)
 	}

@@ -191,6 +191,15 @@ type Exec struct {
 	// Shell makes the process one that runs texts for [OpShell] until it ends: one of
 	// the kinds of shell. Then there is no Argv, and Stdin and Drop are set.
 	Shell string `json:"shell,omitempty"`
+	// Terminal gives the process a terminal of that size, in place of three streams:
+	// what it shows is standard output. Then Stdin and Drop are set.
+	Terminal *Size `json:"terminal,omitempty"`
+}
+
+// Size is a terminal's, in characters.
+type Size struct {
+	Rows uint16 `json:"rows"`
+	Cols uint16 `json:"cols"`
 }
 
 // The kinds of shell.
@@ -247,7 +256,8 @@ type Attach struct {
 
 // Stdin names the exec that the following Stdin frames are for. Input has a
 // call of its own so that a process that does not read it holds up neither its
-// output nor a Cancel.
+// output nor a Cancel. What is typed into a terminal comes so too, by anybody, but
+// by one at a time: a Reply says that it may come, and the stream's end closes nothing.
 type Stdin struct {
 	ID string `json:"id"`
 }
@@ -263,9 +273,8 @@ type Input struct {
 
 // Resize sets the size of an exec's terminal, in characters.
 type Resize struct {
-	ID   string `json:"id"`
-	Rows uint16 `json:"rows"`
-	Cols uint16 `json:"cols"`
+	ID string `json:"id"`
+	Size
 }
 
 // Kill names an exec. Its cause is told to all who follow it: see [End].

@@ -94,6 +94,11 @@ func (d *double) KillExec(ctx context.Context, session string, id sandbox.ID) er
 	return as[error](v, 0)
 }
 
+func (d *double) AttachTerminal(ctx context.Context, session string, id sandbox.ID, streams sandbox.Streams) (sandbox.Attached, error) {
+	v := d.called("AttachTerminal", ctx, session, id, streams)
+	return as[sandbox.Attached](v, 0), as[error](v, 1)
+}
+
 func (d *double) ResizeExec(ctx context.Context, session string, id sandbox.ID, rows uint16, cols uint16) error {
 	v := d.called("ResizeExec", ctx, session, id, rows, cols)
 	return as[error](v, 0)

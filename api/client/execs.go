@@ -101,6 +101,11 @@ func (c *Client) attachOnce(ctx context.Context, r request, at *position, writer
 	return a, nil
 }
 
+// AttachTerminal implements [api.Terminals].
+func (c *Client) AttachTerminal(ctx context.Context, session string, id sandbox.ID, streams sandbox.Streams) (sandbox.Attached, error) {
+	return connect[sandbox.Attached](ctx, c, wire.Begin{Session: session, Terminal: id}, sandbox.Streams{Stdin: streams.Stdin, Stdout: streams.Stdout})
+}
+
 // InputExec implements [api.ExecControl].
 func (c *Client) InputExec(ctx context.Context, session string, id sandbox.ID, b []byte, end bool) (int, error) {
 	t, err := call[wire.Taken](ctx, c, request{method: post, path: exec("/input", session, id), body: wire.Input{Base64: b, End: end}})

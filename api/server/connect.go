@@ -31,39 +31,60 @@ type connection struct {
 
 func connect(s *Server) {
 	handleRaw(s, call{"Connect", get, wire.ConnectPath, "A run over a WebSocket, with input, output, questions and files", 0}, map[string]*huma.Schema{typeJSON: schemaOf[wire.Message](s)}, func(_ *nothing, w http.ResponseWriter, r *http.Request) error {
-		release, err := s.takeStream()
-		if err != nil {
-			return err
-		}
-		defer release()
-		ws, err := websocket.Accept(w, r, nil) // it answers itself what it refuses
-		if err != nil {
-			return nil //nolint:nilerr // as above
-		}
-		defer func() { _ = ws.CloseNow() }() // a second time, as a rule
-		ws.SetReadLimit(int64(s.cfg.MaxBody))
-		ctx, cancel := context.WithCancel(r.Context())
-		defer cancel()
-		c := &connection{ws: ws, ctx: ctx, inputs: map[uint32]*input{}, replies: map[uint32]chan wire.Message{}, last: wire.FirstStream - 1}
-		begin, err := c.begin()
-		if err != nil {
-			c.conclude(nil, err)
-			return nil
-		}
-		running, stop := context.WithCancel(ctx)
-		defer stop()
-		local := sandbox.Local{Contents: c.content}
-		if begin.Asks {
-			local.Ask = c.ask
-		}
-		streams := c.streams(begin, local)
-		var reading sync.WaitGroup
-		reading.Go(func() { defer cancel(); c.read(stop) })
-		c.conclude(s.begun(running, begin, streams))
-		cancel()
-		reading.Wait()
-		return nil
+		return s.converse(w, r, nil)
 	})
+	handleRaw(s, call{"AttachTerminal", get, below("/execs/{exec}/terminal"), "Its terminal over a WebSocket: what it shows, what is typed, its size", 0}, map[string]*huma.Schema{typeJSON: schemaOf[wire.Message](s)}, func(in *struct {
+		OfExec
+		Watch bool `query:"watch" doc:"type nothing"`
+	}, w http.ResponseWriter, r *http.Request) error {
+		return s.converse(w, r, &wire.Begin{Session: in.Session, Terminal: in.Exec, Stdin: !in.Watch, Stdout: true})
+	})
+}
+
+// converse carries out over a WebSocket what was given, or else what its first message
+// wants.
+func (s *Server) converse(w http.ResponseWriter, r *http.Request, given *wire.Begin) error {
+	release, err := s.takeStream()
+	if err != nil {
+		return err
+	}
+	defer release()
+	ws, err := websocket.Accept(w, r, nil) // it answers itself what it refuses
+	if err != nil {
+		return nil //nolint:nilerr // as above
+	}
+	defer func() { _ = ws.CloseNow() }() // a second time, as a rule
+	ws.SetReadLimit(int64(s.cfg.MaxBody))
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	c := &connection{ws: ws, ctx: ctx, inputs: map[uint32]*input{}, replies: map[uint32]chan wire.Message{}, last: wire.FirstStream - 1}
+	begin := wire.Begin{}
+	if given != nil {
+		begin = *given
+	} else if begin, err = c.begin(); err != nil {
+		c.conclude(nil, err)
+		return nil
+	}
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	local := sandbox.Local{Contents: c.content}
+	if begin.Asks {
+		local.Ask = c.ask
+	}
+	streams := c.streams(begin, local)
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		defer cancel()
+		c.read(stop, func(size wire.Size) {
+			if begin.Terminal != "" {
+				_ = s.svc.ResizeExec(ctx, begin.Session, begin.Terminal, size.Rows, size.Cols) // it may have ended, as the result says
+			}
+		})
+	})
+	c.conclude(s.begun(running, begin, streams))
+	cancel()
+	reading.Wait()
+	return nil
 }
 
 // begun does what a client wants.
@@ -78,6 +99,9 @@ func (s *Server) begun(ctx context.Context, b wire.Begin, streams sandbox.Stream
 	case b.Submit != nil:
 		e, err := s.svc.SubmitExecution(ctx, *b.Submit, streams.Local)
 		return e, err
+	case b.Terminal != "":
+		a, err := s.svc.AttachTerminal(ctx, b.Session, b.Terminal, streams)
+		return a, err
 	case b.ShellRun != nil:
 		res, err := s.svc.RunShell(ctx, b.Session, b.Shell, *b.ShellRun, streams)
 		return resultOf(res), err
@@ -119,12 +143,12 @@ func (c *connection) begin() (b wire.Begin, err error) {
 		return b, sandbox.Errorf(sandbox.Invalid, "the first message: %w", err).WithHint("see docs/server.md")
 	}
 	wanted := 0
-	for _, is := range []bool{b.Run != nil, b.Put != nil, b.Submit != nil, b.ShellRun != nil, b.Function != nil, b.Invoke != nil} {
+	for _, is := range []bool{b.Run != nil, b.Put != nil, b.Submit != nil, b.ShellRun != nil, b.Function != nil, b.Invoke != nil, b.Terminal != ""} {
 		if is {
 			wanted++
 		}
 	}
-	if wanted != 1 || (b.Put != nil || b.ShellRun != nil || b.Start) && b.Session == "" || b.Start && b.Run == nil {
+	if wanted != 1 || (b.Put != nil || b.ShellRun != nil || b.Terminal != "" || b.Start) && b.Session == "" || b.Start && b.Run == nil {
 		return b, sandbox.Errorf(sandbox.Invalid, "the first message says not what is wanted").WithHint("give one of run, submit, and put with a session")
 	}
 	return b, nil
@@ -149,8 +173,8 @@ func (c *connection) streams(b wire.Begin, local sandbox.Local) sandbox.Streams 
 }
 
 // read takes in what the client says, until it is gone or breaks the protocol.
-// stop ends the run alone.
-func (c *connection) read(stop func()) {
+// stop ends the run alone; resize sets the size of the terminal that is joined.
+func (c *connection) read(stop func(), resize func(wire.Size)) {
 	for {
 		kind, b, err := c.ws.Read(c.ctx)
 		if err != nil {
@@ -174,6 +198,10 @@ func (c *connection) read(stop func()) {
 			stop()
 		case wire.MsgEnd:
 			c.ended(m)
+		case wire.MsgResize:
+			if m.Size != nil {
+				resize(*m.Size)
+			}
 		default:
 			c.reply(m)
 		}

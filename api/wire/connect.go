@@ -49,6 +49,9 @@ type Begin struct {
 	// ShellRun, in the place of Run, runs in the session's Shell.
 	Shell    string            `json:"shell,omitempty"`
 	ShellRun *sandbox.ShellRun `json:"shell_run,omitempty"`
+	// Terminal, in the place of Run, is the exec of the session whose terminal is
+	// joined. Stdin is typed into it.
+	Terminal sandbox.ID `json:"terminal,omitempty"`
 	// What the client gives and takes.
 	Stdin     bool `json:"stdin,omitempty"`
 	Stdout    bool `json:"stdout,omitempty"`
@@ -75,6 +78,7 @@ const (
 	MsgAnswer = "answer" // the Answer, or the Problem why there is none
 	MsgTake   = "take"   // an artifact is taken, or with None is not; and its end was taken too
 	MsgCancel = "cancel" // end the run; its result comes nonetheless
+	MsgResize = "resize" // the Size of the terminal that is joined
 )
 
 // Message is one message. Which fields it has is its type's to say.
@@ -90,6 +94,7 @@ type Message struct {
 	Progress *sandbox.Progress       `json:"progress,omitempty"`
 	Result   json.RawMessage         `json:"result,omitempty"`
 	Problem  *Problem                `json:"problem,omitempty"`
+	Size     *Size                   `json:"size,omitempty"`
 }
 
 // Piece is a piece of a stream as it travels.

@@ -1,140 +1,109 @@
 package main
 
 import (
-	"fmt"
+	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
-	"slices"
+	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/caisson-dev/caisson/internal/enginetest"
 )
 
-// pty opens a pseudo-terminal.
-func pty(t *testing.T) (master, slave *os.File) {
+// tmuxPane is a real terminal.
+type tmuxPane struct {
+	socket string
+	env    []string
+}
+
+func (p *tmuxPane) tmux(t *testing.T, args ...string) string {
 	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "tmux", append([]string{"-S", p.socket, "-f", "/dev/null"}, args...)...)
+	cmd.Env = p.env
+	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Skipf("no pseudo-terminals here: %v", err)
+		t.Fatalf("tmux %q: %v\n%s", args, err, out)
 	}
-	t.Cleanup(func() { _ = master.Close() })
-	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
+	return string(out)
+}
+
+func (p *tmuxPane) types(t *testing.T, keys ...string) {
+	t.Helper()
+	p.tmux(t, append([]string{"send-keys"}, keys...)...)
+}
+
+// shows waits until the screen matches what, and returns what the first group is.
+func (p *tmuxPane) shows(t *testing.T, what string) string {
+	t.Helper()
+	screen := ""
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		screen = p.tmux(t, "capture-pane", "-p", "-J")
+		if m := regexp.MustCompile(what).FindStringSubmatch(screen); m != nil {
+			return m[len(m)-1]
+		}
 	}
-	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	t.Fatalf("it never shows %s:\n%s", what, screen)
+	return ""
+}
+
+// TestExecInATerminal is a person's: a shell of a session in a real terminal, its
+// size, Ctrl-C, leaving it, coming back, the exit code; and a run of its own.
+func TestExecInATerminal(t *testing.T) {
+	t.Parallel()
+	enginetest.Tool(t, "tmux", "tmux")
+	kit, base := place(t)
+	kit.Image(t, "shell")
+	p := &tmuxPane{socket: base + "/tmux", env: append(os.Environ(), "CAISSON_AGENT="+kit.Agent, "CAISSON_SCAN="+enginetest.Scanner(t),
+		"CAISSON_RUNTIME_DIR="+base+"/s", "CAISSON_STATE_DIR="+base+"/state", "TMUX=", "LC_ALL=C.UTF-8")}
+	caisson := enginetest.Command(t)
+	p.tmux(t, "new-session", "-d", "-x", "110", "-y", "30", "sh")
+	t.Cleanup(func() { p.tmux(t, "kill-server") })
+	p.types(t, "PS1='host> '; alias caisson="+caisson, "Enter")
+	p.shows(t, `(?m)^host> ?$`)
+	p.types(t, "caisson session create work", "Enter")
+	p.shows(t, `(?m)^work$`)
+	cast := base + "/x.cast"
+	p.types(t, "clear; caisson exec -it work --record "+cast+" -- bash --norc", "Enter")
+	p.shows(t, `(?m)^bash-[0-9.]+\$ ?$`)
+	p.types(t, "stty size", "Enter")
+	p.shows(t, `(?m)^30 110$`)
+	p.tmux(t, "resize-window", "-x", "90", "-y", "25")
+	p.types(t, "until test \"$(stty size)\" = '25 90'; do :; done; echo now $(stty size)", "Enter")
+	p.shows(t, `(?m)^now 25 90$`)
+	p.types(t, "echo waits; sleep 600", "Enter")
+	p.shows(t, `(?m)^waits$`)
+	p.types(t, "C-c", "")
+	p.types(t, "echo code $?; left=behind", "Enter")
+	p.shows(t, `(?m)^code 130$`)
+	p.types(t, "C-p", "C-q")
+	id := p.shows(t, `it goes on; come back with: caisson attach work ([0-9a-f]+)`)
+	p.types(t, "clear; caisson attach work "+id, "Enter")
+	p.shows(t, `(?m)^code 130$`) // as it was left
+	p.types(t, "echo $left; exit 7", "Enter")
+	p.shows(t, `(?m)^behind$`)
+	p.shows(t, `(?m)^exit\nhost> ?$`)
+	p.types(t, "echo ended with $?", "Enter")
+	p.shows(t, `(?m)^ended with 7$`)
+	p.types(t, "clear; caisson run -it -- sh -c 'echo say; read x; echo got $x; exit 5'; echo then $?; caisson session list", "Enter")
+	p.shows(t, `(?m)^say$`)
+	p.types(t, "typed", "Enter")
+	p.shows(t, `(?m)^got typed$`)
+	if list := p.shows(t, `(?ms)^then 5$(.*work.*)host>`); strings.Contains(list, "run-") {
+		t.Errorf("its session stays:\n%s", list)
+	}
+	p.types(t, "clear; caisson session rm --force work && echo removed", "Enter")
+	p.shows(t, `(?m)^removed$`)
+	b, err := os.ReadFile(cast)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
-		t.Fatal(err)
-	}
-	return master, slave
-}
-
-// onTerminal runs caisson on a terminal of its own, types an answer where it is
-// asked, and returns all that is shown, and the exit code.
-func onTerminal(t *testing.T, base string, kit *enginetest.Kit, answer string, args ...string) (string, int) {
-	t.Helper()
-	return typing(t, base, kit, []string{"[n]o: ", answer + "\n"}, args...)
-}
-
-// typing does so with several things to type, each behind what it waits for.
-func typing(t *testing.T, base string, kit *enginetest.Kit, cues []string, args ...string) (string, int) {
-	t.Helper()
-	master, slave := pty(t)
-	cmd := exec.Command(enginetest.Command(t), args...)
-	cmd.Env = append(os.Environ(), "CAISSON_AGENT="+kit.Agent, "CAISSON_SCAN="+enginetest.Scanner(t), "CAISSON_RUNTIME_DIR="+base+"/s", "CAISSON_STATE_DIR="+base+"/state")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	_ = slave.Close()
-	timer := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
-	defer timer.Stop()
-	var shown strings.Builder
-	buf := make([]byte, 4096)
-	for {
-		n, err := master.Read(buf)
-		shown.Write(buf[:n])
-		if err != nil {
-			break // its last holder has closed the terminal
-		}
-		if len(cues) > 0 && strings.Contains(shown.String(), cues[0]) {
-			if _, err := master.WriteString(cues[1]); err != nil {
-				t.Fatal(err)
-			}
-			cues = cues[2:]
-		}
-	}
-	_ = cmd.Wait() // its exit code says it
-	return strings.ReplaceAll(shown.String(), "\r\n", "\n"), cmd.ProcessState.ExitCode()
-}
-
-// On a terminal a person is asked, sees what and why, and answers.
-func TestAskedOnATerminal(t *testing.T) {
-	t.Parallel()
-	kit, base := place(t)
-	run := []string{"run", "--env", "SEEN=1", "--", "env"}
-	text, code := onTerminal(t, base, kit, "no", run...)
-	for _, want := range []string{
-		"policy asks (high)", "command   env", "variable  SEEN=1", "SBX-CRED-0004: Dumps the whole environment", "= Read the variables that are needed, by name.",
-		"[o]nce, [a]lways", "denied by",
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("it does not show %q: %s", want, text)
-		}
-	}
-	if code != 126 {
-		t.Errorf("no: exit code %d", code)
-	}
-	for range 2 { // once is once: it asks again
-		if text, code := onTerminal(t, base, kit, "o", run...); code != 0 || !strings.Contains(text, "[n]o: ") || !strings.Contains(text, "\nSEEN=1\n") {
-			t.Errorf("once: %d, %s", code, text)
-		}
-	}
-	if text, code := onTerminal(t, base, kit, "a", run...); code != 0 || !strings.Contains(text, "[n]o: ") {
-		t.Errorf("always: %d, %s", code, text)
-	}
-	if text, code := onTerminal(t, base, kit, "n", run...); code != 0 || strings.Contains(text, "[n]o: ") {
-		t.Errorf("after always: %d, %s", code, text)
-	}
-	other := []string{"run", "--env", "SEEN=2", "--", "env"}
-	if text, code := onTerminal(t, base, kit, "n", other...); code != 126 || !strings.Contains(text, "[n]o: ") {
-		t.Errorf("another byte: %d, %s", code, text)
-	}
-}
-
-// A program reads what is typed, and nothing of what answers a question. Ctrl-C
-// at a question is a no that is written down.
-func TestTypedOnATerminal(t *testing.T) {
-	t.Parallel()
-	kit, base := place(t)
-	text, code := typing(t, base, kit, []string{"name?", "ann\n"}, "run", "--", "sh", "-c", `echo "name?"; read x; echo "got $x"`)
-	if code != 0 || !strings.Contains(text, "\ngot ann\n") {
-		t.Errorf("typed: %d, %s", code, text)
-	}
-	text, code = typing(t, base, kit, []string{"[n]o: ", "o\n", "name?", "bob\n"}, "run", "--env", "SEEN=1", "--", "sh", "-c", `env >/dev/null; echo "name""?"; read x; echo "got $x"`)
-	if code != 0 || !strings.Contains(text, "\ngot bob\n") {
-		t.Errorf("typed after an answer: %d, %s", code, text)
-	}
-	for _, stdin := range [][]string{nil, {"--stdin", "-"}} { // all at once, as it is pasted
-		run := slices.Concat([]string{"run", "--env", "SEEN=1"}, stdin, []string{"--", "sh", "-c", `env >/dev/null; read x; echo "got $x"`})
-		text, code = typing(t, base, kit, []string{"[n]o: ", "what?\no\nbob\n"}, run...)
-		if code != 0 || !strings.HasSuffix(text, "got bob\n") {
-			t.Errorf("typed with an answer, %q: %d, %s", stdin, code, text)
-		}
-	}
-	text, code = typing(t, base, kit, []string{"[n]o: ", "\x03"}, "run", "--env", "SEEN=1", "--", "env")
-	if code != 130 || !strings.Contains(text, "\ncaisson: no: it does not run\n") || strings.Contains(text, "elsewhere") {
-		t.Errorf("Ctrl-C: %d, %s", code, text)
-	}
-	if text, code = typing(t, base, kit, nil, "approvals", "list", "--all"); code != 0 || strings.Count(text, " denied ") != 1 {
-		t.Errorf("and is not written down: %d, %s", code, text)
+	head, events, _ := strings.Cut(string(b), "\n")
+	if !json.Valid([]byte(head)) || !strings.Contains(head, `"height":30`) || !strings.Contains(events, `"now 25 90`) || !strings.Contains(events, `"r","90x25"]`) {
+		t.Errorf("the recording: %s\n%s", head, events)
 	}
 }

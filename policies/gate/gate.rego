@@ -95,3 +95,30 @@ findings contains {"id": "SBX-GATE-0004", "msg": sprintf("%s is read when it is 
 	input.ctx.gate.background
 	some name in input.ctx.gate.later
 }
+
+# METADATA
+# title: Opens a terminal, and what is typed there later is not judged
+# custom:
+#   id: SBX-GATE-0007
+#   severity: medium
+#   category: evasion
+#   cwe: ["CWE-829"]
+#   remediation: "Run the commands by caisson exec or in a caisson shell, which judge each."
+findings contains {"id": "SBX-GATE-0007", "msg": "what is typed into its terminal later is not judged"} if {
+	input.ctx.gate.terminal
+	not data.settings.terminals == "deny"
+}
+
+# METADATA
+# title: Opens a terminal, which the configuration forbids
+# custom:
+#   id: SBX-GATE-0008
+#   severity: high
+#   deny: true
+#   category: evasion
+#   cwe: ["CWE-829"]
+#   remediation: "Run the commands by caisson exec or in a caisson shell, which judge each, or set terminals in settings.yaml to allow."
+findings contains {"id": "SBX-GATE-0008", "msg": "what would be typed into its terminal could not be judged"} if {
+	input.ctx.gate.terminal
+	data.settings.terminals == "deny"
+}

@@ -24,6 +24,12 @@ test_later if ids({"background": true, "later": ["x.py"]}) == {"SBX-GATE-0004"}
 
 test_foreground if ids({"background": false, "later": ["x.py"]}) == set()
 
+test_terminal if ids({"terminal": true}) == {"SBX-GATE-0007"}
+
+test_terminal_denied if ids({"terminal": true}) == {"SBX-GATE-0008"} with data.settings.terminals as "deny"
+
+test_no_terminal if ids({"terminal": false}) == set()
+
 test_nothing if count(gate.findings) == 0 with input as {}
 
 # Each thing that is not judged is told, and by its name.

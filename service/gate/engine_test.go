@@ -302,8 +302,14 @@ func everyWayIn(t *testing.T, p *place) {
 			"exec":  func() error { _, err := p.ExecIn(t.Context(), "s", run, streams()); return err },
 			"open":  func() error { _, err := box.Exec(t.Context(), run, streams()); return err },
 			"start": func() error { _, err := p.StartIn(t.Context(), "s", run, sandbox.Local{}); return err },
+			"terminal": func() error {
+				run := run
+				run.Terminal = &sandbox.TerminalSize{}
+				_, err := p.StartIn(t.Context(), "s", run, sandbox.Local{})
+				return err
+			},
 		} {
-			if name == "the input" && way == "start" {
+			if name == "the input" && (way == "start" || way == "terminal") {
 				continue // it has none
 			}
 			var denied *sandbox.DeniedError

@@ -139,6 +139,9 @@ func (e *execution) examine(ctx context.Context) error {
 	if q.Stdin != nil {
 		e.input = "stream"
 	}
+	if q.Terminal {
+		e.input = "terminal"
+	}
 	if e.own() { // it reads the input itself, and looks nowhere else
 		e.w.search, e.w.input, e.input = nil, false, "our own"
 	}
@@ -274,7 +277,7 @@ func (e *execution) surroundings(unknownLanguage sandbox.Verdict) map[string]any
 		slices.Sort(later)
 	}
 	found := slices.Concat(e.envFound, e.w.moved)
-	if len(found) == 0 && len(e.w.unjudged)+len(e.w.unknown) == 0 && len(later) == 0 {
+	if len(found) == 0 && len(e.w.unjudged)+len(e.w.unknown) == 0 && len(later) == 0 && !e.q.Terminal {
 		return nil
 	}
 	env := []any{}
@@ -287,6 +290,6 @@ func (e *execution) surroundings(unknownLanguage sandbox.Verdict) map[string]any
 	}
 	unknown := append([]any{}, e.w.unknown...)
 	return map[string]any{
-		"env": env, "unjudged": unjudged, "unknown": unknown, "unknown_language": string(unknownLanguage), "later": later, "background": e.q.Background,
+		"env": env, "unjudged": unjudged, "unknown": unknown, "unknown_language": string(unknownLanguage), "later": later, "background": e.q.Background, "terminal": e.q.Terminal,
 	}
 }
