@@ -45,7 +45,7 @@ func (c *Caisson) newRegistry() (*runtimes.Registry, error) {
 	agent, noAgent := c.helper("caisson-agent", "CAISSON_AGENT")
 	holder, noHolder := manager.ProcessHolder()
 	missing := cmp.Or(noState, noAgent, noHolder)
-	r := runtimes.NewRegistry(runtimes.Host{Agent: agent, Base: c.runtimeDir(state), State: filepath.Join(state, "runtimes"), Holder: holder})
+	r := runtimes.NewRegistry(runtimes.Host{Agent: agent, Base: c.runtimeDir(state), State: filepath.Join(state, "runtimes"), Images: filepath.Join(state, "images"), Holder: holder})
 	var errs []error
 	add := func(name string, open runtimes.Opener) {
 		errs = append(errs, r.Register(name, func(h runtimes.Host) (runtimes.Runtime, error) {

@@ -30,6 +30,7 @@ type Service interface {
 	Languages
 	Images
 	ImageLock
+	ImageRoots
 
 	Audit
 	Housekeeping

@@ -32,6 +32,15 @@ type Images interface {
 	PruneImages(ctx context.Context, dryRun bool) ([]sandbox.PrunedImage, error)
 }
 
+// ImageRoots are images as folders of the host, for runtimes without an engine.
+type ImageRoots interface {
+	// UnpackImage makes an image present and unpacks it. What is unpacked already
+	// stays as it is. Errors: those of EnsureImage.
+	UnpackImage(ctx context.Context, name string) (sandbox.ImageRoot, error)
+	// UnpackedImages lists what is unpacked, the newest first. It needs no engine.
+	UnpackedImages(ctx context.Context) ([]sandbox.ImageRoot, error)
+}
+
 // ImageLock holds images to what they were once. Names are those of [Images].
 type ImageLock interface {
 	// PinImages writes what is present now into the lock file. Without names it

@@ -19,7 +19,7 @@ func newImages(cfg Config) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newImagesList(cfg), newImagesBuild(cfg), newImagesPull(cfg), newImagesPrewarm(cfg), newImagesPin(cfg),
-		newImagesVerify(cfg), newImagesPrune(cfg))
+		newImagesUnpack(cfg), newImagesVerify(cfg), newImagesPrune(cfg))
 	return cmd
 }
 

@@ -18,10 +18,21 @@ import (
 )
 
 // Prune removes the images that this catalogue's recipes made once and would
-// not make now, and the bases of such recipes. What somebody else made, what
+// not make now, the bases of such recipes, and what was unpacked of images whose
+// name a newer one has. What somebody else made, what
 // the lock file pins and what a container uses is left. With dryRun it only
 // says what it would do.
 func (s *Store) Prune(ctx context.Context, dryRun bool) ([]sandbox.PrunedImage, error) {
+	roots, err := s.pruneRoots(dryRun)
+	if err != nil {
+		return roots, err
+	}
+	made, err := s.pruneMade(ctx, dryRun)
+	return append(roots, made...), err
+}
+
+// pruneMade removes images of the engine, and bases.
+func (s *Store) pruneMade(ctx context.Context, dryRun bool) ([]sandbox.PrunedImage, error) {
 	api, err := s.cfg.Engine.API(ctx)
 	if err != nil {
 		return nil, err

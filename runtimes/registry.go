@@ -19,6 +19,9 @@ type Host struct {
 	// State is the folder for what outlives sandboxes. It may not be there yet, and
 	// each runtime has a folder of its name in it.
 	State string
+	// Images is the folder of what is kept of images, unpacked ones among it. It may
+	// not be there yet.
+	Images string
 	// Holder names this process on what is made for a moment.
 	Holder string
 }

@@ -1,5 +1,7 @@
 package sandbox
 
+import "time"
+
 // Image is a container image that is present in the engine.
 type Image struct {
 	Ref string `json:"ref"`
@@ -10,6 +12,15 @@ type Image struct {
 	// Volumes are the places for which the image wants volumes. A sandbox has
 	// places there that are bounded, empty at first, and go with it.
 	Volumes []string `json:"volumes,omitempty"`
+}
+
+// ImageRoot is an image as a folder of the host, from which runtimes without an
+// engine make sandboxes, read-only.
+type ImageRoot struct {
+	Image Image     `json:"image"`
+	Path  string    `json:"path"` // of the folder
+	Size  Bytes     `json:"size_bytes"`
+	Made  time.Time `json:"made"`
 }
 
 // ImageWay is how an image comes about.

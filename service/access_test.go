@@ -98,7 +98,7 @@ func (none) Subscribe(context.Context) iter.Seq[sandbox.AlertNews] {
 func (none) Examine(context.Context, api.Examined) ([]api.Check, error) { return nil, nil }
 
 // catalogue knows one language, whose image is always there.
-type catalogue struct{}
+type catalogue struct{ service.Images }
 
 var shell = sandbox.Language{Name: "shell", Suffixes: []string{".sh"}, Image: "shell", RunCode: []string{"sh", "-c", "{code}"}, RunFile: []string{"sh", "{file}"}}
 

@@ -28,6 +28,9 @@ type Images interface {
 	Pin(ctx context.Context, refs ...string) ([]sandbox.ImagePin, error)
 	// Verify compares what is pinned with what there is.
 	Verify(ctx context.Context) ([]sandbox.ImageCheck, error)
+	// Unpack unpacks an image, and Roots lists what is unpacked.
+	Unpack(ctx context.Context, ref string) (sandbox.ImageRoot, error)
+	Roots() ([]sandbox.ImageRoot, error)
 	// Prune removes what the catalogue's recipes made once.
 	Prune(ctx context.Context, dryRun bool) ([]sandbox.PrunedImage, error)
 }
@@ -164,4 +167,20 @@ func (s *Service) PruneImages(ctx context.Context, dryRun bool) ([]sandbox.Prune
 		return nil, err
 	}
 	return s.cfg.Images.Prune(ctx, dryRun)
+}
+
+// UnpackImage unpacks an image.
+func (s *Service) UnpackImage(ctx context.Context, name string) (sandbox.ImageRoot, error) {
+	if _, err := may(ctx, governs); err != nil {
+		return sandbox.ImageRoot{}, err
+	}
+	return s.cfg.Images.Unpack(ctx, s.imageRef(name))
+}
+
+// UnpackedImages lists what is unpacked.
+func (s *Service) UnpackedImages(ctx context.Context) ([]sandbox.ImageRoot, error) {
+	if _, err := may(ctx, governs); err != nil {
+		return nil, err
+	}
+	return s.cfg.Images.Roots()
 }

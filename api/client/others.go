@@ -127,6 +127,16 @@ func (c *Client) PruneImages(ctx context.Context, dryRun bool) ([]sandbox.Pruned
 	return list[sandbox.PrunedImage](ctx, c, request{method: post, path: "/v1/images/prune", body: wire.PruneImages{DryRun: dryRun}})
 }
 
+// UnpackImage implements [api.ImageRoots].
+func (c *Client) UnpackImage(ctx context.Context, name string) (sandbox.ImageRoot, error) {
+	return long[sandbox.ImageRoot](ctx, c, "/v1/images/unpack", wire.ImageName{Name: name})
+}
+
+// UnpackedImages implements [api.ImageRoots].
+func (c *Client) UnpackedImages(ctx context.Context) ([]sandbox.ImageRoot, error) {
+	return list[sandbox.ImageRoot](ctx, c, request{method: get, path: "/v1/images/roots"})
+}
+
 // PinImages implements [api.ImageLock].
 func (c *Client) PinImages(ctx context.Context, names []string) ([]sandbox.ImagePin, error) {
 	return list[sandbox.ImagePin](ctx, c, request{method: post, path: "/v1/images/pin", body: wire.ImageNames{Names: names}})

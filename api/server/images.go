@@ -36,6 +36,13 @@ func images(s *Server) {
 		list, err := s.svc.PrewarmImages(ctx, b.Names)
 		return all(list), err
 	})
+	long(s, call{"UnpackImage", post, "/v1/images/unpack", "Unpack an image into a folder of the server's", 0}, func(ctx context.Context, b wire.ImageName) (sandbox.ImageRoot, error) {
+		return s.svc.UnpackImage(ctx, b.Name)
+	})
+	handle(s, call{"UnpackedImages", get, "/v1/images/roots", "List what is unpacked", 0}, func(ctx context.Context, _ *nothing) (wire.Page[sandbox.ImageRoot], error) {
+		list, err := s.svc.UnpackedImages(ctx)
+		return all(list), err
+	})
 	handle(s, call{"PruneImages", post, "/v1/images/prune", "Remove what would not be made now", 0}, func(ctx context.Context, in *struct {
 		Body wire.PruneImages `required:"false"`
 	}) (wire.Page[sandbox.PrunedImage], error) {

@@ -30,6 +30,9 @@ type Config struct {
 	Base string
 	// State is the folder for volumes, which outlive sandboxes.
 	State string
+	// Root finds an unpacked image, by its reference or its content digest. nil: there
+	// are none, and every sandbox has the host's own programs.
+	Root func(name string) (sandbox.ImageRoot, error)
 }
 
 // Runtime is the bubblewrap runtime. It is safe for concurrent use and holds
@@ -120,10 +123,15 @@ func (r *Runtime) capabilities() runtimes.Capabilities {
 	return c
 }
 
-// Provision implements [runtimes.Provisioner]: every sandbox has the host's own
-// programs. Errors: Unsupported for an image that was named, NotFound where the
-// host has no program of the language's.
+// Provision implements [runtimes.Provisioner]: a sandbox has the host's own
+// programs, or those of an unpacked image that was named. Errors: NotFound for an
+// image that is not unpacked, and where the host has no program of the language's;
+// Unsupported where there are no images.
 func (r *Runtime) Provision(_ context.Context, lang sandbox.Language, image string) (sandbox.Image, error) {
+	if image != "" && r.cfg.Root != nil {
+		root, err := r.cfg.Root(image)
+		return root.Image, err
+	}
 	return local.Provision(Name, lang, image)
 }
 

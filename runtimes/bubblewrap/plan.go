@@ -55,7 +55,10 @@ func (r *Runtime) Plan(_ context.Context, spec sandbox.Spec) (runtimes.Plan, err
 	}
 	req := request{
 		Namespaces: namespaces(), Capabilities: rootsCapabilities, NoNewPrivs: true, Seccomp: true, Nested: r.Alone,
-		ReadOnly: rootBinds(), Links: rootLinks(), Tmpfs: local.FileSystems(spec), Workspace: spec.Workspace, Limits: local.LimitsOf(spec.Limits),
+		Tmpfs: local.FileSystems(spec), Workspace: spec.Workspace, Limits: local.LimitsOf(spec.Limits),
+	}
+	if req.ReadOnly, req.Links, err = r.root(spec.Image); err != nil {
+		return runtimes.Plan{}, err
 	}
 	if r.Alone {
 		req.Namespaces, req.Capabilities = append(asUser(spec.Identity.UID), req.Namespaces...), usersCapabilities

@@ -5,8 +5,10 @@ package bubblewrap
 import (
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/caisson-dev/caisson/runtimes/local"
+	"github.com/caisson-dev/caisson/sandbox"
 )
 
 // rootFolders are what a sandbox sees of the host besides /usr, where it is there:
@@ -48,6 +50,54 @@ func rootBinds() []local.Bind {
 		}
 	}
 	return binds
+}
+
+// root is what a sandbox of an image sees: this host's folders where that is the
+// host, and what was unpacked of it else. Errors: NotFound, Unsupported.
+func (r *Runtime) root(image sandbox.Image) (binds, links []local.Bind, err error) {
+	if image.Ref == local.HostImage {
+		return rootBinds(), rootLinks(), nil
+	}
+	if r.cfg.Root == nil {
+		return nil, nil, sandbox.Errorf(sandbox.Unsupported, "the %s runtime has no image %s", Name, image.Ref).WithHint("use --runtime docker")
+	}
+	root, err := r.cfg.Root(image.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	return unpackedRoot(root.Path)
+}
+
+// ownPlaces are below the root of every sandbox and never an image's; what /etc has
+// is bound one by one, so that caisson's own names stand among it.
+var ownPlaces = []string{"dev", "etc", "home", "proc", "run", "sys", "tmp", "workspace"}
+
+// unpackedRoot are the folders, files and links of an unpacked image.
+func unpackedRoot(dir string) (binds, links []local.Bind, err error) {
+	own := slices.Concat(ownPlaces, []string{".dockerenv"})
+	for _, below := range []struct {
+		at  string
+		own []string
+	}{{"", own}, {"etc", []string{"passwd", "group", "hosts", "hostname", "resolv.conf", "mtab"}}} {
+		entries, err := os.ReadDir(filepath.Join(dir, below.at))
+		if err != nil {
+			return nil, nil, sandbox.Errorf(sandbox.NotFound, "read an unpacked image: %w", err).WithHint("unpack it again: caisson images unpack")
+		}
+		for _, e := range entries {
+			bind := local.Bind{Source: filepath.Join(dir, below.at, e.Name()), Target: filepath.Join("/", below.at, e.Name())}
+			switch {
+			case slices.Contains(below.own, e.Name()):
+			case e.Type()&os.ModeSymlink != 0:
+				if bind.Source, err = os.Readlink(bind.Source); err != nil {
+					return nil, nil, sandbox.Errorf(sandbox.NotFound, "read an unpacked image: %w", err)
+				}
+				links = append(links, bind)
+			default:
+				binds = append(binds, bind)
+			}
+		}
+	}
+	return binds, links, nil
 }
 
 func linkArgs(links []local.Bind) (args []string) {

@@ -14,6 +14,9 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
+// HostImage is the reference that stands for this host's own programs.
+const HostImage = "host"
+
 // Provision finds the host's own programs for a language, for a runtime of that
 // name. Errors: Unsupported for an image that was named, NotFound where the host has
 // no program of the language's.
@@ -29,7 +32,7 @@ func Provision(name string, lang sandbox.Language, image string) (sandbox.Image,
 		}
 	}
 	id, err := hostID()
-	return sandbox.Image{Ref: "host", ID: id}, err
+	return sandbox.Image{Ref: HostImage, ID: id}, err
 }
 
 // findProgram looks where sandboxes have programs of the host's.
