@@ -190,6 +190,16 @@ func (d *double) StateSizes(ctx context.Context) ([]sandbox.StateSize, error) {
 	return as[[]sandbox.StateSize](v, 0), as[error](v, 1)
 }
 
+func (d *double) UnpackImage(ctx context.Context, name string) (sandbox.ImageRoot, error) {
+	v := d.called("UnpackImage", ctx, name)
+	return as[sandbox.ImageRoot](v, 0), as[error](v, 1)
+}
+
+func (d *double) UnpackedImages(ctx context.Context) ([]sandbox.ImageRoot, error) {
+	v := d.called("UnpackedImages", ctx)
+	return as[[]sandbox.ImageRoot](v, 0), as[error](v, 1)
+}
+
 func (d *double) PinImages(ctx context.Context, names []string) ([]sandbox.ImagePin, error) {
 	v := d.called("PinImages", ctx, names)
 	return as[[]sandbox.ImagePin](v, 0), as[error](v, 1)
