@@ -15,7 +15,19 @@ func (m *Manager) startTracked(ctx context.Context, b *box.Box, r *resolved) (ne
 	if err := m.verify(ctx, b, r); err != nil {
 		return nil, err
 	}
+	way, err := m.openWay(ctx, b, r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil || never != nil {
+			err = joinErr(err, way.close(ctx))
+			return
+		}
+		way.keep(ctx)
+	}()
 	cmd := r.command()
+	cmd.Env = way.environment(cmd.Env)
 	cmd.Track, cmd.Later = m.tracked(r), r.run.Input || r.opens != nil
 	never, err = b.Client.Start(ctx, cmd)
 	if errors.Is(err, sandbox.Conflict) && cmd.Track {

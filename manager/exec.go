@@ -267,11 +267,17 @@ func (m *Manager) runIn(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 		return sandbox.Result{}, forgedBy(err), err
 	}
 	defer guard.stop()
+	way, err := m.openWay(ctx, b, r)
+	if err != nil {
+		return sandbox.Result{}, brokenByCall(err), err
+	}
+	defer func() { err = joinErr(err, way.close(ctx)) }()
 	if err := m.begin(ctx, b, r, d, false); err != nil {
 		return sandbox.Result{}, nil, err
 	}
 	stdout, stderr := newCapture(streams.Stdout, int64(r.limits.KeepOutput)), newCapture(streams.Stderr, int64(r.limits.KeepOutput))
 	cmd := r.command()
+	cmd.Env = way.environment(cmd.Env)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Reap = r.stdin(streams), stdout, stderr, reap || r.run.Reap
 	seen := b.Witness(ctx, time.Duration(r.limits.Timeout))
 	running, done := telemetry.Start(ctx, "exec")
@@ -299,6 +305,7 @@ func (m *Manager) runIn(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 		ExecID: r.id, Session: r.run.Session, Language: r.question.Language.Name, Exit: out.Exit, Duration: out.Usage.Wall, Usage: out.Usage,
 		Decision: d, Sandbox: b.ID, Image: b.Plan.Spec.Image.ID, Runtime: b.Plan.Runtime, NotEnforced: b.Plan.NotEnforced,
 	}
+	untold := way.tell(ctx, &res)
 	if s := r.shell; s != nil {
 		s.state.Dir, s.state.Ended = cmp.Or(out.Dir, s.state.Dir), out.ShellEnded
 		res.Shell = &s.state
@@ -317,7 +324,7 @@ func (m *Manager) runIn(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 	if !out.Broken && out.Reason != sandbox.ReasonInfra {
 		m.collect(ctx, b, r, streams.Artifact, &res)
 	}
-	return res, broken, m.finish(ctx, b, r, out, res.Changes, err)
+	return res, broken, joinErr(m.finish(ctx, b, r, out, res.Changes, err), untold)
 }
 
 // note tells the span of ctx what it is about.

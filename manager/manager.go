@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/caisson-dev/caisson/agent/client"
+	"github.com/caisson-dev/caisson/egress"
 	"github.com/caisson-dev/caisson/manager/box"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -37,6 +38,9 @@ type Config struct {
 	LockDir string
 	// Recorder records what execs change in workspaces. nil records nothing.
 	Recorder Recorder
+	// Egress is by what execs whose network is [sandbox.NetworkAllow] reach their
+	// hosts. The zero value is this host's own network.
+	Egress egress.Config
 	// Patience is how much longer than its timeout an exec may go unanswered
 	// before its sandbox is given up; 0 is the agent's client's own.
 	Patience time.Duration

@@ -64,7 +64,7 @@ func (p *Poster) Check(address string) error {
 	if u.Scheme == "http" {
 		return sandbox.Errorf(sandbox.Denied, "%s: an address without TLS is not posted to", sandbox.ShownAddress(address)).WithHint("give an https address; %s", p.c.Allows)
 	}
-	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !public(ip) {
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !sandbox.PublicAddress(ip) {
 		return p.refused(address)
 	}
 	return nil

@@ -214,7 +214,7 @@ type Capabilities struct {
 	Sample bool `json:"sample"`
 	Claim  bool `json:"claim"`
 	Branch bool `json:"branch"`
-	// Egress says that a sandbox is held to the domains of [sandbox.Network].
+	// Egress says that a sandbox can be held to the hosts of [sandbox.NetworkAllow].
 	Egress bool `json:"egress"`
 	// LocalStreams says that Dial is a socket of this host; otherwise a relay.
 	LocalStreams bool     `json:"local_streams"`
@@ -244,9 +244,9 @@ func (c Capabilities) NotEnforced() []string {
 // CheckNetwork reports whether a sandbox can have that network here. Errors:
 // Invalid, Unsupported.
 func (c Capabilities) CheckNetwork(n sandbox.Network) error {
-	if len(n.Allow) > 0 && !c.Egress {
-		return sandbox.Errorf(sandbox.Unsupported, "the %s runtime cannot hold a sandbox to domains", c.Runtime).
-			WithHint("leave out which ones it may reach, or give it no network")
+	if n.Mode == sandbox.NetworkAllow && !c.Egress {
+		return sandbox.Errorf(sandbox.Unsupported, "the %s runtime cannot hold a sandbox to hosts", c.Runtime).
+			WithHint("use --runtime docker or bubblewrap, or --network none")
 	}
 	return n.Check()
 }

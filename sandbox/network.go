@@ -2,17 +2,16 @@ package sandbox
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 )
 
 // Network says what a sandbox can reach. The zero value is nothing.
 type Network struct {
 	Mode NetworkMode `json:"mode,omitempty"`
-	// Allow names the domains that can be reached, such as "pypi.org"; without any
-	// it is all that the mode reaches. A runtime that cannot hold a sandbox to them
-	// refuses: [Unsupported].
+	// Allow are the hosts that can be reached with the mode [NetworkAllow], and Deny
+	// those that cannot although Allow has them: see [ParseHostPattern].
 	Allow []string `json:"allow,omitempty"`
+	Deny  []string `json:"deny,omitempty"`
 }
 
 // NetworkMode says what a sandbox is connected to. The zero value is
@@ -23,6 +22,9 @@ type NetworkMode string
 const (
 	NetworkNone   NetworkMode = "none"   // a loopback device of its own and nothing else
 	NetworkBridge NetworkMode = "bridge" // the engine's default bridge: the whole internet
+	// NetworkAllow is none, and a proxy on the loopback device by which the hosts of
+	// a list can be reached and no others.
+	NetworkAllow NetworkMode = "allow"
 )
 
 // WithDefaults returns n with the mode [NetworkNone] where it is unset.
@@ -34,26 +36,39 @@ func (n Network) WithDefaults() Network {
 // Check reports what cannot be meant, as an [Invalid] error.
 func (n Network) Check() error {
 	if n.Mode == "host" || strings.HasPrefix(string(n.Mode), "container:") {
-		return Errorf(Invalid, "network %q would share a namespace", string(n.Mode)).WithHint("--network takes none, bridge, or the name of a network of the engine's")
+		return Errorf(Invalid, "network %q would share a namespace", string(n.Mode)).WithHint("--network takes none, allow, bridge, or the name of a network of the engine's")
 	}
-	if slices.Contains(n.Allow, "") {
-		return Errorf(Invalid, "a domain without a name").WithHint(`write {"mode": "bridge", "allow": ["pypi.org"]}`)
+	for _, list := range [][]string{n.Allow, n.Deny} {
+		for _, pattern := range list {
+			if _, err := ParseHostPattern(pattern); err != nil {
+				return err
+			}
+		}
+	}
+	switch listed := len(n.Allow) > 0 || len(n.Deny) > 0; {
+	case n.Mode == NetworkAllow && len(n.Allow) == 0:
+		return Errorf(Invalid, "the network allow without a host").WithHint("name what may be reached: --network allow --allow pypi.org")
+	case n.Mode != NetworkAllow && listed:
+		return Errorf(Invalid, "hosts are listed, and the network is %s", n.WithDefaults().Mode).WithHint("say --network allow: no other is held to hosts")
 	}
 	return nil
 }
 
-// String is the mode, and which domains are allowed where not all are.
+// String is the mode, and which hosts are allowed where not all are.
 func (n Network) String() string {
 	s := string(n.WithDefaults().Mode)
 	if len(n.Allow) > 0 {
 		s += ", only " + strings.Join(n.Allow, " ")
 	}
+	if len(n.Deny) > 0 {
+		s += ", not " + strings.Join(n.Deny, " ")
+	}
 	return s
 }
 
-// Set makes n the mode of that name, as a flag does. It checks nothing.
+// Set makes the mode the one of that name, as a flag does. It checks nothing.
 func (n *Network) Set(mode string) error {
-	*n = Network{Mode: NetworkMode(mode)}
+	n.Mode = NetworkMode(mode)
 	return nil
 }
 

@@ -123,7 +123,8 @@ const (
 	EventExecStarted      = "exec.started"
 	EventExecEnded        = "exec.ended"
 	EventExecDenied       = "exec.denied"
-	EventFilesChanged     = "files.changed" // by no exec that has just ended
+	EventExecConnected    = "exec.connected" // its connections, once its way out is closed
+	EventFilesChanged     = "files.changed"  // by no exec that has just ended
 	EventUndone           = "undone"
 	EventApprovalAsked    = "approval.asked"
 	EventApprovalAnswered = "approval.answered"

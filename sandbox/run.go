@@ -191,6 +191,11 @@ type Result struct {
 	Replaced bool `json:"replaced,omitempty"`
 	// Shell is the shell that it ran in, nil of other execs.
 	Shell *ShellState `json:"shell,omitempty"`
+	// Connections are those that it asked for by [NetworkAllow], refused ones too, in
+	// the order in which they ended. ConnectionsLeftOut counts those above
+	// [MaxConnections].
+	Connections        []Connection `json:"connections,omitempty"`
+	ConnectionsLeftOut int          `json:"connections_left_out,omitempty"`
 	// Sandbox is the id of the sandbox that it ran in, Image the digest of the
 	// image that this was made from.
 	Sandbox ID     `json:"sandbox,omitempty"`

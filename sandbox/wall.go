@@ -8,6 +8,7 @@ type Wall string
 // [WallEnvironment] stands is up to each exec.
 const (
 	WallNetwork     Wall = "network none"      // it can reach nothing but itself
+	WallEgress      Wall = "network allow"     // it can reach the hosts of its list and no others, by the proxy alone
 	WallEnvironment Wall = "environment empty" // no variable is the caller's
 	WallRoot        Wall = "root read-only"    // outside the workspace nothing lasts, and all is the image's
 	WallPrivileges  Wall = "no privileges"     // no capabilities, and no way to get any
@@ -15,7 +16,7 @@ const (
 )
 
 // Walls are all of them. Nobody alters it.
-var Walls = []Wall{WallNetwork, WallEnvironment, WallRoot, WallPrivileges, WallLimits}
+var Walls = []Wall{WallNetwork, WallEgress, WallEnvironment, WallRoot, WallPrivileges, WallLimits}
 
 // Surroundings say what a text is to run in, for those who judge it. The zero value
 // is a sandbox of which nothing is known to hold.

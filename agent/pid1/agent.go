@@ -62,6 +62,7 @@ type Agent struct {
 	tracker *track.Tracker
 	room    *room
 	watches track.Watches // of all that watches folders
+	outward outward
 
 	mu        sync.Mutex
 	claim     *wire.Claim // nil until somebody has claimed the agent; never changed after

@@ -122,6 +122,10 @@ func (a *Agent) call(s *yamux.Stream, l *lease, conn *wire.Joiner) {
 		a.callObserve(s, r, req.Observe)
 	case req.Op == wire.OpRestore && req.Restore != nil:
 		a.callRestore(s, r)
+	case req.Op == wire.OpEgress && req.Egress != nil:
+		a.callEgress(s, r, req.Egress)
+	case req.Op == wire.OpTake && req.Take != nil:
+		a.callTake(s, r, req.Take)
 	case req.File != nil:
 		a.callFile(s, r, req.Op, req.File)
 	case req.Op == wire.OpList:

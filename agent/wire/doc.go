@@ -14,6 +14,8 @@
 //	Data* DataEnd ────────────────► Reply                       (put)
 //	Ack Signal Cancel ────────────► Started (Stdout|Stderr)* End (exec, attach)
 //	Stdin* StdinEOF ──────────────► Reply                       (stdin)
+//	        ◄────────────────────── Data*                       (egress)
+//	Data* DataEnd ◄───────────────► Data* DataEnd               (take)
 //
 // A frame is one byte of [Type], four bytes of length in network order, and
 // that many bytes of payload: JSON for a message, raw bytes for Stdin and

@@ -242,6 +242,19 @@ func (d DataWriter) Write(p []byte) (int, error) {
 	return n, nil
 }
 
+// AppendNumber appends a Data frame that holds a number.
+func AppendNumber(dst []byte, n uint32) []byte {
+	return Append(dst, TypeData, binary.BigEndian.AppendUint32(nil, n))
+}
+
+// Number decodes the frame of [AppendNumber]. Its errors wrap [ErrFrame].
+func (f Frame) Number() (uint32, error) {
+	if f.Type != TypeData || len(f.Payload) != 4 {
+		return 0, fmt.Errorf("%w: type %d of %d bytes for a number", ErrFrame, f.Type, len(f.Payload))
+	}
+	return binary.BigEndian.Uint32(f.Payload), nil
+}
+
 const ackSize = 16
 
 // Ack says how many bytes of each output the client has delivered.

@@ -140,6 +140,9 @@ const (
 
 	OpObserve Op = "observe" // what was touched: see [Observe]
 	OpRestore Op = "restore" // entries as they are to be: see [Restore]
+
+	OpEgress Op = "egress" // an exec's proxy on the loopback device: see [Egress]
+	OpTake   Op = "take"   // a connection to it: see [Take]
 )
 
 // Request opens a call: Op, and the field of its name.
@@ -160,7 +163,28 @@ type Request struct {
 
 	Observe *Observe `json:"observe,omitempty"`
 	Restore *Restore `json:"restore,omitempty"`
+	Egress  *Egress  `json:"egress,omitempty"`
+	Take    *Take    `json:"take,omitempty"`
 }
+
+// Egress asks the agent to listen on the loopback device of the sandbox, for what an
+// exec wants to reach outside. The agent answers with Data frames of numbers, as
+// [AppendNumber] writes them: first the port, and then one for each connection that
+// came. It stops when the exec has ended or the stream does, and then ends the
+// connections too.
+type Egress struct {
+	ID string `json:"id"` // of the exec
+}
+
+// Take carries a connection that was told of: Data frames both ways, and DataEnd from
+// each side that says no more.
+type Take struct {
+	ID   string `json:"id"`   // of the exec
+	Conn uint32 `json:"conn"` // its number
+}
+
+// MaxOutward is how many connections of one exec the agent holds at once.
+const MaxOutward = 32
 
 // Exec asks for a process.
 type Exec struct {

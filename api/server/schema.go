@@ -83,5 +83,5 @@ type networkSchema struct{}
 func (networkSchema) Schema(r huma.Registry) *huma.Schema {
 	type form sandbox.Network // without the alias
 	object := huma.SchemaFromType(r, reflect.TypeFor[form]())
-	return &huma.Schema{OneOf: []*huma.Schema{object, {Type: huma.TypeString, Description: "a mode: none, bridge, or a network of the engine's"}}}
+	return &huma.Schema{OneOf: []*huma.Schema{object, {Type: huma.TypeString, Description: "a mode: none, allow, bridge, or a network of the engine's"}}}
 }

@@ -77,7 +77,7 @@ func (o *checkOptions) surroundings() sandbox.Surroundings {
 	return sandbox.Surroundings{
 		Network: sandbox.Network{Mode: sandbox.NetworkMode(o.network)}, Writable: sandbox.Writable(nil), Workspace: sandbox.WorkspaceTmpfs, Limits: sandbox.DefaultLimits,
 		Walls: slices.DeleteFunc(slices.Clone(sandbox.Walls), func(w sandbox.Wall) bool {
-			return w == sandbox.WallNetwork && o.network != "none" || w == sandbox.WallEnvironment && len(o.env) > 0
+			return w == sandbox.WallNetwork && o.network != "none" || w == sandbox.WallEgress && o.network != "allow" || w == sandbox.WallEnvironment && len(o.env) > 0
 		}),
 	}
 }

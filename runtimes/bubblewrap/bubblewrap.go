@@ -112,7 +112,7 @@ func (r *Runtime) Capabilities(context.Context) (runtimes.Capabilities, error) {
 // capabilities are those that the runtime has where bwrap works.
 func (r *Runtime) capabilities() runtimes.Capabilities {
 	c := runtimes.Capabilities{
-		Runtime: Name, Isolation: "jail", Tmpfs: runtimes.Enforced, Volumes: runtimes.Watched, NoNetwork: runtimes.Enforced, ReadOnly: runtimes.Enforced,
+		Runtime: Name, Isolation: "jail", Tmpfs: runtimes.Enforced, Volumes: runtimes.Watched, NoNetwork: runtimes.Enforced, Egress: true, ReadOnly: runtimes.Enforced,
 		Seccomp: runtimes.Enforced, Users: runtimes.Enforced, LocalStreams: true,
 		Workspaces: []string{string(sandbox.WorkspaceTmpfs), string(sandbox.WorkspaceVolume), string(sandbox.WorkspaceHost)},
 	}

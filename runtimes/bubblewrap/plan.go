@@ -49,7 +49,7 @@ var (
 
 // Plan resolves a spec. It makes nothing. Errors: Invalid, Unsupported.
 func (r *Runtime) Plan(_ context.Context, spec sandbox.Spec) (runtimes.Plan, error) {
-	spec, err := local.Resolve(spec, Name, sandbox.NetworkNone)
+	spec, err := local.Resolve(spec, Name, sandbox.NetworkAllow)
 	if err != nil {
 		return runtimes.Plan{}, err
 	}
@@ -68,6 +68,9 @@ func (r *Runtime) Plan(_ context.Context, spec sandbox.Spec) (runtimes.Plan, err
 		return runtimes.Plan{}, fmt.Errorf("encode what is asked of bwrap: %w", err)
 	}
 	plan := runtimes.Plan{Runtime: Name, Spec: spec, Request: raw, Walls: []sandbox.Wall{sandbox.WallNetwork, sandbox.WallRoot, sandbox.WallPrivileges}}
+	if spec.Network.Mode == sandbox.NetworkAllow {
+		plan.Walls[0] = sandbox.WallEgress
+	}
 	if r.Groups.Work() {
 		plan.Walls = append(plan.Walls, sandbox.WallLimits)
 	}

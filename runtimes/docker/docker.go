@@ -116,7 +116,7 @@ func (r *Runtime) Capabilities(ctx context.Context) (runtimes.Capabilities, erro
 	return runtimes.Capabilities{
 		Runtime: Name, Engine: "Docker Engine " + info.ServerVersion, Isolation: "container",
 		Memory: level(info.MemoryLimit), CPU: level(info.CPUCfsQuota), PIDs: level(info.PidsLimit),
-		Tmpfs: runtimes.Enforced, Volumes: runtimes.Watched, NoNetwork: runtimes.Enforced, ReadOnly: runtimes.Enforced,
+		Tmpfs: runtimes.Enforced, Volumes: runtimes.Watched, NoNetwork: runtimes.Enforced, Egress: true, ReadOnly: runtimes.Enforced,
 		Seccomp: level(has("seccomp")), AppArmor: level(has("apparmor")), Users: runtimes.Enforced,
 		Pause: true, Sample: true, Branch: true, LocalStreams: !r.remote, OCIRuntimes: slices.Sorted(maps.Keys(info.Runtimes)),
 		Workspaces: workspaces,

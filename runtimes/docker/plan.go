@@ -68,7 +68,7 @@ func (r *Runtime) Plan(ctx context.Context, spec sandbox.Spec) (runtimes.Plan, e
 	if err := spec.Limits.Check(); err != nil {
 		return runtimes.Plan{}, err
 	}
-	if err := (runtimes.Capabilities{Runtime: Name}).CheckNetwork(spec.Network); err != nil {
+	if err := (runtimes.Capabilities{Runtime: Name, Egress: true}).CheckNetwork(spec.Network); err != nil {
 		return runtimes.Plan{}, err
 	}
 	if spec.Identity.UID <= 0 || spec.Identity.RunnerUID <= 0 || spec.Identity.UID == spec.Identity.RunnerUID {
@@ -105,13 +105,17 @@ func (r *Runtime) Plan(ctx context.Context, spec sandbox.Spec) (runtimes.Plan, e
 	if err != nil {
 		return runtimes.Plan{}, fmt.Errorf("encode the create request: %w", err)
 	}
-	return runtimes.Plan{Runtime: Name, Spec: spec, Request: raw, Walls: wallsOf(host)}, nil
+	return runtimes.Plan{Runtime: Name, Spec: spec, Request: raw, Walls: wallsOf(spec.Network.Mode, host)}, nil
 }
 
 // wallsOf reads off a request what stops programs: what the engine made of it is
 // compared with it, and so holds.
-func wallsOf(host *container.HostConfig) (walls []sandbox.Wall) {
-	if host.NetworkMode.IsNone() {
+func wallsOf(network sandbox.NetworkMode, host *container.HostConfig) (walls []sandbox.Wall) {
+	switch {
+	case !host.NetworkMode.IsNone():
+	case network == sandbox.NetworkAllow:
+		walls = append(walls, sandbox.WallEgress)
+	default:
 		walls = append(walls, sandbox.WallNetwork)
 	}
 	if host.ReadonlyRootfs {
@@ -124,6 +128,15 @@ func wallsOf(host *container.HostConfig) (walls []sandbox.Wall) {
 		walls = append(walls, sandbox.WallLimits)
 	}
 	return walls
+}
+
+// networkMode is what the engine is asked for: what leads to listed hosts is the
+// agent's connection and no network.
+func networkMode(mode sandbox.NetworkMode) container.NetworkMode {
+	if mode == sandbox.NetworkAllow {
+		mode = sandbox.NetworkNone
+	}
+	return container.NetworkMode(mode)
 }
 
 // sharesUsers refuses a folder of the host whose owner is nobody in a container.
@@ -167,7 +180,7 @@ func (r *Runtime) hostConfig(spec sandbox.Spec) (*container.HostConfig, error) {
 	period, quota := cpuShare(l.CPUs)
 	pids := int64(l.PIDs) + agentReserve
 	h := &container.HostConfig{
-		NetworkMode:  container.NetworkMode(spec.Network.Mode),
+		NetworkMode:  networkMode(spec.Network.Mode),
 		IpcMode:      container.IPCModePrivate,
 		CgroupnsMode: container.CgroupnsModePrivate,
 		// The engine's own init would be the first process in the agent's place, and

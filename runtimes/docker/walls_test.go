@@ -36,8 +36,17 @@ func TestWallsOf(t *testing.T) {
 		r := request{HostConfig: host}
 		tt.change(&r)
 		want := slices.DeleteFunc(slices.Clone(all), func(w sandbox.Wall) bool { return w == tt.gone })
-		if got := wallsOf(r.HostConfig); !slices.Equal(got, want) {
+		if got := wallsOf(sandbox.NetworkNone, r.HostConfig); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+		// Listed hosts need the same of the engine, and it is another wall.
+		for i := range want {
+			if want[i] == sandbox.WallNetwork {
+				want[i] = sandbox.WallEgress
+			}
+		}
+		if got := wallsOf(sandbox.NetworkAllow, r.HostConfig); !slices.Equal(got, want) {
+			t.Errorf("%s, with a list of hosts: %q, want %q", name, got, want)
 		}
 	}
 }

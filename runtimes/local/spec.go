@@ -101,8 +101,10 @@ func check(spec sandbox.Spec, name string, network sandbox.NetworkMode) error {
 		return sandbox.Errorf(sandbox.Invalid, "identity %+v: two uids that are not 0 and differ", id)
 	case spec.Image.Ref == "" && spec.Image.ID == "":
 		return sandbox.Errorf(sandbox.Invalid, "no image")
-	case spec.Network.Mode != sandbox.NetworkNone && spec.Network.Mode != network || len(spec.Network.Allow) > 0:
+	case spec.Network.Mode != sandbox.NetworkNone && spec.Network.Mode != network:
 		return sandbox.Errorf(sandbox.Unsupported, "the %s runtime has no network %s", name, spec.Network).WithHint("use --network none, or --runtime docker")
+	case spec.Network.Check() != nil:
+		return spec.Network.Check()
 	case spec.OCIRuntime != "":
 		return runtimes.Capabilities{Runtime: name}.CheckOCIRuntime(spec.OCIRuntime)
 	case w.Kind == sandbox.WorkspaceTmpfs:

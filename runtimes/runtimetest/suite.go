@@ -181,7 +181,7 @@ func testRefusedPlans(t *testing.T, s Subject) {
 		t.Fatal(err)
 	}
 	domains := s.Spec(t)
-	domains.Network = sandbox.Network{Mode: sandbox.NetworkBridge, Allow: []string{"pypi.org"}}
+	domains.Network = sandbox.Network{Mode: sandbox.NetworkAllow, Allow: []string{"pypi.org"}}
 	if _, err := rt.Plan(t.Context(), domains); caps.Egress != (err == nil) || err != nil && !errors.Is(err, sandbox.Unsupported) {
 		t.Errorf("held to domains: %v; the capability says %v", err, caps.Egress)
 	}
