@@ -7,6 +7,7 @@ import (
 	"iter"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -126,6 +127,11 @@ func (catalogue) Pin(context.Context, ...string) ([]sandbox.ImagePin, error) { r
 func (catalogue) Verify(context.Context) ([]sandbox.ImageCheck, error)       { return nil, nil }
 func (catalogue) Prune(context.Context, bool) ([]sandbox.PrunedImage, error) { return nil, nil }
 
+func (catalogue) Roots() ([]sandbox.ImageRoot, error) { return nil, nil }
+func (catalogue) Unpack(context.Context, string) (sandbox.ImageRoot, error) {
+	return sandbox.ImageRoot{}, nil
+}
+
 // inSession are all calls about one session.
 var inSession = map[string]func(ctx context.Context, s api.Service, name string) error{
 	"Session": func(ctx context.Context, s api.Service, n string) error { return second(s.Session(ctx, n)) },
@@ -151,6 +157,9 @@ var inSession = map[string]func(ctx context.Context, s api.Service, name string)
 	"Processes": func(ctx context.Context, s api.Service, n string) error { return second(s.Processes(ctx, n)) },
 	"AttachExec": func(ctx context.Context, s api.Service, n string) error {
 		return second(s.AttachExec(ctx, n, sandbox.NewID(), sandbox.AttachOptions{}, io.Discard, io.Discard))
+	},
+	"AttachTerminal": func(ctx context.Context, s api.Service, n string) error {
+		return second(s.AttachTerminal(ctx, n, sandbox.NewID(), sandbox.Streams{}))
 	},
 	"InputExec": func(ctx context.Context, s api.Service, n string) error {
 		return second(s.InputExec(ctx, n, sandbox.NewID(), nil, true))
@@ -191,12 +200,14 @@ var governing = map[string]func(ctx context.Context, s api.Service) error{
 	"PullImage": func(ctx context.Context, s api.Service) error {
 		return second(s.PullImage(ctx, "shell", sandbox.PullImageOptions{}))
 	},
-	"PruneImages":   func(ctx context.Context, s api.Service) error { return second(s.PruneImages(ctx, true)) },
-	"PinImages":     func(ctx context.Context, s api.Service) error { return second(s.PinImages(ctx, nil)) },
-	"VerifyImages":  func(ctx context.Context, s api.Service) error { return second(s.VerifyImages(ctx)) },
-	"VerifyAudit":   func(ctx context.Context, s api.Service) error { return second(s.VerifyAudit(ctx)) },
-	"ReanchorAudit": func(ctx context.Context, s api.Service) error { return second(s.ReanchorAudit(ctx, "lost")) },
-	"PruneAudit":    func(ctx context.Context, s api.Service) error { return second(s.PruneAudit(ctx, sandbox.Retention{})) },
+	"UnpackImage":    func(ctx context.Context, s api.Service) error { return second(s.UnpackImage(ctx, "shell")) },
+	"UnpackedImages": func(ctx context.Context, s api.Service) error { return second(s.UnpackedImages(ctx)) },
+	"PruneImages":    func(ctx context.Context, s api.Service) error { return second(s.PruneImages(ctx, true)) },
+	"PinImages":      func(ctx context.Context, s api.Service) error { return second(s.PinImages(ctx, nil)) },
+	"VerifyImages":   func(ctx context.Context, s api.Service) error { return second(s.VerifyImages(ctx)) },
+	"VerifyAudit":    func(ctx context.Context, s api.Service) error { return second(s.VerifyAudit(ctx)) },
+	"ReanchorAudit":  func(ctx context.Context, s api.Service) error { return second(s.ReanchorAudit(ctx, "lost")) },
+	"PruneAudit":     func(ctx context.Context, s api.Service) error { return second(s.PruneAudit(ctx, sandbox.Retention{})) },
 	"Sweep": func(ctx context.Context, s api.Service) error {
 		return second(s.Sweep(ctx, api.SweepOptions{DryRun: true}))
 	},
@@ -308,7 +319,7 @@ func TestOthersSessions(t *testing.T) {
 var farAway = time.Now().Add(24 * time.Hour)
 
 // execCall are calls about an exec or a shell, of which there is none here.
-var execCall = map[string]bool{"AttachExec": true, "InputExec": true, "SignalExec": true, "KillExec": true, "ResizeExec": true, "Undo": true, "RunShell": true, "CloseShell": true}
+var execCall = map[string]bool{"AttachExec": true, "AttachTerminal": true, "InputExec": true, "SignalExec": true, "KillExec": true, "ResizeExec": true, "Undo": true, "RunShell": true, "CloseShell": true}
 
 // TestViewers look at everything of their owner's and change nothing of it.
 func TestViewers(t *testing.T) {
@@ -318,7 +329,7 @@ func TestViewers(t *testing.T) {
 	if _, err := p.CreateSession(alice, api.SessionOptions{Name: "work", Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceTmpfs}}, sandbox.Local{}); err != nil {
 		t.Fatal(err)
 	}
-	looks := map[string]bool{"Session": true, "SessionStats": true, "Processes": true, "AttachExec": true, "Files": true, "Changes": true, "Diff": true, "ListShells": true}
+	looks := map[string]bool{"Session": true, "SessionStats": true, "Processes": true, "AttachExec": true, "AttachTerminal": true, "Files": true, "Changes": true, "Diff": true, "ListShells": true}
 	for _, access := range []sandbox.Access{sandbox.AccessViewer, sandbox.AccessApprover} {
 		for call, do := range inSession {
 			if err := do(as(t.Context(), "alice", access), p, "work"); errors.Is(err, sandbox.Denied) == looks[call] {
@@ -335,6 +346,7 @@ func TestViewers(t *testing.T) {
 	_, unpacked := files.PutTar(viewer, ".", nil)
 	for what, err := range map[string]error{
 		"write": wrote, "tar": unpacked, "put": files.Put(viewer, nil, sandbox.Local{}), "mkdir": files.Mkdir(viewer, "x", 0o700), "move": files.Move(viewer, "x", "y"), "remove": files.Remove(viewer, "x", false),
+		"type":   second(p.AttachTerminal(viewer, "work", sandbox.NewID(), sandbox.Streams{Stdin: strings.NewReader("")})),
 		"run":    second(p.Run(viewer, sandbox.Run{Language: "shell", Command: []string{"echo"}}, sandbox.Streams{})),
 		"create": second(p.CreateSession(viewer, api.SessionOptions{}, sandbox.Local{})),
 		"image":  second(p.EnsureImage(viewer, "shell")), "images": second(p.PrewarmImages(viewer, nil)),

@@ -41,8 +41,8 @@ type asked struct {
 
 // govern are routes of an admin alone.
 var govern = []string{
-	"GET /metrics", "GET /v1/audit/check", "GET /v1/doctor", "GET /v1/images/check", "GET /v1/state", "GET /v1/tokens", "DELETE /v1/tokens/{token}",
-	"POST /v1/audit/prune", "POST /v1/audit/reanchor", "POST /v1/images/make", "POST /v1/images/pin", "POST /v1/images/prune", "POST /v1/images/pull", "POST /v1/sweep", "POST /v1/tokens",
+	"GET /metrics", "GET /v1/audit/check", "GET /v1/doctor", "GET /v1/images/check", "GET /v1/images/roots", "GET /v1/state", "GET /v1/tokens", "DELETE /v1/tokens/{token}",
+	"POST /v1/audit/prune", "POST /v1/audit/reanchor", "POST /v1/images/make", "POST /v1/images/pin", "POST /v1/images/prune", "POST /v1/images/pull", "POST /v1/images/unpack", "POST /v1/sweep", "POST /v1/tokens",
 }
 
 var routes = map[string]asked{
@@ -53,7 +53,7 @@ var routes = map[string]asked{
 	"POST /v1/executions":       {body: `{"run": {"session": "SESSION", "command": ["true"]}}`},
 	"POST /v1/functions/invoke": {body: `{"function": "fn"}`},
 	"POST /v1/audit/prune":      {body: `{}`}, "POST /v1/images/pin": {body: `{}`}, "POST /v1/images/prune": {body: `{}`}, "POST /v1/sweep": {body: `{}`}, "POST /v1/tokens": {body: `{}`},
-	"POST /v1/audit/reanchor": {body: `{"reason": "x"}`}, "POST /v1/images/make": {body: `{"name": "shell"}`}, "POST /v1/images/pull": {body: `{"name": "shell"}`},
+	"POST /v1/audit/reanchor": {body: `{"reason": "x"}`}, "POST /v1/images/make": {body: `{"name": "shell"}`}, "POST /v1/images/pull": {body: `{"name": "shell"}`}, "POST /v1/images/unpack": {body: `{"name": "shell"}`},
 	// What names it in the path, and asks for more.
 	"GET /v1/executions/{execution}/artifacts":                 {query: "path=x"},
 	"POST /v1/approvals/{approval}/answer":                     {body: `{"approve": true}`},

@@ -28,6 +28,10 @@ type seated struct {
 	sizes chan wire.Size
 }
 
+func (s *seated) Session(_ context.Context, name string) (sandbox.SessionView, error) {
+	return sandbox.SessionView{Session: sandbox.Session{Name: name}, Execs: []sandbox.ExecRecord{{ID: e1, Session: name}}}, nil
+}
+
 func (s *seated) ResizeExec(_ context.Context, _ string, _ sandbox.ID, rows, cols uint16) error {
 	s.sizes <- wire.Size{Rows: rows, Cols: cols}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,6 +38,14 @@ func connect(s *Server) {
 		OfExec
 		Watch bool `query:"watch" doc:"type nothing"`
 	}, w http.ResponseWriter, r *http.Request) error {
+		v, err := s.svc.Session(r.Context(), in.Session)
+		if err != nil {
+			return problemOf(r.Context(), err, nil)
+		}
+		if !slices.ContainsFunc(v.Execs, func(e sandbox.ExecRecord) bool { return e.ID == in.Exec }) {
+			err := sandbox.Errorf(sandbox.NotFound, "no exec %s in session %s", in.Exec.Short(), in.Session).WithHint("see what runs with GET /v1/execs")
+			return problemOf(r.Context(), err, nil)
+		}
 		return s.converse(w, r, &wire.Begin{Session: in.Session, Terminal: in.Exec, Stdin: !in.Watch, Stdout: true})
 	})
 }
