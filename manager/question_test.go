@@ -99,18 +99,18 @@ func remembering(t *testing.T, change func(*manager.Config, *runtimetest.Memory)
 	return m, rt
 }
 
-// TestDomainsAreRefused asks for what no runtime of ours can enforce yet.
+// TestDomainsAreRefused lists hosts for a network that would not hold to the list.
 func TestDomainsAreRefused(t *testing.T) {
 	t.Parallel()
 	m, rt := remembering(t, nil)
 	only := sandbox.Network{Mode: sandbox.NetworkBridge, Allow: []string{"pypi.org"}}
 	run := echo
 	run.Network = only
-	if _, err := m.Run(t.Context(), run, sandbox.Streams{}); !errors.Is(err, sandbox.Unsupported) {
+	if _, err := m.Run(t.Context(), run, sandbox.Streams{}); !errors.Is(err, sandbox.Invalid) {
 		t.Errorf("a run: %v", err)
 	}
 	_, err := m.CreateSession(t.Context(), sandbox.SessionOptions{Name: "work", Network: only, Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceTmpfs}})
-	if !errors.Is(err, sandbox.Unsupported) {
+	if !errors.Is(err, sandbox.Invalid) {
 		t.Errorf("a session: %v", err)
 	}
 	if n := len(rt.Commands()); n != 0 {
