@@ -22,7 +22,7 @@ What policy asks about, the client's user is asked where the client can show a f
 Else the question waits for caisson approvals approve, the answer says so, and the
 same call passes afterwards.`,
 		Example: `  caisson mcp                                         # needs a client at its input, as the next
-  caisson mcp --approve never # needs a client at its standard input`,
+  caisson mcp --approve never`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cfg.MCP(cmd.Context(), approve) },
 	}
 	cmd.Flags().Var((*approveFlag)(&approve), "approve", "what becomes of what policy asks about: `ask` and wait, later, never, or always (default the client's user, else later)")

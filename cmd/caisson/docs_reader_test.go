@@ -78,7 +78,7 @@ func (r *reader) typed(t *testing.T, command string) (string, int) {
 
 var (
 	id      = regexp.MustCompile(`\b[0-9a-f]{12,64}\b`)
-	heredoc = regexp.MustCompile(`<<(\w+)`)
+	heredoc = regexp.MustCompile(`<<'?(\w+)`)
 	prefix  = regexp.MustCompile(`\b[0-9a-f]{4,64}\b`)
 )
 
