@@ -103,7 +103,7 @@ func TestExecInATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	head, events, _ := strings.Cut(string(b), "\n")
-	if !json.Valid([]byte(head)) || !strings.Contains(head, `"height":30`) || !strings.Contains(events, `"now 25 90`) || !strings.Contains(events, `"r","90x25"]`) {
+	if !json.Valid([]byte(head)) || !strings.Contains(head, `"height":30`) || !strings.Contains(events, `now 25 90`) || !strings.Contains(events, `"r","90x25"]`) {
 		t.Errorf("the recording: %s\n%s", head, events)
 	}
 }
