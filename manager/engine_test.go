@@ -170,16 +170,20 @@ func TestEngineRestarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, stopLoad := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
+	var wg, up sync.WaitGroup
 	for _, name := range []string{"work", "work", "work", "one", "two", "three"} {
 		if name != "work" {
 			if _, err := m.CreateSession(t.Context(), sandbox.SessionOptions{Name: name}); err != nil {
 				t.Fatal(err)
 			}
 		}
+		up.Add(1)
 		wg.Go(func() {
+			first := sync.OnceFunc(up.Done)
+			defer first()
 			for ctx.Err() == nil {
 				res, err := m.ExecIn(ctx, name, sandbox.Run{Command: []string{"sleep", "0.05"}}, sandbox.Streams{})
+				first()
 				if ctx.Err() != nil {
 					return
 				}
@@ -193,7 +197,9 @@ func TestEngineRestarted(t *testing.T) {
 			}
 		})
 	}
-	time.Sleep(300 * time.Millisecond)
+	// A container that is being started while its engine is told to stop can be
+	// left with a mount by the engine itself; so all have started by then.
+	up.Wait()
 	d.stop(t)
 	if _, err := m.Run(t.Context(), sandbox.Run{Language: "shell", Code: "true"}, sandbox.Streams{}); !errors.Is(err, sandbox.Unavailable) || sandbox.HintOf(err) == "" {
 		t.Errorf("a run without an engine: %v", err)
