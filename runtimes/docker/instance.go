@@ -93,13 +93,25 @@ func (i *Instance) Wait(ctx context.Context) (sandbox.Exit, error) {
 	return exit, nil
 }
 
-// Pause freezes every process of the container.
+// freezeAttempts is how often the engine is asked to freeze a container. With cgroup
+// v1 a freeze fails where a process is just being made, and the engine's runtime
+// gives up after some tries of its own and lets all processes go on.
+const freezeAttempts = 5
+
+// Pause freezes every process of the container. Errors: Unavailable where they are
+// too busy to be frozen.
 func (i *Instance) Pause(ctx context.Context) error {
 	api, err := i.r.cfg.Engine.API(ctx)
 	if err != nil {
 		return err
 	}
-	return dockerclient.Wrap(api.ContainerPause(ctx, i.handle.Name), "pause the container")
+	for range freezeAttempts {
+		err = api.ContainerPause(ctx, i.handle.Name)
+		if err == nil || !strings.Contains(err.Error(), "unable to freeze") {
+			return dockerclient.Wrap(err, "pause the container")
+		}
+	}
+	return sandbox.Errorf(sandbox.Unavailable, "pause the container: %w", err).WithHint("its processes are busy: pause it again")
 }
 
 // Resume lets them go on.
