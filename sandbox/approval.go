@@ -95,12 +95,11 @@ type ApprovalQuestion struct {
 	Network  Network  `json:"network,omitzero"`
 	Limits   Limits   `json:"limits,omitzero"` // of the sandbox
 	ExecLimits
-	Stdin  string          `json:"stdin,omitempty"` // "none", "data", or the digest of a program
-	Policy string          `json:"policy_revision,omitempty"`
-	Texts  []ApprovalText  `json:"texts,omitempty"`
-	Plan   json.RawMessage `json:"plan,omitempty"` // of a sandbox, in the engine's terms
-	// InPlace says that the interpreter reads a text itself, later.
-	Background bool `json:"background,omitempty"`
+	Stdin      string          `json:"stdin,omitempty"` // "none", "data", or the digest of a program
+	Policy     string          `json:"policy_revision,omitempty"`
+	Texts      []ApprovalText  `json:"texts,omitempty"`
+	Plan       json.RawMessage `json:"plan,omitempty"` // of a sandbox, in the engine's terms
+	Background bool            `json:"background,omitempty"`
 }
 
 // ApprovalText is one text that would run.
