@@ -54,7 +54,7 @@ func TestTopInATerminal(t *testing.T) {
 	}
 	shows(`caisson top: 1 sandboxes, by cpu`)
 	shows(`seen +[0-9a-f]{12} +[0-9]+% +[▁▂▃▄▅▆▇█]+ +[0-9.]+ MiB`)
-	shows(`seen .*[▅▆▇█]`) // the loop in it
+	shows(`seen +[0-9a-f]{12} +[0-9]+% +▁*[▂▃▄▅▆▇█]`) // the loop in it
 	tmux("send-keys", "m")
 	shows(`by memory`)
 	tmux("resize-window", "-x", "60", "-y", "10")
