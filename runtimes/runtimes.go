@@ -71,10 +71,10 @@ type Sampler interface {
 // does. It agrees with [Capabilities].Claim.
 type Claimer interface {
 	// Claim makes the sandbox, which nobody has used, what a plan says that was
-	// made after it: its session, holder, identity, limits and workspace. The
-	// agent's own claim, which every runtime has, comes after it. Unsupported:
-	// what differs is settled for good when a sandbox is made here, such as its
-	// image.
+	// made after it: its session, holder, language, and the limits that a control
+	// group holds it to. The agent's own claim, which every runtime has, comes
+	// after it. Unsupported: what differs is settled for good when a sandbox is
+	// made here, such as its image, its users and what is mounted in it.
 	Claim(ctx context.Context, plan Plan) error
 }
 

@@ -29,7 +29,7 @@ type Config struct {
 	// Cgroup is the root of the cgroup file systems.
 	Cgroup string
 	// Unclaimed is how long the agent waits for somebody to claim it before it
-	// ends. 0 is one minute.
+	// ends, counted anew from each Hello that does not. 0 is one minute.
 	Unclaimed time.Duration
 	// Alone is set where the sandbox has one user, the agent's own.
 	Alone *Alone
@@ -66,6 +66,7 @@ type Agent struct {
 
 	mu        sync.Mutex
 	claim     *wire.Claim // nil until somebody has claimed the agent; never changed after
+	unclaimed *time.Timer // runs until then
 	conns     int
 	idle      *time.Timer // runs while a one-shot agent has no client
 	execs     map[string]*exec
@@ -142,14 +143,16 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := a.announce(ctx); err != nil {
 		return err
 	}
-	unclaimed := time.AfterFunc(a.cfg.Unclaimed, func() {
+	a.mu.Lock()
+	a.unclaimed = time.AfterFunc(a.cfg.Unclaimed, func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		if a.claim == nil {
 			a.endWith("nobody claimed this sandbox")
 		}
 	})
-	defer unclaimed.Stop()
+	a.mu.Unlock()
+	defer a.unclaimed.Stop()
 	failed := make(chan error, 1)
 	go func() { failed <- a.accept(ln) }()
 	select {
@@ -217,6 +220,9 @@ func (a *Agent) admit(h *wire.Hello) *wire.Failure {
 		a.claim = h.Claim
 		a.life.renew(h.Claim.Renew)
 	case a.claim == nil:
+		if a.unclaimed != nil {
+			a.unclaimed.Reset(a.cfg.Unclaimed) // somebody still means to
+		}
 		return refuse("conflict", "this sandbox is not claimed yet")
 	case subtle.ConstantTimeCompare(h.Secret, a.claim.Secret) != 1:
 		return refuse("denied", "wrong secret")

@@ -54,7 +54,7 @@ func New(cfg Config) (*Runtime, error) {
 	if !filepath.IsAbs(cfg.Agent) {
 		return nil, sandbox.Errorf(sandbox.Invalid, "bubblewrap runtime: the agent %q has to be an absolute path", cfg.Agent)
 	}
-	place := local.Place{Name: Name, Suffix: ".bw", Base: cfg.Base, State: cfg.State, Groups: local.FindGroups("/sys/fs/cgroup"), Alone: os.Geteuid() != 0}
+	place := local.Place{Name: Name, Suffix: ".bw", Base: cfg.Base, State: cfg.State, Groups: local.FindGroups("/sys/fs/cgroup"), Claims: true, Alone: os.Geteuid() != 0}
 	if err := place.Check(); err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (r *Runtime) Capabilities(context.Context) (runtimes.Capabilities, error) {
 // capabilities are those that the runtime has where bwrap works.
 func (r *Runtime) capabilities() runtimes.Capabilities {
 	c := runtimes.Capabilities{
-		Runtime: Name, Isolation: "jail", Tmpfs: runtimes.Enforced, Volumes: runtimes.Watched, NoNetwork: runtimes.Enforced, Egress: true, ReadOnly: runtimes.Enforced,
+		Runtime: Name, Isolation: "jail", Tmpfs: runtimes.Enforced, Volumes: runtimes.Watched, NoNetwork: runtimes.Enforced, Egress: true, Claim: true, ReadOnly: runtimes.Enforced,
 		Seccomp: runtimes.Enforced, Users: runtimes.Enforced, LocalStreams: true,
 		Workspaces: []string{string(sandbox.WorkspaceTmpfs), string(sandbox.WorkspaceVolume), string(sandbox.WorkspaceHost)},
 	}

@@ -33,7 +33,7 @@ func (r *Runtime) Create(ctx context.Context, id sandbox.ID, plan runtimes.Plan)
 	if err != nil {
 		return nil, err
 	}
-	m := &making{Making: local.Making{Place: r.Place, Spec: plan.Spec, Limits: req.Limits}, agent: r.cfg.Agent, bwrap: bwrap, req: req}
+	m := &making{Making: local.Making{Place: r.Place, Spec: plan.Spec, Limits: req.Limits, Request: plan.Request}, agent: r.cfg.Agent, bwrap: bwrap, req: req}
 	return m.Make(ctx, id, func() (*local.Process, error) { return m.start(ctx) }, m.asPlanned)
 }
 

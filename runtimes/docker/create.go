@@ -35,7 +35,15 @@ const cleanPatience = 30 * time.Second
 // Errors: NotFound for the image, Conflict where inspect differs from the plan,
 // Unsupported for an OCI runtime that the engine lacks, Exhausted, Unavailable,
 // and the context's.
-func (r *Runtime) Create(ctx context.Context, id sandbox.ID, plan runtimes.Plan) (_ runtimes.Instance, err error) {
+func (r *Runtime) Create(ctx context.Context, id sandbox.ID, plan runtimes.Plan) (runtimes.Instance, error) {
+	inst, err := r.create(ctx, id, plan)
+	if err != nil {
+		return nil, err
+	}
+	return r.handed(inst), nil
+}
+
+func (r *Runtime) create(ctx context.Context, id sandbox.ID, plan runtimes.Plan) (_ *Instance, err error) {
 	if !id.Valid() || plan.Runtime != Name {
 		return nil, sandbox.Errorf(sandbox.Invalid, "create %q by a plan of runtime %q", id, plan.Runtime)
 	}
@@ -183,8 +191,12 @@ func (r *Runtime) mounts(ctx context.Context, api *client.Client, h runtimes.Han
 	if r.remote {
 		return mounts, nil
 	}
-	users, err := r.mountUsers(h.ID)
-	return append(append(mounts, mount.Mount{Type: mount.TypeBind, Source: r.folder(h.ID), Target: ioDir}), users...), err
+	return append(mounts, r.ownMounts(h.ID)...), r.makeUsers(h.ID)
+}
+
+// ownMounts are those of a container's private folder.
+func (r *Runtime) ownMounts(id sandbox.ID) []mount.Mount {
+	return append([]mount.Mount{{Type: mount.TypeBind, Source: r.folder(id), Target: ioDir}}, r.usersMounts(id)...)
 }
 
 // volumeLabels are a volume's. One that outlives its sandboxes carries the id

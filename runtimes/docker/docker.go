@@ -118,7 +118,7 @@ func (r *Runtime) Capabilities(ctx context.Context) (runtimes.Capabilities, erro
 		Memory: level(info.MemoryLimit), CPU: level(info.CPUCfsQuota), PIDs: level(info.PidsLimit),
 		Tmpfs: runtimes.Enforced, Volumes: runtimes.Watched, NoNetwork: runtimes.Enforced, Egress: true, ReadOnly: runtimes.Enforced,
 		Seccomp: level(has("seccomp")), AppArmor: level(has("apparmor")), Users: runtimes.Enforced,
-		Pause: true, Sample: true, Branch: true, LocalStreams: !r.remote, OCIRuntimes: slices.Sorted(maps.Keys(info.Runtimes)),
+		Pause: true, Sample: true, Branch: true, Claim: !r.remote, LocalStreams: !r.remote, OCIRuntimes: slices.Sorted(maps.Keys(info.Runtimes)),
 		Workspaces: workspaces,
 	}, nil
 }
@@ -173,7 +173,7 @@ func (r *Runtime) makeFolder(id sandbox.ID, holder string) (string, error) {
 }
 
 func (r *Runtime) removeFolder(id sandbox.ID) error {
-	if err := os.RemoveAll(r.folder(id)); err != nil {
+	if err := errors.Join(os.RemoveAll(r.folder(id)), os.RemoveAll(r.claimFile(id)), os.RemoveAll(r.claimFile(id)+".new")); err != nil {
 		return err
 	}
 	if err := os.Remove(r.note(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {

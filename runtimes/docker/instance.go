@@ -20,11 +20,11 @@ import (
 
 // Instance is one container. It is safe for concurrent use.
 type Instance struct {
-	r      *Runtime
-	handle runtimes.Handle
+	r *Runtime
 
-	mu    sync.Mutex
-	spare *relay // made to see that the agent listens, for who dials first
+	mu     sync.Mutex
+	handle runtimes.Handle // its id, name and kind stay as they are, and are read without the lock
+	spare  *relay          // made to see that the agent listens, for who dials first
 }
 
 var (
@@ -34,7 +34,11 @@ var (
 )
 
 // Handle says how to find the container again.
-func (i *Instance) Handle() runtimes.Handle { return i.handle }
+func (i *Instance) Handle() runtimes.Handle {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.handle
+}
 
 // Dial connects to the agent's socket. Errors: Unavailable.
 func (i *Instance) Dial(ctx context.Context) (net.Conn, error) {

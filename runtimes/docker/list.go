@@ -62,7 +62,7 @@ func (r *Runtime) List(ctx context.Context) ([]runtimes.Handle, error) {
 		for _, m := range c.Mounts {
 			used[m.Name] = true
 		}
-		h := fromLabels(c.Labels, runtimes.KindSandbox)
+		h := r.withClaim(fromLabels(c.Labels, runtimes.KindSandbox))
 		h.Name, h.Running = containerName(h.ID), c.State == container.StateRunning || c.State == container.StatePaused
 		add(h)
 	}
@@ -121,10 +121,10 @@ func (r *Runtime) fromFolder(f fs.DirEntry) (runtimes.Handle, bool) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return runtimes.Handle{}, false
 	}
-	return runtimes.Handle{
+	return r.withClaim(runtimes.Handle{
 		Version: runtimes.HandleVersion, Runtime: Name, Kind: runtimes.KindFolder, ID: id, Name: r.folder(id),
 		Holder: holder, Created: info.ModTime(),
-	}, true
+	}), true
 }
 
 // remains reports whether a sandbox whose container is gone left a volume of its
@@ -143,6 +143,14 @@ func (r *Runtime) remains(ctx context.Context, api *client.Client, id sandbox.ID
 // container nor volume nor folder is left, Unsupported for a handle of another
 // version.
 func (r *Runtime) Attach(ctx context.Context, h runtimes.Handle) (runtimes.Instance, error) {
+	inst, err := r.attach(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	return r.handed(inst), nil
+}
+
+func (r *Runtime) attach(ctx context.Context, h runtimes.Handle) (*Instance, error) {
 	if h.Runtime != Name || !h.ID.Valid() {
 		return nil, sandbox.Errorf(sandbox.Invalid, "handle %q of runtime %q", h.ID, h.Runtime)
 	}

@@ -35,22 +35,27 @@ var fewNames = map[string]string{
 	"group":  "root:x:0:\ndaemon:x:1:\ntty:x:5:\nwww-data:x:33:\nusers:x:100:\nnogroup:x:65534:\n",
 }
 
-// mountUsers makes the lists in the private folder, empty, and says where they
-// are mounted: they must be there when the container is made.
-func (r *Runtime) mountUsers(id sandbox.ID) ([]mount.Mount, error) {
-	var mounts []mount.Mount
-	for _, name := range userFiles {
-		file := filepath.Join(r.folder(id), name)
-		err := os.WriteFile(file, nil, 0o600)
+// makeUsers makes the lists in the private folder, empty: they must be there when
+// the container is made.
+func (r *Runtime) makeUsers(id sandbox.ID) error {
+	for _, m := range r.usersMounts(id) {
+		err := os.WriteFile(m.Source, nil, 0o600)
 		if err == nil {
-			err = os.Chmod(file, 0o644) // whatever the umask is: programs read it
+			err = os.Chmod(m.Source, 0o644) // whatever the umask is: programs read it
 		}
 		if err != nil {
-			return nil, fmt.Errorf("make the list of users: %w", err)
+			return fmt.Errorf("make the list of users: %w", err)
 		}
-		mounts = append(mounts, mount.Mount{Type: mount.TypeBind, Source: file, Target: "/etc/" + name, ReadOnly: true})
 	}
-	return mounts, nil
+	return nil
+}
+
+// usersMounts says where the lists are mounted.
+func (r *Runtime) usersMounts(id sandbox.ID) (mounts []mount.Mount) {
+	for _, name := range userFiles {
+		mounts = append(mounts, mount.Mount{Type: mount.TypeBind, Source: filepath.Join(r.folder(id), name), Target: "/etc/" + name, ReadOnly: true})
+	}
+	return mounts
 }
 
 // writeUsers fills the lists of a container that is not started yet.

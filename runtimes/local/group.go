@@ -122,7 +122,8 @@ func (g Group) folders() []string {
 	return all
 }
 
-// Make makes the group with its limits. Who fails leaves the rest to remove.
+// Make makes the group with its limits, or gives one that is there others. Who fails
+// leaves the rest to remove.
 func (g Group) Make(l Limits) error {
 	for _, d := range g.folders() {
 		if err := os.MkdirAll(d, 0o755); err != nil {
@@ -144,6 +145,9 @@ func (g Group) Make(l Limits) error {
 			{"", "memory.max", memory, false}, {"", "memory.swap.max", "0", true}, {"", "pids.max", strconv.Itoa(l.PIDs), false},
 			{"", "cpu.max", fmt.Sprintf("%d %d", l.QuotaUS, l.PeriodUS), false},
 		}
+	}
+	if !g.v2 { // version 1 takes no limit of memory above that of memory and swap: which comes first depends on the old ones
+		_ = os.WriteFile(filepath.Join(g.dir("memory"), "memory.memsw.limit_in_bytes"), []byte(memory), 0)
 	}
 	for _, s := range list {
 		err := os.WriteFile(filepath.Join(g.dir(s.controller), s.name), []byte(s.value), 0)

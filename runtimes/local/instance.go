@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -21,8 +22,10 @@ import (
 // Instance is one sandbox, or a folder or volume of one that is gone. It is safe
 // for concurrent use.
 type Instance struct {
-	place  Place
-	handle runtimes.Handle
+	place Place
+
+	mu     sync.Mutex
+	handle runtimes.Handle // its id, name and kind stay as they are, and are read without the lock
 }
 
 // limited is an [Instance] with a control group.
@@ -32,19 +35,30 @@ var (
 	_ runtimes.Instance = (*Instance)(nil)
 	_ runtimes.Pauser   = limited{}
 	_ runtimes.Sampler  = limited{}
+	_ runtimes.Claimer  = claimable{}
+	_ runtimes.Claimer  = limitedClaimable{}
 )
 
 // Instance is the sandbox of a handle.
 func (p Place) Instance(h runtimes.Handle) runtimes.Instance {
 	i := &Instance{place: p, handle: h}
-	if p.Groups.Work() {
+	switch {
+	case p.Groups.Work() && p.Claims:
+		return limitedClaimable{limited{i}}
+	case p.Groups.Work():
 		return limited{i}
+	case p.Claims:
+		return claimable{i}
 	}
 	return i
 }
 
 // Handle says how to find the sandbox again.
-func (i *Instance) Handle() runtimes.Handle { return i.handle }
+func (i *Instance) Handle() runtimes.Handle {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.handle
+}
 
 func (i *Instance) group() Group { return Group{i.place.Groups, i.handle.ID} }
 

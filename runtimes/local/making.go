@@ -4,6 +4,7 @@ package local
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -30,6 +31,8 @@ type Making struct {
 	Place  Place
 	Spec   sandbox.Spec
 	Limits Limits
+	// Request is the plan's, of a runtime whose sandboxes can be handed over.
+	Request json.RawMessage
 
 	Dir    string // the sandbox's own folder on the host
 	Volume string // the workspace's folder of the host, "" for one in memory
@@ -46,6 +49,9 @@ func (m *Making) Make(ctx context.Context, id sandbox.ID, start func() (*Process
 	m.record.Handle = runtimes.Handle{
 		Version: runtimes.HandleVersion, Runtime: m.Place.Name, Kind: runtimes.KindSandbox, ID: id, Name: OwnVolume(id), Session: m.Spec.Session, Holder: m.Spec.Holder,
 		Language: m.Spec.Language, Kept: m.Spec.Keep, Created: time.Now().UTC().Truncate(time.Second), Running: true,
+	}
+	if m.Place.Claims {
+		m.record.Made = &Made{Image: m.Spec.Image.ID, Request: m.Request}
 	}
 	inst := m.Place.Instance(m.record.Handle)
 	defer func() {

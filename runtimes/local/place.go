@@ -26,6 +26,8 @@ type Record struct {
 	// together they are never used twice. 0 is not known.
 	PID   int    `json:"pid,omitempty"`
 	Start string `json:"start,omitempty"`
+	// Made is what the sandbox was made of, where it can be handed over.
+	Made *Made `json:"made,omitempty"`
 }
 
 // Place is where a runtime of this host keeps what it makes. Its methods are safe
@@ -36,6 +38,8 @@ type Place struct {
 	Base   string // the folder for the sandboxes' own
 	State  string // the folder for volumes
 	Groups Groups
+	// Claims says that its sandboxes can be made before anybody asks for them.
+	Claims bool
 	// Alone says that all processes belong to one user, so that nothing can be
 	// given to another.
 	Alone bool

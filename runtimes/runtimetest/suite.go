@@ -299,7 +299,12 @@ func testHandOver(t *testing.T, s Subject) {
 	if !ok {
 		t.Skip("this runtime cannot hand over a sandbox")
 	}
-	spec.Session, spec.Language, spec.Identity = "theirs", "shell", sandbox.IdentityFor(sandbox.NewID())
+	spec.Session, spec.Language, spec.Holder = "theirs", "shell", "them"
+	if caps, err := rt.Capabilities(t.Context()); err != nil {
+		t.Fatal(err)
+	} else if caps.Memory == runtimes.Enforced {
+		spec.Limits.Memory, spec.Limits.CPUs = 768*sandbox.MiB, 0.75
+	}
 	plan, err := rt.Plan(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
@@ -307,15 +312,25 @@ func testHandOver(t *testing.T, s Subject) {
 	if err := claimer.Claim(t.Context(), plan); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := connect(t, inst, plan).Sample(t.Context()); err != nil {
+	used, err := connect(t, inst, plan).Sample(t.Context())
+	if err != nil {
 		t.Errorf("of a sandbox that was handed over: %v", err)
 	}
-	handles, err := rt.List(t.Context())
-	if err != nil || len(handles) != 1 {
-		t.Fatalf("%v, %+v", err, handles)
+	if want := spec.Limits.Memory; want > 0 && (used.MemoryLimit != want || used.CPUs != spec.Limits.CPUs) {
+		t.Errorf("handed over with limits of %v and %v processors", used.MemoryLimit, used.CPUs)
 	}
-	if h := handles[0]; h.ID != inst.Handle().ID || h.Session != "theirs" || h.Language != "shell" || inst.Handle().Session != "theirs" {
-		t.Errorf("handed over as %+v", h)
+	handles, err := rt.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(handles, func(h runtimes.Handle) bool { return h.ID == inst.Handle().ID })
+	if at < 0 {
+		t.Fatalf("not listed: %+v", handles)
+	}
+	for _, h := range []runtimes.Handle{handles[at], inst.Handle()} {
+		if h.Session != "theirs" || h.Language != "shell" || h.Holder != "them" {
+			t.Errorf("handed over as %+v", h)
+		}
 	}
 	plan.Spec.Image.ID += "0"
 	if err := claimer.Claim(t.Context(), plan); !errors.Is(err, sandbox.Unsupported) {
