@@ -65,6 +65,9 @@ type Config struct {
 	// Serve carries out what is submitted as executions, until Close. One process of
 	// a state folder can: in another, Open is a Conflict.
 	Serve bool
+	// KeepPool keeps the sandboxes of the settings' pool ready until Close, as a server
+	// does without it. One process of a state folder can; others take from it.
+	KeepPool bool
 	// AllowRuntimes are those that callers with an owner may ask for by name, beside the default.
 	AllowRuntimes []string
 	// OthersApprove has what a caller with a name asks be approved by another.
@@ -83,8 +86,9 @@ type Caisson struct {
 	rules  rules
 	places places
 
-	mu     sync.Mutex
-	opened *service.Service // nil before it is needed
+	mu        sync.Mutex
+	opened    *service.Service // nil before it is needed
+	keepsPool bool
 
 	ends    sync.Mutex
 	closers []func() error
@@ -243,7 +247,7 @@ func (c *Caisson) join(ctx context.Context) (*service.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	mgr, err := manager.New(manager.Config{
+	mgr, fill, err := c.manager(ctx, state, manager.Config{
 		Tracer: tracer, Holder: holder, Runtimes: registry, Runtime: c.defaultRuntime(), Images: store, Gate: guard.Judge, Log: c.cfg.Log, Store: journal, StateID: journal.ID(), Recorder: changes,
 		LockDir: filepath.Join(state, "locks"), Actor: actor(), AuditText: c.getenv("CAISSON_AUDIT_TEXT") != "",
 	})
@@ -264,7 +268,7 @@ func (c *Caisson) join(ctx context.Context) (*service.Service, error) {
 		return nil, err
 	}
 	c.atEnd(svc.Close)
-	return svc, c.carryOut(ctx, book, svc)
+	return svc, errors.Join(c.carryOut(ctx, book, svc), fill())
 }
 
 // functions makes what keeps functions, and calls them in sessions of a service.

@@ -12,6 +12,9 @@ type Housekeeping interface {
 	Sweep(ctx context.Context, opts SweepOptions) ([]sandbox.Orphan, error)
 	// StateSizes tells how much there is of what grows.
 	StateSizes(ctx context.Context) ([]sandbox.StateSize, error)
+	// PoolShelves says which sandboxes are kept ready. Errors: NotFound where there
+	// is no pool.
+	PoolShelves(ctx context.Context) ([]sandbox.PoolShelf, error)
 }
 
 // SweepOptions say what a sweep may do. The zero value removes everything but

@@ -104,7 +104,7 @@ func TestAnswersTravel(t *testing.T) {
 	news := filled[sandbox.ChangeNews]()
 	news.FileChange = diff.FileChange
 	for _, value := range []any{
-		filled[sandbox.Result](), diff, sandbox.FileEvent{Path: "a\xff", Op: "write"}, filled[sandbox.Attached](), filled[sandbox.Session](), anExecution(), filled[sandbox.DeadLetter](), filled[sandbox.SessionStats](), filled[sandbox.Snapshot](), filled[sandbox.StateSize](), filled[sandbox.PrunedImage](),
+		filled[sandbox.Result](), diff, sandbox.FileEvent{Path: "a\xff", Op: "write"}, filled[sandbox.Attached](), filled[sandbox.Session](), anExecution(), filled[sandbox.DeadLetter](), filled[sandbox.SessionStats](), filled[sandbox.Snapshot](), filled[sandbox.StateSize](), filled[sandbox.PoolShelf](), filled[sandbox.PrunedImage](),
 		filled[sandbox.ExecRecord](), filled[sandbox.Event](), filled[sandbox.Approval](), filled[sandbox.Alert](), filled[sandbox.Reading](),
 		filled[sandbox.Function](), filled[sandbox.Invoked](), filled[sandbox.Token](), filled[sandbox.NewToken](), filled[sandbox.AuditReport](), filled[sandbox.Pruned](), filled[sandbox.Moved](), filled[sandbox.FileInfo](), filled[sandbox.Image](), filled[sandbox.ImageRoot](), filled[sandbox.Decision](),
 		filled[api.Process](), filled[sandbox.Orphan](), filled[api.Check](), filled[api.RuntimeInfo](), filled[api.LanguageInfo](), filled[sandbox.ImagePin](), filled[sandbox.ImageCheck](), filled[api.ImageResult](),

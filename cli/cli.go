@@ -41,6 +41,8 @@ type Config struct {
 	Doctor func(ctx context.Context, broken error) ([]api.Check, error)
 	// Serve serves over HTTP; nil cannot.
 	Serve Serve
+	// ServePool keeps the pool of the state folder until its context is done.
+	ServePool func(ctx context.Context) error
 	// MCP is a tool for agents; nil cannot.
 	MCP MCP
 	// Runtimes lists the runtimes without a service. nil: they are not told.
@@ -160,7 +162,7 @@ func newRoot(cfg Config) *cobra.Command {
 		return nil
 	}
 	root.AddCommand(newRun(cfg), newSession(cfg), newExec(cfg), newShell(cfg), newPS(cfg), newLogs(cfg), newAttach(cfg), newInput(cfg), newKill(cfg), newFiles(cfg), newChanges(cfg), newUndo(cfg),
-		newApprovals(cfg), newAudit(cfg), newTop(cfg), newAlerts(cfg), newMetrics(cfg), policycmd.NewCmd(policycmd.Streams(cfg.IO), cfg.Policy), newImages(cfg), newTest(cfg), newExecution(cfg), newFunction(cfg), newGC(cfg), newToken(cfg), newServe(cfg), newMCP(cfg), newDoctor(cfg), newVersion(cfg))
+		newApprovals(cfg), newAudit(cfg), newTop(cfg), newAlerts(cfg), newMetrics(cfg), policycmd.NewCmd(policycmd.Streams(cfg.IO), cfg.Policy), newImages(cfg), newTest(cfg), newExecution(cfg), newFunction(cfg), newGC(cfg), newPool(cfg), newToken(cfg), newServe(cfg), newMCP(cfg), newDoctor(cfg), newVersion(cfg))
 	wrapArgs(root)
 	completions(cfg, root)
 	return root

@@ -20,6 +20,8 @@
 //	    memory: {for: 10s, action: stop-exec}
 //	quotas:              # of the owners that a server has
 //	  default: {sandboxes: 10, memory: 8g}
+//	pool:                # sandboxes that a server keeps ready
+//	  python: 2
 //
 // It is strict: a key that nobody knows is an error that names its line. It
 // holds no defaults and reads no environment: what it says counts where neither
@@ -61,6 +63,8 @@ type File struct {
 	Monitor Monitor
 	// Quotas bound what owners have and use.
 	Quotas sandbox.Quotas
+	// Pool are the sandboxes that are kept ready.
+	Pool []sandbox.PoolWant
 
 	values []value
 }
@@ -106,6 +110,7 @@ type form struct {
 		Default yaml.Node            `yaml:"default"`
 		Owners  map[string]yaml.Node `yaml:"owners"`
 	} `yaml:"quotas"`
+	Pool yaml.Node `yaml:"pool"`
 }
 
 // Load reads a file. Its errors are [sandbox.Invalid], and [sandbox.NotFound]
@@ -159,6 +164,9 @@ func Parse(name string, data []byte) (*File, error) {
 		return nil, err
 	}
 	if err := f.quotas(in.Quotas.Default, in.Quotas.Owners); err != nil {
+		return nil, err
+	}
+	if err := f.pool(&in.Pool); err != nil {
 		return nil, err
 	}
 	if in.Base.Kind != 0 || in.Languages.Kind != 0 {

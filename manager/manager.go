@@ -36,6 +36,8 @@ type Config struct {
 	Store   Store
 	StateID string
 	LockDir string
+	// Pool has sandboxes ready for those who need one. nil has none.
+	Pool Pool
 	// Recorder records what execs change in workspaces. nil records nothing.
 	Recorder Recorder
 	// Egress is by what execs whose network is [sandbox.NetworkAllow] reach their

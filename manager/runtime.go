@@ -11,22 +11,27 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// choose settles which runtime a caller gets who asks for one by name: "" is the
-// default, [runtimes.Auto] the first that can be used here and that isolates.
+// choose is [Choose] for callers of the manager.
+func (m *Manager) choose(ctx context.Context, name string) (string, error) {
+	return Choose(ctx, m.cfg.Runtimes, m.cfg.Runtime, name)
+}
+
+// Choose settles which runtime a caller gets who asks for one by name: "" is the
+// usual one, [runtimes.Auto] the first that can be used here and that isolates.
 // Errors: Invalid for a name that there is not; for auto, Unavailable with the
 // reasons where none can be used.
-func (m *Manager) choose(ctx context.Context, name string) (string, error) {
-	name = cmp.Or(name, m.cfg.Runtime)
+func Choose(ctx context.Context, all *runtimes.Registry, usual, name string) (string, error) {
+	name = cmp.Or(name, usual)
 	switch {
 	case name == "":
-		return m.cfg.Runtimes.Names()[0], nil
+		return all.Names()[0], nil
 	case name != runtimes.Auto:
-		_, err := m.cfg.Runtimes.Runtime(name)
+		_, err := all.Runtime(name)
 		return name, err
 	}
 	why := []error{}
-	for _, name := range m.cfg.Runtimes.Names() {
-		rt, err := m.cfg.Runtimes.Runtime(name)
+	for _, name := range all.Names() {
+		rt, err := all.Runtime(name)
 		if err == nil {
 			var caps runtimes.Capabilities
 			if caps, err = rt.Capabilities(ctx); err == nil && caps.Isolation != "none" {

@@ -140,7 +140,7 @@ func (s *Sandbox) create(ctx context.Context) (*box.Box, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.m.maker.New(ctx, box.Order{Runtime: rt, Language: s.language, Image: s.opts.Image, Judge: s.m.judgePlan(s.who), Owner: sandbox.CallerFrom(ctx).Owner, Labels: s.opts.Labels, Spec: sandbox.Spec{
+	b, err := s.m.maker.New(ctx, box.Order{Runtime: rt, Language: s.language, Image: s.opts.Image, Judge: s.m.judgePlan(s.who), Take: s.m.ready(s.opts.Runtime, s.opts.Image), Owner: sandbox.CallerFrom(ctx).Owner, Labels: s.opts.Labels, Spec: sandbox.Spec{
 		Language: s.language.Name, Limits: s.opts.Limits, Network: s.opts.Network, Workspace: s.opts.Workspace, Keep: s.opts.Keep,
 		OCIRuntime: s.opts.OCIRuntime,
 	}})

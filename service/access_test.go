@@ -168,7 +168,13 @@ var governing = map[string]func(ctx context.Context, s api.Service) error{
 		return second(s.Sweep(ctx, api.SweepOptions{DryRun: true}))
 	},
 	"StateSizes": func(ctx context.Context, s api.Service) error { return second(s.StateSizes(ctx)) },
-	"Metrics":    func(ctx context.Context, s api.Service) error { return s.Metrics(ctx, io.Discard) },
+	"PoolShelves": func(ctx context.Context, s api.Service) error {
+		if _, err := s.PoolShelves(ctx); !errors.Is(err, sandbox.NotFound) { // there is none
+			return err
+		}
+		return nil
+	},
+	"Metrics": func(ctx context.Context, s api.Service) error { return s.Metrics(ctx, io.Discard) },
 	"CreateToken": func(ctx context.Context, s api.Service) error {
 		return second(s.CreateToken(ctx, sandbox.TokenOptions{}))
 	},

@@ -41,7 +41,7 @@ type asked struct {
 
 // govern are routes of an admin alone.
 var govern = []string{
-	"GET /metrics", "GET /v1/audit/check", "GET /v1/doctor", "GET /v1/images/check", "GET /v1/images/roots", "GET /v1/state", "GET /v1/tokens", "DELETE /v1/tokens/{token}",
+	"GET /metrics", "GET /v1/audit/check", "GET /v1/doctor", "GET /v1/images/check", "GET /v1/images/roots", "GET /v1/pool", "GET /v1/state", "GET /v1/tokens", "DELETE /v1/tokens/{token}",
 	"POST /v1/audit/prune", "POST /v1/audit/reanchor", "POST /v1/images/make", "POST /v1/images/pin", "POST /v1/images/prune", "POST /v1/images/pull", "POST /v1/images/unpack", "POST /v1/sweep", "POST /v1/tokens",
 }
 

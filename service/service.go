@@ -99,6 +99,14 @@ func (s *Service) Sweep(ctx context.Context, opts api.SweepOptions) ([]sandbox.O
 	return append(found, strays...), errors.Join(unlisted, err)
 }
 
+// PoolShelves says which sandboxes are kept ready.
+func (s *Service) PoolShelves(ctx context.Context) ([]sandbox.PoolShelf, error) {
+	if _, err := may(ctx, governs); err != nil {
+		return nil, err
+	}
+	return s.cfg.Manager.Shelves(ctx)
+}
+
 // strays removes what is kept of sessions that are gone: who removed one may have
 // died before all of it went.
 func (s *Service) strays(ctx context.Context, dry bool) ([]sandbox.Orphan, error) {

@@ -190,6 +190,11 @@ func (d *double) StateSizes(ctx context.Context) ([]sandbox.StateSize, error) {
 	return as[[]sandbox.StateSize](v, 0), as[error](v, 1)
 }
 
+func (d *double) PoolShelves(ctx context.Context) ([]sandbox.PoolShelf, error) {
+	v := d.called("PoolShelves", ctx)
+	return as[[]sandbox.PoolShelf](v, 0), as[error](v, 1)
+}
+
 func (d *double) UnpackImage(ctx context.Context, name string) (sandbox.ImageRoot, error) {
 	v := d.called("UnpackImage", ctx, name)
 	return as[sandbox.ImageRoot](v, 0), as[error](v, 1)

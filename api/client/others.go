@@ -157,6 +157,11 @@ func (c *Client) StateSizes(ctx context.Context) ([]sandbox.StateSize, error) {
 	return list[sandbox.StateSize](ctx, c, request{method: get, path: "/v1/state"})
 }
 
+// PoolShelves implements [api.Housekeeping].
+func (c *Client) PoolShelves(ctx context.Context) ([]sandbox.PoolShelf, error) {
+	return list[sandbox.PoolShelf](ctx, c, request{method: get, path: "/v1/pool"})
+}
+
 // Doctor implements [api.Doctor].
 func (c *Client) Doctor(ctx context.Context) ([]api.Check, error) {
 	return list[api.Check](ctx, c, request{method: get, path: "/v1/doctor"})

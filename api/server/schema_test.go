@@ -22,7 +22,7 @@ func TestSchemas(t *testing.T) {
 	for _, zero := range []any{
 		wire.Problem{}, wire.Page[sandbox.SessionView]{}, wire.Page[sandbox.ExecRecord]{}, wire.Page[api.Process]{}, wire.Page[sandbox.ChangeRecord]{}, wire.Page[sandbox.FileDiff]{},
 		wire.Page[sandbox.FileInfo]{}, wire.Page[sandbox.Approval]{}, wire.Page[api.LanguageInfo]{}, wire.Page[api.ImageResult]{}, wire.Page[sandbox.PrunedImage]{}, wire.Page[sandbox.ImagePin]{}, wire.Page[sandbox.ImageRoot]{},
-		wire.Page[sandbox.ImageCheck]{}, wire.Page[sandbox.Event]{}, wire.Page[sandbox.Orphan]{}, wire.Page[sandbox.StateSize]{}, wire.Page[api.Check]{}, wire.Page[sandbox.Reading]{},
+		wire.Page[sandbox.ImageCheck]{}, wire.Page[sandbox.Event]{}, wire.Page[sandbox.Orphan]{}, wire.Page[sandbox.StateSize]{}, wire.Page[sandbox.PoolShelf]{}, wire.Page[api.Check]{}, wire.Page[sandbox.Reading]{},
 		wire.Page[sandbox.Alert]{}, wire.Page[sandbox.Execution]{}, wire.Page[sandbox.DeadLetter]{}, wire.Page[sandbox.Token]{},
 		sandbox.Result{}, sandbox.Session{}, sandbox.SessionStats{}, sandbox.Snapshot{}, api.Forked{}, api.Undone{}, sandbox.Decision{Level: sandbox.Safe}, sandbox.Image{}, sandbox.AuditReport{},
 		sandbox.Pruned{}, sandbox.Moved{}, sandbox.ChangeNews{}, sandbox.FileEvent{}, sandbox.AlertNews{Alert: sandbox.Alert{Severity: sandbox.Low}}, sandbox.NewToken{}, wire.Attached{},

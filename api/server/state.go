@@ -24,6 +24,10 @@ func state(s *Server) {
 		list, err := s.svc.StateSizes(ctx)
 		return all(list), err
 	})
+	handle(s, call{"PoolShelves", get, "/v1/pool", "Which sandboxes are kept ready", 0}, func(ctx context.Context, _ *nothing) (wire.Page[sandbox.PoolShelf], error) {
+		list, err := s.svc.PoolShelves(ctx)
+		return all(list), err
+	})
 	handle(s, call{"Doctor", get, "/v1/doctor", "Look at what caisson stands on", 0}, func(ctx context.Context, _ *nothing) (wire.Page[api.Check], error) {
 		list, err := s.svc.Doctor(ctx)
 		return all(list), err

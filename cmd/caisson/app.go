@@ -51,7 +51,7 @@ func (a *app) getenv(name string) string {
 func (a *app) run(ctx context.Context, args []string) int {
 	code := cli.Main(ctx, cli.Config{
 		IO: cli.IOStreams{In: a.in, Out: a.out, Err: a.err}, Service: a.service, Policy: a.policy, Doctor: a.doctor, Runtimes: a.runtimes, Version: caisson.Version(),
-		Serve: a.serve, MCP: a.speakMCP, LookupEnv: a.lookup, File: a.readFile, Settings: settings, Log: a.startLog, Host: a.connect,
+		Serve: a.serve, ServePool: a.servePool, MCP: a.speakMCP, LookupEnv: a.lookup, File: a.readFile, Settings: settings, Log: a.startLog, Host: a.connect,
 	}, args)
 	if err := a.close(); err != nil {
 		fmt.Fprintln(a.err, "caisson: clean up:", err)

@@ -24,6 +24,7 @@ type Box struct {
 	Session  sandbox.ID // whose it is; "" for one that goes with its caller
 	Owner    string     // whose that is, or who asked for it
 	Labels   sandbox.Labels
+	ready    Ready       // of a pool, which destroys it; nil of others
 	used     atomic.Bool // something ran in it
 	ran      atomic.Bool // something was to run in it
 	running  underWay
@@ -33,8 +34,21 @@ type Box struct {
 // given up.
 const EndPatience = 60 * time.Second
 
-// End destroys the box, whatever became of ctx.
+// End destroys the box, whatever became of ctx. One that a pool had is destroyed by
+// that, and not waited for: nothing new runs in it.
 func (b *Box) End(ctx context.Context) error {
+	if ready := b.ready; ready != nil {
+		b.ready = nil
+		if ready.Over() == nil {
+			if b.Client != nil {
+				_ = b.Client.Close() // its sandbox is going
+			}
+			return nil
+		}
+	}
+	if b.Instance == nil {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), EndPatience)
 	defer cancel()
 	err := b.Instance.Destroy(ctx)

@@ -163,6 +163,86 @@ func TestTakeWhatIsMade(t *testing.T) {
 	}
 }
 
+// fromPool is a sandbox of a pool, which notes what becomes of it.
+type fromPool struct {
+	inst       runtimes.Instance
+	kept, over int
+}
+
+func (p *fromPool) Handle() runtimes.Handle { return p.inst.Handle() }
+func (p *fromPool) Kept()                   { p.kept++ }
+func (p *fromPool) Over() error {
+	p.over++
+	return p.inst.Destroy(context.Background())
+}
+
+// prepared is a sandbox of a pool that was made of an image.
+func prepared(t *testing.T, m *box.Maker, rt runtimes.Runtime, image string) *fromPool {
+	t.Helper()
+	inst, got, err := m.Prepare(t.Context(), box.Order{Runtime: rt, Image: image, Judge: permit})
+	if err != nil || got.Ref != image {
+		t.Fatalf("%v, %+v", err, got)
+	}
+	return &fromPool{inst: inst}
+}
+
+// TestTakeFromPool takes a sandbox of a pool, which ends it; one that is in the book
+// is its taker's. Where it cannot be taken after all, there is another.
+func TestTakeFromPool(t *testing.T) {
+	t.Parallel()
+	m, rt, _ := makes(t)
+	order := func(p *fromPool) box.Order {
+		return box.Order{Runtime: rt, Image: "x", Judge: permit, Take: func(_ context.Context, spec sandbox.Spec) box.Ready {
+			if spec.Image.Ref != "x" {
+				t.Errorf("asked for a sandbox of %+v", spec.Image)
+			}
+			return p
+		}}
+	}
+	p := prepared(t, m, rt, "x")
+	b, err := m.New(t.Context(), order(p))
+	if err != nil || b.ID != p.Handle().ID || b.Plan.Spec.Identity != sandbox.IdentityFor(b.ID) {
+		t.Fatalf("%v, %+v", err, b)
+	}
+	end(t, b)
+	if p.over != 1 || p.kept != 0 {
+		t.Errorf("the pool was told %+v", p)
+	}
+
+	inBook := prepared(t, m, rt, "x")
+	o := order(inBook)
+	o.Book = &pages{rt: rt}
+	if b, err = m.New(t.Context(), o); err != nil || b.ID != inBook.Handle().ID {
+		t.Fatalf("%v, %+v", err, b)
+	}
+	end(t, b)
+	if inBook.over != 0 || inBook.kept != 1 {
+		t.Errorf("the pool was told %+v", inBook)
+	}
+
+	other := prepared(t, m, rt, "another image")
+	if b, err = m.New(t.Context(), order(other)); err != nil || b.ID == other.Handle().ID || other.over != 1 {
+		t.Errorf("for one that cannot be taken: %v, %+v; the pool was told %+v", err, b, other)
+	}
+	end(t, b)
+
+	gone := prepared(t, m, rt, "x")
+	if err := gone.inst.Destroy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if b, err = m.New(t.Context(), order(gone)); err != nil || b.ID == gone.Handle().ID || gone.over != 1 {
+		t.Errorf("for one that is gone: %v, %+v; the pool was told %+v", err, b, gone)
+	}
+	end(t, b)
+
+	refused := prepared(t, m, rt, "x")
+	o = order(refused)
+	o.Judge = func(context.Context, *runtimes.Plan) error { return sandbox.Errorf(sandbox.Denied, "no") }
+	if _, err := m.New(t.Context(), o); !errors.Is(err, sandbox.Denied) || refused.over != 1 {
+		t.Errorf("refused: %v; the pool was told %+v", err, refused)
+	}
+}
+
 // TestReach connects to a box as another process would, and tells one that has
 // ended from one that has not.
 func TestReach(t *testing.T) {

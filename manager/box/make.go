@@ -49,9 +49,24 @@ type Order struct {
 	// Judge says whether what is planned may be made; its error refuses. Required.
 	Judge func(ctx context.Context, plan *runtimes.Plan) error
 	Book  Book // nil: nobody remembers it
+	// Take returns a sandbox of a pool that can become what a spec, with its image,
+	// asks for, or nil. Where it cannot after all, a new one is made. It may be nil.
+	Take func(ctx context.Context, spec sandbox.Spec) Ready
 	// From was made before anybody asked, and is taken in place of a new one. Its
 	// runtime settles what the order asks for.
 	From runtimes.Instance
+}
+
+// Ready is a sandbox of a pool, which its taker alone can claim. Exactly one of Kept
+// and Over is called.
+type Ready interface {
+	Handle() runtimes.Handle
+	// Kept says that the sandbox is somebody's for longer than the pool may live: who
+	// has it also destroys it.
+	Kept()
+	// Over has the pool destroy it, which nobody waits for. Its error says that the
+	// pool cannot: the caller has to.
+	Over() error
 }
 
 // Book is where it is written down that a box is made.
@@ -83,15 +98,54 @@ func (m *Maker) New(ctx context.Context, o Order) (b *Box, err error) {
 func (m *Maker) makeOf(ctx context.Context, o Order) (_ *Box, err error) {
 	b := &Box{ID: sandbox.NewID(), Instance: o.From, Session: o.Session, Owner: o.Owner, Labels: o.Labels, Secret: make([]byte, 32)}
 	_, _ = rand.Read(b.Secret) // crypto/rand.Read never fails: it ends the process instead
+	if o.From == nil && o.Take != nil {
+		o.From = b.take(ctx, o)
+	}
 	if o.From != nil {
 		b.ID = o.From.Handle().ID
 	}
 	if b.Plan, err = m.plan(ctx, b.ID, o); err != nil {
-		return nil, err
+		return nil, errors.Join(err, b.giveBack(ctx))
 	}
+	pooled := b.ready != nil
+	if err = m.settle(ctx, b, o); err != nil && pooled && ctx.Err() == nil {
+		b.ID, o.From = sandbox.NewID(), nil
+		err = m.settle(ctx, b, o)
+	}
+	return b, err
+}
+
+// take takes a sandbox of a pool.
+func (b *Box) take(ctx context.Context, o Order) runtimes.Instance {
+	ready := o.Take(ctx, o.Spec)
+	if ready == nil {
+		return nil
+	}
+	b.ready = ready
+	inst, err := o.Runtime.Attach(ctx, ready.Handle())
+	if err != nil {
+		_ = b.giveBack(ctx) // it is gone, or is swept: another is made
+		return nil
+	}
+	b.Instance = inst
+	return inst
+}
+
+// giveBack ends a sandbox of a pool that was not claimed.
+func (b *Box) giveBack(ctx context.Context) error {
+	if b.ready == nil {
+		return nil
+	}
+	return b.End(ctx)
+}
+
+// settle makes the box that is planned, or claims the one that is there. On an error
+// nothing is left of either.
+func (m *Maker) settle(ctx context.Context, b *Box, o Order) (err error) {
+	b.Instance = o.From
 	if o.Book != nil {
 		if err := o.Book.Creating(ctx, b); err != nil {
-			return nil, err
+			return errors.Join(err, b.giveBack(ctx))
 		}
 		defer func() {
 			if err != nil {
@@ -104,7 +158,7 @@ func (m *Maker) makeOf(ctx context.Context, o Order) (_ *Box, err error) {
 		b.Instance, err = o.Runtime.Create(creating, b.ID, b.Plan)
 		done(err)
 		if err != nil {
-			return nil, OfImage(err)
+			return OfImage(err)
 		}
 	}
 	defer func() {
@@ -115,9 +169,28 @@ func (m *Maker) makeOf(ctx context.Context, o Order) (_ *Box, err error) {
 	claiming, done := telemetry.Start(ctx, "claim", telemetry.ID("sandbox", b.ID))
 	err = m.claim(claiming, b, o)
 	if done(err); err == nil && o.Book != nil {
-		err = o.Book.Ready(ctx, b)
+		if err = o.Book.Ready(ctx, b); err == nil && b.ready != nil {
+			b.ready.Kept() // who is in the book outlives this process, and the pool
+			b.ready = nil
+		}
 	}
-	return b, err
+	return err
+}
+
+// Prepare makes a sandbox that nobody has asked for yet, for a pool: its order says
+// no Session, Book or Take. It is judged as any, and again once it is claimed.
+func (m *Maker) Prepare(ctx context.Context, o Order) (inst runtimes.Instance, image sandbox.Image, err error) {
+	err = m.WithImage(ctx, o.Runtime, o.Language, o.Image, func(made sandbox.Image) error {
+		image, o.Spec.Image = made, made
+		id := sandbox.NewID()
+		plan, err := m.plan(ctx, id, o)
+		if err != nil {
+			return err
+		}
+		inst, err = o.Runtime.Create(ctx, id, plan)
+		return OfImage(err)
+	})
+	return inst, image, err
 }
 
 // plan settles what the box will be, and has that judged.
