@@ -31,6 +31,7 @@ import (
 	"github.com/caisson-dev/caisson/bridge"
 	"github.com/caisson-dev/caisson/config"
 	dockerfiles "github.com/caisson-dev/caisson/docker"
+	"github.com/caisson-dev/caisson/egress"
 	"github.com/caisson-dev/caisson/functions"
 	"github.com/caisson-dev/caisson/images"
 	"github.com/caisson-dev/caisson/internal/dockerclient"
@@ -250,6 +251,7 @@ func (c *Caisson) join(ctx context.Context) (*service.Service, error) {
 	mgr, fill, err := c.manager(ctx, state, manager.Config{
 		Tracer: tracer, Holder: holder, Runtimes: registry, Runtime: c.defaultRuntime(), Images: store, Gate: guard.Judge, Log: c.cfg.Log, Store: journal, StateID: journal.ID(), Recorder: changes,
 		LockDir: filepath.Join(state, "locks"), Actor: actor(), AuditText: c.getenv("CAISSON_AUDIT_TEXT") != "",
+		Egress: egress.Config{Hosts: c.cfg.File.Hosts}, Quotas: c.cfg.File.Quotas,
 	})
 	if err != nil {
 		return nil, err

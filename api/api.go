@@ -11,6 +11,7 @@ type Service interface {
 
 	Sessions
 	Pauser
+	Networks
 	Insight
 	Snapshots
 	Execs

@@ -30,6 +30,14 @@ type Pauser interface {
 	ResumeSession(ctx context.Context, name string) error
 }
 
+// Networks changes what sessions reach while they run.
+type Networks interface {
+	// ChangeNetwork changes the lists of hosts of a session, whose network is
+	// [sandbox.NetworkAllow], and returns what it is now. It holds for the next
+	// connection of what runs. Errors: Invalid, NotFound, Conflict for another network.
+	ChangeNetwork(ctx context.Context, session string, change sandbox.NetworkChange) (sandbox.Network, error)
+}
+
 // Insight tells of one session what its list does not.
 type Insight interface {
 	// SessionEnv returns its environment, KEY=VALUE. Errors: NotFound.

@@ -41,6 +41,7 @@ var requests = map[reflect.Type]any{
 	reflect.TypeFor[sandbox.DeadLetterFilter](): filled[sandbox.DeadLetterFilter](),
 	reflect.TypeFor[api.SessionOptions]():       filled[api.SessionOptions](),
 	reflect.TypeFor[api.RenewOptions]():         filled[api.RenewOptions](),
+	reflect.TypeFor[sandbox.NetworkChange]():    filled[sandbox.NetworkChange](),
 	reflect.TypeFor[api.ForkOptions]():          filled[api.ForkOptions](),
 	reflect.TypeFor[api.ChangesOptions]():       filled[api.ChangesOptions](),
 	reflect.TypeFor[api.UndoOptions]():          filled[api.UndoOptions](),

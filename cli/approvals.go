@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
+	"strconv"
 	"strings"
 	"time"
 
@@ -88,6 +90,9 @@ func listApprovals(w io.Writer, list []sandbox.Approval) error {
 		words := make([]string, len(a.Question.Command))
 		for i, word := range a.Question.Command {
 			words[i] = question.Word(word)
+		}
+		if q := a.Question; q.Kind == sandbox.QuestionConnection {
+			words = append([]string{"connect", question.Word(net.JoinHostPort(q.Host, strconv.Itoa(q.Port))), "by"}, words...)
 		}
 		state := string(a.State)
 		if a.Always {

@@ -38,6 +38,24 @@ func (a *approveFlag) Set(s string) error {
 	return nil
 }
 
+// verdictFlag reads ask or deny.
+type verdictFlag sandbox.Verdict
+
+// String is the flag's value.
+func (v *verdictFlag) String() string { return string(*v) }
+
+// Type names the flag's type in the help.
+func (v *verdictFlag) Type() string { return "verdict" }
+
+// Set checks and keeps a value.
+func (v *verdictFlag) Set(s string) error {
+	if s != string(sandbox.Ask) && s != string(sandbox.Deny) {
+		return sandbox.Errorf(sandbox.Invalid, "%q is neither ask nor deny", s)
+	}
+	*v = verdictFlag(s)
+	return nil
+}
+
 // printFindings tells, below the line of a refusal, every finding with its
 // line and its mend.
 func printFindings(w io.Writer, err error) {
@@ -123,7 +141,7 @@ func answerFrom(ctx, run context.Context, in io.Reader, out io.Writer, a sandbox
 	}
 	r, lines := bufio.NewReader(in), make(chan typedLine, 1)
 	for {
-		if _, err := io.WriteString(out, "caisson: run it? [o]nce, [a]lways this very program, [n]o: "); err != nil {
+		if _, err := io.WriteString(out, "caisson: "+question.Choices(a)+": "); err != nil {
 			return ans, err
 		}
 		go func() { // for each question one line: what is typed behind the answer is not ours

@@ -65,7 +65,7 @@ func newSession(cfg Config) *cobra.Command {
 	cmd.AddCommand(newSessionCreate(cfg), newSessionList(cfg), newSessionShow(cfg), newSessionStats(cfg), newSessionRemove(cfg),
 		sessionVerb(cfg, "pause", "Freeze a session's sandboxes", api.Pauser.PauseSession),
 		sessionVerb(cfg, "resume", "Let a paused session go on", api.Pauser.ResumeSession),
-		newSessionRenew(cfg), newSessionSnapshot(cfg), newSessionRestore(cfg), newSessionFork(cfg))
+		newSessionRenew(cfg), newSessionNetwork(cfg), newSessionSnapshot(cfg), newSessionRestore(cfg), newSessionFork(cfg))
 	return cmd
 }
 

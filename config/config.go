@@ -13,6 +13,8 @@
 //	  ruby: {…}
 //	folders:             # of this host, that a session may have as its workspace
 //	  data: /srv/data
+//	hosts:               # lists by name, for --allow and --deny
+//	  ours: [git.example.org, 10.0.0.5:443]
 //	unknown_language: allow  # what nothing can judge: ask, allow or deny
 //	monitor:             # samples of sandboxes, and what is worth an alert
 //	  every: 2s
@@ -56,6 +58,8 @@ type File struct {
 	// Folders are folders of the host that a session may have as its workspace, by
 	// the name that it is asked for with. They are absolute.
 	Folders map[string]string
+	// Hosts are lists of hosts by name, which a network may allow or deny.
+	Hosts map[string][]string
 	// UnknownLanguage is the verdict on texts of languages that cannot be judged,
 	// "" where the file is silent.
 	UnknownLanguage sandbox.Verdict
@@ -95,13 +99,14 @@ type value struct {
 
 // form is the file, but for the catalogue's keys, which their reader checks.
 type form struct {
-	Version   int               `yaml:"version"`
-	Defaults  yaml.Node         `yaml:"defaults"`
-	Images    Images            `yaml:"images"`
-	Folders   map[string]string `yaml:"folders"`
-	Base      yaml.Node         `yaml:"base"`
-	Languages yaml.Node         `yaml:"languages"`
-	Unknown   yaml.Node         `yaml:"unknown_language"`
+	Version   int                  `yaml:"version"`
+	Defaults  yaml.Node            `yaml:"defaults"`
+	Images    Images               `yaml:"images"`
+	Folders   map[string]string    `yaml:"folders"`
+	Hosts     map[string]yaml.Node `yaml:"hosts"`
+	Base      yaml.Node            `yaml:"base"`
+	Languages yaml.Node            `yaml:"languages"`
+	Unknown   yaml.Node            `yaml:"unknown_language"`
 	Monitor   struct {
 		Every yaml.Node `yaml:"every"`
 		Rules yaml.Node `yaml:"rules"`
@@ -144,6 +149,9 @@ func Parse(name string, data []byte) (*File, error) {
 	f.Images = in.Images
 	if l := f.Images.LockFile; l != "" && !filepath.IsAbs(l) {
 		f.Images.LockFile = filepath.Join(filepath.Dir(name), l)
+	}
+	if err := f.hosts(in.Hosts); err != nil {
+		return nil, err
 	}
 	f.Folders = in.Folders
 	for folder, path := range f.Folders {

@@ -34,6 +34,8 @@ languages:
 folders:
   data: ../data
   src: /srv/src
+hosts:
+  ours: [git.a.test, 10.0.0.5:443]
 `
 
 func TestParse(t *testing.T) {
@@ -56,6 +58,9 @@ func TestParse(t *testing.T) {
 			t.Errorf("Values(%q, %q) is %q, want %q", tc.command, tc.name, got, tc.want)
 		}
 	}
+	if diff := cmp.Diff(map[string][]string{"ours": {"git.a.test", "10.0.0.5:443"}}, f.Hosts); diff != "" {
+		t.Error(diff)
+	}
 	want := config.Images{LockFile: "/etc/caisson/images.lock", Mirrors: map[string][]string{"docker.io": {"mirror.example/hub"}}}
 	if diff := cmp.Diff(want, f.Images); diff != "" {
 		t.Error(diff)
@@ -77,6 +82,9 @@ func TestRefuses(t *testing.T) {
 	for _, tc := range []struct{ name, old, new, text string }{
 		{"unknown section", "images:", "imgaes:", "line 8: field imgaes"},
 		{"unknown key", "  lock_file:", "  lockfile:", "line 9: field lockfile"},
+		{"a list's name", "  ours: [git.a.test, 10.0.0.5:443]", "  o.urs: [git.a.test]", `line 22: hosts: "o.urs"`},
+		{"a host of a list", "  ours: [git.a.test, 10.0.0.5:443]", "  ours: ['*']", `hosts: ours: "*" names no host`},
+		{"no list", "  ours: [git.a.test, 10.0.0.5:443]", "  ours: {a: b}", "hosts: ours: write a list"},
 		{"a folder's name", "  data: ../data", "  da/ta: ../data", `folders: "da/ta"`},
 		{"version", "version: 1", "version: 2", "version is 2"},
 		{"unknown flag", "  memory: 1g", "  memroy: 1g", `line 3: no flag and no setting is called "memroy"`},

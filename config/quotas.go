@@ -25,20 +25,23 @@ func (f *File) quotas(usual yaml.Node, owners map[string]yaml.Node) (err error) 
 	return nil
 }
 
+const quotaNames = "sandboxes, execs, memory, cpus, disk, requests, connections, traffic and traffic_rate"
+
 // quota reads one; a node that is not there is none.
 func (f *File) quota(n *yaml.Node) (q sandbox.Quota, err error) {
 	if n.Kind == 0 {
 		return q, nil
 	}
 	if n.Kind != yaml.MappingNode {
-		return q, f.bad(n.Line, "quotas: write sandboxes, execs, memory, cpus, disk and requests, each with a number")
+		return q, f.bad(n.Line, "quotas: write %s, each with a number", quotaNames)
 	}
-	fields := map[string]any{"sandboxes": &q.Sandboxes, "execs": &q.Execs, "memory": &q.Memory, "cpus": &q.CPUs, "disk": &q.Disk, "requests": &q.Requests}
+	fields := map[string]any{"sandboxes": &q.Sandboxes, "execs": &q.Execs, "memory": &q.Memory, "cpus": &q.CPUs, "disk": &q.Disk, "requests": &q.Requests,
+		"connections": &q.Connections, "traffic": &q.Traffic, "traffic_rate": &q.TrafficRate}
 	for i := 0; i < len(n.Content); i += 2 {
 		key, v := n.Content[i], n.Content[i+1]
 		field, ok := fields[key.Value]
 		if !ok {
-			return q, f.bad(key.Line, "quotas: nothing is called %q: there are sandboxes, execs, memory, cpus, disk and requests", key.Value)
+			return q, f.bad(key.Line, "quotas: nothing is called %q: there are %s", key.Value, quotaNames)
 		}
 		if size, ok := field.(*sandbox.Bytes); ok {
 			err = size.Set(v.Value)
@@ -49,7 +52,7 @@ func (f *File) quota(n *yaml.Node) (q sandbox.Quota, err error) {
 			return q, f.bad(v.Line, "quotas: %s cannot be %q", key.Value, v.Value)
 		}
 	}
-	if q.Sandboxes < 0 || q.Execs < 0 || q.Memory < 0 || q.CPUs < 0 || q.Disk < 0 || q.Requests < 0 {
+	if q.Sandboxes < 0 || q.Execs < 0 || q.Memory < 0 || q.CPUs < 0 || q.Disk < 0 || q.Requests < 0 || q.Connections < 0 || q.Traffic < 0 || q.TrafficRate < 0 {
 		return q, f.bad(n.Line, "quotas: a number that is negative")
 	}
 	return q, nil

@@ -9,18 +9,61 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// check returns the addresses at which a target may be reached. Its errors are
-// those of the resolver, and refusals.
-func (w *Way) check(ctx context.Context, t target) ([]netip.Addr, error) {
-	if t.port < 1 || t.port > 65535 {
-		return nil, refuse("port %d", t.port)
+// lists are those of a network.
+type lists struct {
+	network     sandbox.Network
+	allow, deny []sandbox.HostPattern
+}
+
+// newLists reads the lists of a network. Errors: Invalid.
+func newLists(network sandbox.Network) (*lists, error) {
+	if err := network.Check(); err != nil {
+		return nil, err
 	}
-	if denied(w.deny, t.name, t.addr, t.port) {
-		return nil, refuse("the list denies it")
+	l := &lists{network: network}
+	for _, list := range []struct {
+		from []string
+		to   *[]sandbox.HostPattern
+	}{{network.Allow, &l.allow}, {network.Deny, &l.deny}} {
+		for _, s := range list.from {
+			p, err := sandbox.ParseHostPattern(s)
+			if err != nil {
+				return nil, err
+			}
+			*list.to = append(*list.to, p)
+		}
 	}
-	if !allowed(w.allow, t.name, t.addr, t.port) {
-		return nil, refuse("it is not on the list")
+	return l, nil
+}
+
+// lists returns those that hold now.
+func (w *Way) lists(ctx context.Context) (*lists, error) {
+	w.mu.Lock()
+	last := w.now
+	w.mu.Unlock()
+	if w.cfg.Network == nil {
+		return last, nil
 	}
+	network, err := w.cfg.Network(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Equal(network.Allow, last.network.Allow) && slices.Equal(network.Deny, last.network.Deny) && network.Unlisted == last.network.Unlisted {
+		return last, nil
+	}
+	now, err := newLists(network)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	w.now = now
+	w.mu.Unlock()
+	return now, nil
+}
+
+// addresses returns those at which a target that is permitted may be reached. Its
+// errors are those of the resolver, and refusals.
+func (w *Way) addresses(ctx context.Context, t target) ([]netip.Addr, error) {
 	if t.name == "" {
 		return []netip.Addr{t.addr}, nil
 	}
@@ -33,9 +76,9 @@ func (w *Way) check(ctx context.Context, t target) ([]netip.Addr, error) {
 	for _, addr := range found {
 		addr = addr.Unmap().WithZone("")
 		switch {
-		case denied(w.deny, "", addr, t.port):
+		case denied(t.deny, "", addr, t.port):
 			why = refuse("the list denies its address %s", addr)
-		case !sandbox.PublicAddress(addr) && !allowed(w.allow, "", addr, t.port):
+		case !sandbox.PublicAddress(addr) && !allowed(t.allow, "", addr, t.port):
 			why = refuse("its address %s is not a public one, and not listed itself", addr)
 		case !slices.Contains(addrs, addr):
 			addrs = append(addrs, addr)

@@ -129,7 +129,7 @@ func (tn *tunnel) sniff() (first []byte, plain bool, err error) {
 	if speaksHTTP(tn.in.r) {
 		return nil, true, nil
 	}
-	if !tn.w.anyProtocol(tn.t) {
+	if !tn.t.anyProtocol() {
 		return nil, false, refuse("it is neither TLS nor HTTP, and the port is not listed")
 	}
 	return nil, false, nil
@@ -137,8 +137,8 @@ func (tn *tunnel) sniff() (first []byte, plain bool, err error) {
 
 // anyProtocol reports whether a pattern names the target's port: who wrote that
 // down knows what speaks there.
-func (w *Way) anyProtocol(t target) bool {
-	for _, p := range w.allow {
+func (t target) anyProtocol() bool {
+	for _, p := range t.allow {
 		if !p.Usual() && p.Allows(t.name, t.addr, t.port) {
 			return true
 		}

@@ -22,6 +22,18 @@ type Config struct {
 	Resolve func(ctx context.Context, name string) ([]netip.Addr, error)
 	// Dial connects to an address that was checked; nil dials TCP.
 	Dial func(ctx context.Context, to netip.AddrPort) (net.Conn, error)
+	// Judge is asked about each host and port of a way, once: it may take long, since a
+	// person may be asked. Its errors refuse. nil leaves it to the lists.
+	Judge func(ctx context.Context, a Asked) (Answer, error)
+	// Network is the network as it is when a connection is to be made; its errors refuse
+	// that. nil is that it stays as it was at first.
+	Network func(ctx context.Context) (sandbox.Network, error)
+	// Hosts are lists of hosts by name, beside those that are built in.
+	Hosts map[string][]string
+	// Meters bound what is moved; each way of several that have one counts.
+	Meters []*Meter
+	// Tell is told of each connection that has ended; nil is nobody.
+	Tell func(c sandbox.Connection)
 	// Patience is how long a program may take to say where it wants to go, and that
 	// what it says can take to be connected to. 0 is ten seconds.
 	Patience time.Duration
@@ -39,17 +51,27 @@ type Conn interface {
 
 // Way is one exec's way out. It is safe for concurrent use, and made by [New].
 type Way struct {
-	cfg         Config
-	allow, deny []sandbox.HostPattern
+	cfg    Config
+	judged judged
 
 	mu   sync.Mutex
+	now  *lists
 	told []sandbox.Connection
-	more int
+	sum  Totals
+}
+
+// Totals count all connections of a way, also those that are not told one by one.
+type Totals struct {
+	Allowed  int           `json:"allowed"`
+	Refused  int           `json:"refused"`
+	Sent     sandbox.Bytes `json:"sent_bytes"`
+	Received sandbox.Bytes `json:"received_bytes"`
 }
 
 // New returns a way to the hosts of a network. It opens nothing. Errors: Invalid.
 func New(cfg Config, network sandbox.Network) (*Way, error) {
-	if err := network.Check(); err != nil {
+	now, err := newLists(network)
+	if err != nil {
 		return nil, err
 	}
 	if cfg.Resolve == nil {
@@ -66,20 +88,7 @@ func New(cfg Config, network sandbox.Network) (*Way, error) {
 		cfg.Now = time.Now
 	}
 	cfg.Patience = cmp.Or(cfg.Patience, 10*time.Second)
-	w := &Way{cfg: cfg}
-	for _, list := range []struct {
-		from []string
-		to   *[]sandbox.HostPattern
-	}{{network.Allow, &w.allow}, {network.Deny, &w.deny}} {
-		for _, s := range list.from {
-			p, err := sandbox.ParseHostPattern(s)
-			if err != nil {
-				return nil, err
-			}
-			*list.to = append(*list.to, p)
-		}
-	}
-	return w, nil
+	return &Way{cfg: cfg, now: now, judged: judged{hosts: map[Asked]*judgement{}}}, nil
 }
 
 // Connections are those that have ended, and how many more there were than are
@@ -87,17 +96,32 @@ func New(cfg Config, network sandbox.Network) (*Way, error) {
 func (w *Way) Connections() (told []sandbox.Connection, more int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]sandbox.Connection(nil), w.told...), w.more
+	return append([]sandbox.Connection(nil), w.told...), w.sum.Allowed + w.sum.Refused - len(w.told)
+}
+
+// Totals are those of the connections that have ended.
+func (w *Way) Totals() Totals {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sum
 }
 
 func (w *Way) tell(c sandbox.Connection) {
+	if w.cfg.Tell != nil {
+		w.cfg.Tell(c)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.told) >= sandbox.MaxConnections {
-		w.more++
-		return
+	if c.Verdict == sandbox.Deny {
+		w.sum.Refused++
+	} else {
+		w.sum.Allowed++
 	}
-	w.told = append(w.told, c)
+	w.sum.Sent += c.Sent
+	w.sum.Received += c.Received
+	if len(w.told) < sandbox.MaxConnections {
+		w.told = append(w.told, c)
+	}
 }
 
 // Serve speaks with a program that has connected to the proxy, and returns once
@@ -137,10 +161,11 @@ func (w *Way) hurry(in *inside) error { return in.SetReadDeadline(time.Now().Add
 
 // target is where a program wants to go.
 type target struct {
-	name string     // as [sandbox.HostName] has it; "" is an address
-	addr netip.Addr // without a name
-	port int
-	host string // as it was asked for, and as it is told
+	name   string     // as [sandbox.HostName] has it; "" is an address
+	addr   netip.Addr // without a name
+	port   int
+	host   string // as it was asked for, and as it is told
+	*lists        // by which it was permitted
 }
 
 func newTarget(host string, port int) (target, error) {
@@ -174,11 +199,14 @@ func refuse(format string, args ...any) error { return &refused{fmt.Sprintf(form
 type link struct {
 	net.Conn
 	w      *Way
+	pass   func(n int) error // has the meters count what has passed
+	leave  func()            // gives its place back
 	record sandbox.Connection
 
 	mu             sync.Mutex
 	sent, received sandbox.Bytes
 	closed         bool
+	spent          error // why a meter ended it
 }
 
 // reach checks where a program wants to go, and connects to it. What comes of it is
@@ -201,9 +229,24 @@ func (w *Way) reach(ctx context.Context, host string, port int) (_ *link, t targ
 	if record.Host = t.host; err != nil {
 		return nil, t, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, w.cfg.Patience)
+	if t.lists, err = w.lists(ctx); err != nil {
+		return nil, t, err
+	}
+	if record.Approval, err = w.permit(ctx, t); err != nil {
+		return nil, t, err
+	}
+	leave, err := w.enter(ctx)
+	if err != nil {
+		return nil, t, err
+	}
+	defer func() {
+		if err != nil {
+			leave()
+		}
+	}()
+	dialling, cancel := context.WithTimeout(ctx, w.cfg.Patience)
 	defer cancel()
-	addrs, err := w.check(ctx, t)
+	addrs, err := w.addresses(dialling, t)
 	if err != nil {
 		return nil, t, err
 	}
@@ -211,8 +254,8 @@ func (w *Way) reach(ctx context.Context, host string, port int) (_ *link, t targ
 	for _, addr := range addrs[:min(len(addrs), mostTried)] {
 		to := netip.AddrPortFrom(addr, uint16(port)) // which a target's fits
 		record.Address = to.String()
-		if conn, err = w.cfg.Dial(ctx, to); err == nil {
-			return &link{Conn: conn, w: w, record: record}, t, nil
+		if conn, err = w.cfg.Dial(dialling, to); err == nil {
+			return &link{Conn: conn, w: w, pass: func(n int) error { return w.pass(ctx, n) }, leave: leave, record: record}, t, nil
 		}
 	}
 	return nil, t, err
@@ -227,7 +270,7 @@ func (l *link) Read(p []byte) (int, error) {
 	l.mu.Lock()
 	l.received += sandbox.Bytes(n)
 	l.mu.Unlock()
-	return n, err
+	return n, l.metered(n, err)
 }
 
 // Write counts what goes.
@@ -236,7 +279,19 @@ func (l *link) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	l.sent += sandbox.Bytes(n)
 	l.mu.Unlock()
-	return n, err
+	return n, l.metered(n, err)
+}
+
+// metered ends the link, both ways, where the meters refuse what has passed.
+func (l *link) metered(n int, err error) error {
+	refused := l.pass(n)
+	if isRefused(refused) {
+		l.mu.Lock()
+		l.spent = refused
+		l.mu.Unlock()
+		_ = l.Close()
+	}
+	return cmp.Or(refused, err)
 }
 
 // end closes the link and tells of it, with why it was refused after all or broke.
@@ -249,6 +304,10 @@ func (l *link) end(why error) {
 		return
 	}
 	l.closed = true
+	l.leave()
+	if l.spent != nil {
+		why = l.spent
+	}
 	l.record.Sent, l.record.Received = l.sent, l.received
 	l.record.Duration = sandbox.Duration(l.w.cfg.Now().Sub(l.record.Began))
 	if r, ok := errors.AsType[*refused](why); ok {

@@ -28,11 +28,13 @@ type outside struct {
 	resolved []string
 	dialled  []string
 	patience time.Duration
+	meters   []*egress.Meter
+	judge    func(context.Context, egress.Asked) (egress.Answer, error)
 }
 
 func (o *outside) config() egress.Config {
 	return egress.Config{
-		Patience: o.patience,
+		Patience: o.patience, Judge: o.judge, Meters: o.meters,
 		Resolve: func(_ context.Context, name string) ([]netip.Addr, error) {
 			o.mu.Lock()
 			defer o.mu.Unlock()

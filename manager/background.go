@@ -27,7 +27,7 @@ func (m *Manager) startTracked(ctx context.Context, b *box.Box, r *resolved) (ne
 		way.keep(ctx)
 	}()
 	cmd := r.command()
-	cmd.Env = way.environment(cmd.Env)
+	way.show(&cmd)
 	cmd.Track, cmd.Later = m.tracked(r), r.run.Input || r.opens != nil
 	never, err = b.Client.Start(ctx, cmd)
 	if errors.Is(err, sandbox.Conflict) && cmd.Track {

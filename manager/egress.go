@@ -2,14 +2,18 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/caisson-dev/caisson/agent/client"
 	"github.com/caisson-dev/caisson/egress"
 	"github.com/caisson-dev/caisson/manager/box"
 	"github.com/caisson-dev/caisson/sandbox"
+	"github.com/caisson-dev/caisson/telemetry"
 )
 
 // wayOut is an exec's way to the hosts of its list, while this process holds it open.
@@ -32,7 +36,24 @@ func (m *Manager) openWay(ctx context.Context, b *box.Box, r *resolved) (*wayOut
 	if network.Mode != sandbox.NetworkAllow || r.shell != nil { // a shell's texts go by the shell's own
 		return nil, nil //nolint:nilnil // most have none, and nothing that is asked of it minds
 	}
-	way, err := egress.New(m.cfg.Egress, network)
+	cfg := m.cfg.Egress
+	cfg.Judge = m.judgeHosts(r.question)
+	if session := r.run.Session; session != "" {
+		cfg.Network = func(ctx context.Context) (sandbox.Network, error) { // another process may change it
+			v, err := m.Session(ctx, session)
+			return v.Network, err
+		}
+	}
+	cfg.Meters = []*egress.Meter{egress.NewMeter("the exec", network.Limits, 0, m.cfg.Now)}
+	if owner := m.meterOf(b.Owner); owner != nil {
+		cfg.Meters = append(cfg.Meters, owner)
+	}
+	cfg.Tell = func(c sandbox.Connection) {
+		if c.Verdict == sandbox.Deny {
+			b.Refused(m.cfg.Now())
+		}
+	}
+	way, err := egress.New(cfg, network)
 	if err != nil {
 		return nil, err
 	}
@@ -47,6 +68,47 @@ func (m *Manager) openWay(ctx context.Context, b *box.Box, r *resolved) (*wayOut
 	}
 	go w.serve(serving)
 	return w, nil
+}
+
+// judgeHosts asks the gate about the hosts of an exec.
+func (m *Manager) judgeHosts(q ExecQuestion) func(context.Context, egress.Asked) (egress.Answer, error) {
+	if q.Background {
+		q.Ask = nil // who started it is gone
+	}
+	return func(ctx context.Context, a egress.Asked) (egress.Answer, error) {
+		ctx, done := telemetry.Start(ctx, "gate", slog.String("judged", "host"))
+		d, _, err := m.judge(ctx, Question{Host: &HostQuestion{Exec: &q, Host: a.Host, Port: a.Port, Listed: a.Listed}})
+		done(err)
+		denied, refused := errors.AsType[*sandbox.DeniedError](err)
+		switch {
+		case refused && d.Refused != "":
+			return egress.Answer{Refused: d.Refused}, nil
+		case refused:
+			return egress.Answer{Refused: denied.Error()}, nil
+		case err != nil:
+			return egress.Answer{}, err
+		}
+		return egress.Answer{Approval: d.Approval}, nil
+	}
+}
+
+// meterOf is what the execs of one owner share; nil is that nothing bounds it. Bytes are
+// counted by the day.
+func (m *Manager) meterOf(owner string) *egress.Meter {
+	q := m.cfg.Quotas.Of(owner)
+	limits := sandbox.NetworkLimits{Connections: q.Connections, Bytes: q.Traffic, Rate: q.TrafficRate}
+	if limits == (sandbox.NetworkLimits{}) {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.meters == nil {
+		m.meters = map[string]*egress.Meter{}
+	}
+	if m.meters[owner] == nil {
+		m.meters[owner] = egress.NewMeter("the owner", limits, 24*time.Hour, m.cfg.Now)
+	}
+	return m.meters[owner]
 }
 
 // serve answers the programs, no more of them at once than an honest agent has.
@@ -83,7 +145,7 @@ func (w *wayOut) close(ctx context.Context) (err error) {
 		if len(told) == 0 {
 			return
 		}
-		w.event.Data = data(connectedData{Connections: told, LeftOut: more})
+		w.event.Data = data(connectedData{Connections: told, LeftOut: more, Totals: w.way.Totals()})
 		if err = w.m.recordLate(ctx, sandbox.Transaction{Events: []sandbox.Event{w.event}}); err != nil {
 			err = fmt.Errorf("write down the connections of exec %s: %w", w.event.Exec.Short(), err)
 		}
@@ -115,18 +177,23 @@ func (w *wayOut) keep(ctx context.Context) {
 	})
 }
 
-// environment is what tells programs of the way, before what the caller sets.
-func (w *wayOut) environment(env []string) []string {
+// nodeProxy is the name by which [egress.NodeProxy] is staged.
+const nodeProxy = ".caisson-proxy.cjs"
+
+// show tells what a command starts of the way, before what the caller sets.
+func (w *wayOut) show(cmd *client.Command) {
 	if w == nil {
-		return env
+		return
 	}
-	return slices.Concat(w.env, env)
+	cmd.Env = slices.Concat(w.env, []string{"NODE_OPTIONS=--require=" + StagePath(cmd.ID, nodeProxy)}, cmd.Env)
+	cmd.Stage = append(slices.Clip(cmd.Stage), StageFile{Name: nodeProxy, Data: egress.NodeProxy})
 }
 
 // connectedData is what an exec.connected event says.
 type connectedData struct {
 	Connections []sandbox.Connection `json:"connections"`
 	LeftOut     int                  `json:"connections_left_out,omitempty"`
+	egress.Totals
 }
 
 // proxyEnv are the variables by which programs find a proxy. That for all protocols

@@ -277,7 +277,7 @@ func (m *Manager) runIn(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 	}
 	stdout, stderr := newCapture(streams.Stdout, int64(r.limits.KeepOutput)), newCapture(streams.Stderr, int64(r.limits.KeepOutput))
 	cmd := r.command()
-	cmd.Env = way.environment(cmd.Env)
+	way.show(&cmd)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Reap = r.stdin(streams), stdout, stderr, reap || r.run.Reap
 	seen := b.Witness(ctx, time.Duration(r.limits.Timeout))
 	running, done := telemetry.Start(ctx, "exec")

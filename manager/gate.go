@@ -13,10 +13,22 @@ import (
 	"github.com/caisson-dev/caisson/telemetry"
 )
 
-// Question is what a gate is asked. Exactly one of Exec and Plan is set.
+// Question is what a gate is asked. Exactly one of its fields is set.
 type Question struct {
 	Exec *ExecQuestion
 	Plan *PlanQuestion
+	Host *HostQuestion
+}
+
+// HostQuestion is a host that an exec, which runs, wants to connect to. No list
+// denies it.
+type HostQuestion struct {
+	Exec *ExecQuestion // as it was judged; its asker may be nil
+	Host string        // a name in lower case, or an address
+	Port int
+	// Listed says that the list of its network has it. What it has not is reached by
+	// an approval alone, whatever the verdict.
+	Listed bool
 }
 
 // PlanQuestion is a sandbox that is to be made.

@@ -30,7 +30,7 @@ func (m *Manager) died(b *box.Box) {
 func (m *Manager) Live() []sandbox.LiveSandbox {
 	var all []sandbox.LiveSandbox
 	add := func(b *box.Box) {
-		s := sandbox.LiveSandbox{ID: b.ID, Session: b.Plan.Spec.Session, Owner: b.Owner, Labels: b.Labels, Language: b.Plan.Spec.Language}
+		s := sandbox.LiveSandbox{ID: b.ID, Session: b.Plan.Spec.Session, Owner: b.Owner, Labels: b.Labels, Language: b.Plan.Spec.Language, Refused: b.RefusedSince(m.cfg.Now().Add(-time.Minute))}
 		for _, x := range b.Running() {
 			s.Execs = append(s.Execs, x.LiveExec)
 		}

@@ -43,6 +43,8 @@ type Config struct {
 	// Egress is by what execs whose network is [sandbox.NetworkAllow] reach their
 	// hosts. The zero value is this host's own network.
 	Egress egress.Config
+	// Quotas bound what the execs of each owner move by that.
+	Quotas sandbox.Quotas
 	// Patience is how much longer than its timeout an exec may go unanswered
 	// before its sandbox is given up; 0 is the agent's client's own.
 	Patience time.Duration
@@ -79,7 +81,8 @@ type Manager struct {
 	lives  map[sandbox.ID]*box.Box    // the others
 	closed bool
 
-	tasks sync.WaitGroup // followers of recovered execs; they end with the boxes' connections
+	meters map[string]*egress.Meter // by owner
+	tasks  sync.WaitGroup           // followers of recovered execs; they end with the boxes' connections
 }
 
 // New checks a Config. It starts nothing. Errors: Invalid.

@@ -69,6 +69,7 @@ func (m *Manager) Open(ctx context.Context, opts OpenOptions) (*Sandbox, error) 
 
 // prepare resolves options. It asks an engine only where the runtime is auto.
 func (m *Manager) prepare(ctx context.Context, opts OpenOptions) (*Sandbox, error) {
+	opts.Network = m.cfg.Egress.Named(opts.Network)
 	s := &Sandbox{m: m, opts: opts}
 	if opts.Language == "" && opts.Image == "" {
 		return nil, sandbox.Errorf(sandbox.Invalid, "neither a language nor an image").WithHint("name a language with -l, or an image with --image")

@@ -72,7 +72,7 @@ func (m *Manager) CreateSession(ctx context.Context, opts sandbox.SessionOptions
 	}
 	s := sandbox.Session{
 		ID: id, Name: sandbox.SessionName(sandbox.CallerFrom(ctx).Owner, opts.Name), Language: opts.Language, Image: opts.Image, Created: m.cfg.Now().UTC(), Idle: opts.Idle, TTL: opts.TTL,
-		Limits: opts.Limits.WithDefaults(), Network: opts.Network.WithDefaults(), Workspace: opts.Workspace, Identity: sandbox.IdentityFor(id),
+		Limits: opts.Limits.WithDefaults(), Network: m.cfg.Egress.Named(opts.Network.WithDefaults()), Workspace: opts.Workspace, Identity: sandbox.IdentityFor(id),
 		Runtime: runtime, OCIRuntime: opts.OCIRuntime, Env: opts.Env, Labels: opts.Labels, Owner: sandbox.CallerFrom(ctx).Owner,
 	}
 	if err := m.settleWorkspace(ctx, &s); err != nil {

@@ -23,11 +23,17 @@ const (
 	never  = "do not run it"
 )
 
-var form = map[string]any{
-	"type": "object", "required": []string{"answer"},
-	"properties": map[string]any{"answer": map[string]any{
-		"type": "string", "title": "Run it?", "description": "caisson's policy asks about it: read what it would do", "enum": []string{never, once, always},
-	}},
+func formOf(a sandbox.Approval) map[string]any {
+	title := "Run it?"
+	if a.Question.Kind == sandbox.QuestionConnection {
+		title = "Let it connect?"
+	}
+	return map[string]any{
+		"type": "object", "required": []string{"answer"},
+		"properties": map[string]any{"answer": map[string]any{
+			"type": "string", "title": title, "description": "caisson's policy asks about it: read what it would do", "enum": []string{never, once, always},
+		}},
+	}
 }
 
 // asker has the client's user asked, by a form. nil where the client shows none, or
@@ -49,7 +55,7 @@ func (s *Server) asker(session *mcp.ServerSession, who sandbox.Caller) sandbox.A
 	}
 	return func(ctx context.Context, a sandbox.Approval) (sandbox.ApprovalAnswer, error) {
 		ans := sandbox.ApprovalAnswer{ID: a.ID, By: cmp.Or(who.Name, client), Via: "mcp"}
-		said, err := session.Elicit(ctx, &mcp.ElicitParams{Message: asked(a), RequestedSchema: form})
+		said, err := session.Elicit(ctx, &mcp.ElicitParams{Message: asked(a), RequestedSchema: formOf(a)})
 		if err != nil {
 			return ans, err
 		}

@@ -17,7 +17,7 @@ func figuresOf(before *sandbox.Sample, s sandbox.Sample, l sandbox.LiveSandbox, 
 		Memory: percent(float64(s.Memory), float64(s.MemoryLimit)), MemoryBytes: float64(s.Memory),
 		ProcessCount: float64(max(0, s.Processes-own)),
 		Workspace:    percent(float64(s.Workspace), float64(s.WorkspaceSize)), Tmp: percent(float64(s.Tmp), float64(s.TmpSize)),
-		Denials: float64(denials),
+		Denials: float64(denials), RefusedConnections: float64(l.Refused),
 	}
 	if s.ProcessLimit > own {
 		f.Processes = percent(f.ProcessCount, float64(s.ProcessLimit-own))

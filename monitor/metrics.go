@@ -37,9 +37,9 @@ type Metrics struct {
 	languages map[sandbox.ID]string // of execs that have not ended
 	names     map[string]map[string]bool
 
-	execs, decisions, findings, alerts, failures *prometheus.CounterVec
-	durations                                    *prometheus.HistogramVec
-	sandboxes, firing, used                      *prometheus.GaugeVec
+	execs, decisions, findings, alerts, failures, connections, traffic *prometheus.CounterVec
+	durations                                                          *prometheus.HistogramVec
+	sandboxes, firing, used                                            *prometheus.GaugeVec
 }
 
 // Bounds of label values that users choose, and of execs whose end is awaited.
@@ -67,6 +67,8 @@ func NewMetrics(from Recorded, version string) *Metrics {
 	m.decisions = counter("decisions_total", "What was decided about execs.", "verdict")
 	m.findings = counter("findings_total", "Execs that a rule found something in.", "verdict", "rule")
 	m.alerts = counter("alerts_total", "Alerts that fired.", "rule", "severity")
+	m.connections = counter("connections_total", "Connections of execs whose network is a list of hosts, by what became of them.", "verdict")
+	m.traffic = counter("traffic_bytes_total", "What these moved.", "direction")
 	m.failures = counter("errors_total", "Sandboxes of sessions that could not be made, by the kind of error.", "kind")
 	m.durations = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "caisson_exec_duration_seconds", Help: "How long execs took: to have their turn (queue), to be judged (policy), until they ran (start), and to run (run).",
@@ -101,7 +103,7 @@ func (m *Metrics) Write(ctx context.Context, w io.Writer) error {
 func (m *Metrics) Collect(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	kinds := []string{sandbox.EventExecStarted, sandbox.EventExecEnded, sandbox.EventExecDenied, sandbox.EventAlertFired, sandbox.EventSandboxFailed, sandbox.EventExecution}
+	kinds := []string{sandbox.EventExecStarted, sandbox.EventExecEnded, sandbox.EventExecDenied, sandbox.EventAlertFired, sandbox.EventSandboxFailed, sandbox.EventExecution, sandbox.EventExecConnected}
 	for e, err := range m.from.Events(ctx, sandbox.EventFilter{After: m.last, Kinds: kinds}) {
 		if err != nil {
 			return err
@@ -123,6 +125,10 @@ type told struct {
 	Start    *float64 `json:"start_ms"`
 	Queue    *float64 `json:"queue_ms"`
 	Kind     string   `json:"kind"`
+	Allowed  float64  `json:"allowed"`
+	Refused  float64  `json:"refused"`
+	Sent     float64  `json:"sent_bytes"`
+	Received float64  `json:"received_bytes"`
 }
 
 // count takes in one event. What does not decode was altered, and the audit tells.
@@ -139,6 +145,11 @@ func (m *Metrics) count(e sandbox.Event) {
 		return
 	}
 	switch e.Kind {
+	case sandbox.EventExecConnected:
+		m.connections.WithLabelValues(string(sandbox.Allow)).Add(max(0, t.Allowed))
+		m.connections.WithLabelValues(string(sandbox.Deny)).Add(max(0, t.Refused))
+		m.traffic.WithLabelValues("sent").Add(max(0, t.Sent))
+		m.traffic.WithLabelValues("received").Add(max(0, t.Received))
 	case sandbox.EventExecStarted:
 		m.decided(t)
 		if len(m.languages) < mostRunning {

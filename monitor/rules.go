@@ -25,6 +25,7 @@ func Builtin() []sandbox.AlertRule {
 		{Name: "oom", When: "oom_kills > 0", Hold: long, Severity: sandbox.High},
 		{Name: "throttled", When: "throttled > 50", Clear: "throttled < 40", For: long, Hold: calm, Severity: sandbox.Low},
 		{Name: "overdue", When: "exec_overdue > 1", Severity: sandbox.High},
+		{Name: "connections", When: "refused_connections >= 20", Clear: "refused_connections == 0", Severity: sandbox.High},
 		{Name: "denials", When: "denials >= 5", Clear: "denials == 0", Severity: sandbox.High},
 	}
 }

@@ -84,7 +84,7 @@ type Approval struct {
 // ApprovalQuestion is what is to be run or made, whole: nothing in it is
 // shortened. It is text of a stranger's, to be escaped before it is shown.
 type ApprovalQuestion struct {
-	Kind     string   `json:"kind"` // "exec" or "sandbox"
+	Kind     string   `json:"kind"` // "exec", "sandbox", or [QuestionConnection] of an exec that runs
 	Language string   `json:"language,omitempty"`
 	Command  []string `json:"command,omitempty"` // argv, as it was asked for
 	Dir      string   `json:"dir,omitempty"`
@@ -93,7 +93,12 @@ type ApprovalQuestion struct {
 	User     string   `json:"user,omitempty"`
 	Image    string   `json:"image,omitempty"`
 	Network  Network  `json:"network,omitzero"`
-	Limits   Limits   `json:"limits,omitzero"` // of the sandbox
+	// Host and Port are where a connection is to lead. Listed says that the network's
+	// list has them, and that it is the policy alone that asks.
+	Host   string `json:"host,omitempty"`
+	Port   int    `json:"port,omitempty"`
+	Listed bool   `json:"listed,omitempty"`
+	Limits Limits `json:"limits,omitzero"` // of the sandbox
 	ExecLimits
 	Stdin      string          `json:"stdin,omitempty"` // "none", "data", or the digest of a program
 	Policy     string          `json:"policy_revision,omitempty"`
@@ -101,6 +106,9 @@ type ApprovalQuestion struct {
 	Plan       json.RawMessage `json:"plan,omitempty"` // of a sandbox, in the engine's terms
 	Background bool            `json:"background,omitempty"`
 }
+
+// QuestionConnection is the kind of a question about a host.
+const QuestionConnection = "connection"
 
 // ApprovalText is one text that would run.
 type ApprovalText struct {

@@ -12,6 +12,8 @@ type Connection struct {
 	// answered, and else [Deny]. Why says what was wrong.
 	Verdict Verdict `json:"verdict"`
 	Why     string  `json:"why,omitempty"`
+	// Approval says who let it pass although no list has it. nil is nobody.
+	Approval *ApprovedBy `json:"approval,omitempty"`
 	// Sent and Received count what passed between this host and the address.
 	Sent     Bytes     `json:"sent_bytes"`
 	Received Bytes     `json:"received_bytes"`

@@ -24,13 +24,15 @@ type Figures struct {
 	ExecSeconds float64 `json:"exec_seconds" expr:"exec_seconds"` // the oldest exec that runs has run so long
 	ExecOverdue float64 `json:"exec_overdue" expr:"exec_overdue"` // so many seconds an exec has run beyond its timeout
 	Denials     float64 `json:"denials" expr:"denials"`           // runs of its session that were refused within a minute
+
+	RefusedConnections float64 `json:"refused_connections" expr:"refused_connections"` // within a minute, where its network is a list
 }
 
 // Each calls do for every figure, in a fixed order.
 func (f *Figures) Each(do func(i int, v *float64)) {
 	for i, v := range []*float64{
 		&f.CPU, &f.CPUMachine, &f.Throttled, &f.Memory, &f.Processes, &f.Workspace, &f.Tmp, &f.MemoryBytes, &f.ProcessCount, &f.OOMKills,
-		&f.NetworkReceived, &f.NetworkSent, &f.BlockRead, &f.BlockWritten, &f.ExecSeconds, &f.ExecOverdue, &f.Denials,
+		&f.NetworkReceived, &f.NetworkSent, &f.BlockRead, &f.BlockWritten, &f.ExecSeconds, &f.ExecOverdue, &f.Denials, &f.RefusedConnections,
 	} {
 		do(i, v)
 	}
@@ -45,6 +47,7 @@ type LiveSandbox struct {
 	Labels   Labels // its session's, or its run's
 	Language string
 	Execs    []LiveExec
+	Refused  int // connections within a minute
 }
 
 // LiveExec is an exec that runs.

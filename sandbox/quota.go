@@ -8,6 +8,10 @@ type Quota struct {
 	CPUs      float64 `json:"cpus,omitempty"`         // likewise
 	Disk      Bytes   `json:"disk_bytes,omitempty"`   // of the sizes of all sessions' workspaces
 	Requests  float64 `json:"requests,omitempty"`     // to a server, in a second
+	// By lists of hosts, of all execs together: see [NetworkLimits].
+	Connections int   `json:"connections,omitempty"`
+	Traffic     Bytes `json:"traffic_bytes,omitempty"` // in a day
+	TrafficRate Bytes `json:"traffic_rate_bytes,omitempty"`
 }
 
 // Quotas are those of all owners.

@@ -94,6 +94,9 @@ var inSession = map[string]func(ctx context.Context, s api.Service, name string)
 	"RenewSession": func(ctx context.Context, s api.Service, n string) error {
 		return s.RenewSession(ctx, n, api.RenewOptions{})
 	},
+	"ChangeNetwork": func(ctx context.Context, s api.Service, n string) error {
+		return second(s.ChangeNetwork(ctx, n, sandbox.NetworkChange{}))
+	},
 	"PauseSession":   func(ctx context.Context, s api.Service, n string) error { return s.PauseSession(ctx, n) },
 	"ResumeSession":  func(ctx context.Context, s api.Service, n string) error { return s.ResumeSession(ctx, n) },
 	"SessionEnv":     func(ctx context.Context, s api.Service, n string) error { return second(s.SessionEnv(ctx, n)) },

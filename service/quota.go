@@ -55,7 +55,8 @@ type wish struct {
 // its owner does not have that much it is Exhausted.
 func (s *Service) admit(ctx context.Context, who sandbox.Caller, w wish) (release func(), err error) {
 	quota := s.cfg.Quotas.Of(who.Owner)
-	if quota.Requests = 0; quota == (sandbox.Quota{}) || ctx.Value(reserved{}) != nil {
+	quota.Requests, quota.Connections, quota.Traffic, quota.TrafficRate = 0, 0, 0, 0 // which others look at
+	if quota == (sandbox.Quota{}) || ctx.Value(reserved{}) != nil {
 		return func() {}, nil
 	}
 	sh, views, unlock, err := s.look(ctx, who)

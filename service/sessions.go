@@ -143,6 +143,15 @@ func (s *Service) RenewSession(ctx context.Context, name string, o api.RenewOpti
 	return s.cfg.Manager.RenewSession(ctx, name, o.Idle, o.TTL)
 }
 
+// ChangeNetwork changes which hosts a session may reach.
+func (s *Service) ChangeNetwork(ctx context.Context, name string, change sandbox.NetworkChange) (sandbox.Network, error) {
+	_, name, err := session(ctx, uses, name)
+	if err != nil {
+		return sandbox.Network{}, err
+	}
+	return s.cfg.Manager.ChangeNetwork(ctx, name, change)
+}
+
 // Snapshot keeps a session's workspace.
 func (s *Service) Snapshot(ctx context.Context, of, name string) (sandbox.Snapshot, error) {
 	_, of, err := session(ctx, uses, of)

@@ -320,6 +320,11 @@ func (d *double) RenewSession(ctx context.Context, name string, opts api.RenewOp
 	return as[error](v, 0)
 }
 
+func (d *double) ChangeNetwork(ctx context.Context, name string, change sandbox.NetworkChange) (sandbox.Network, error) {
+	v := d.called("ChangeNetwork", ctx, name, change)
+	return as[sandbox.Network](v, 0), as[error](v, 1)
+}
+
 func (d *double) RemoveSession(ctx context.Context, name string, force bool) error {
 	v := d.called("RemoveSession", ctx, name, force)
 	return as[error](v, 0)

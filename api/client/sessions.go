@@ -47,6 +47,11 @@ func (c *Client) RenewSession(ctx context.Context, name string, o api.RenewOptio
 	return c.none(ctx, request{method: post, path: path("/v1/sessions/%/renew", name), body: o})
 }
 
+// ChangeNetwork implements [api.Networks].
+func (c *Client) ChangeNetwork(ctx context.Context, name string, change sandbox.NetworkChange) (sandbox.Network, error) {
+	return call[sandbox.Network](ctx, c, request{method: post, path: path("/v1/sessions/%/network", name), body: change})
+}
+
 // RemoveSession implements [api.Sessions].
 func (c *Client) RemoveSession(ctx context.Context, name string, force bool) error {
 	q := url.Values{}

@@ -42,6 +42,12 @@ func sessions(s *Server) {
 	}) error {
 		return s.svc.RenewSession(ctx, in.Session, in.Body)
 	})
+	handle(s, call{"ChangeNetwork", post, below("/network"), "Change which hosts it may reach, also while it runs", 0}, func(ctx context.Context, in *struct {
+		InSession
+		Body sandbox.NetworkChange
+	}) (sandbox.Network, error) {
+		return s.svc.ChangeNetwork(ctx, in.Session, in.Body)
+	})
 	handleNone(s, call{"PauseSession", post, below("/pause"), "Freeze its sandboxes", 0}, func(ctx context.Context, in *InSession) error {
 		return s.svc.PauseSession(ctx, in.Session)
 	})

@@ -53,7 +53,13 @@ func Text(a sandbox.Approval) string {
 	if q.Kind == "sandbox" {
 		what = "a sandbox is to be made"
 	}
+	if q.Kind == sandbox.QuestionConnection {
+		what = fmt.Sprintf("a program that runs wants to connect to %s port %d", shown.Text(q.Host), q.Port)
+	}
 	fmt.Fprintf(&b, "caisson: %s, and policy asks (%s)\n", what, a.Decision.Level)
+	if q.Kind == sandbox.QuestionConnection {
+		line("exec", a.Exec.Short())
+	}
 	words := make([]string, len(q.Command))
 	for i, w := range q.Command {
 		words[i] = Word(w)
@@ -97,6 +103,18 @@ func Text(a sandbox.Approval) string {
 	b.WriteString(Findings(a.Decision))
 	fmt.Fprintf(&b, "  question %s, until %s, digest %s\n", a.ID.Short(), a.Expires.Local().Format("15:04:05"), a.Digest)
 	return b.String()
+}
+
+// Choices are the answers to a question, as its kind has them: yes for once, yes for
+// longer, and no.
+func Choices(a sandbox.Approval) string {
+	switch {
+	case a.Question.Kind != sandbox.QuestionConnection:
+		return "run it? [o]nce, [a]lways this very program, [n]o"
+	case a.Session == "":
+		return "let it connect? [o]nce, [a]lways in this run, [n]o"
+	}
+	return "let it connect? [o]nce, [a]lways in this session, [n]o"
 }
 
 // networkText is what can be reached; "" where the question does not say.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/caisson-dev/caisson/agent/client"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -15,6 +16,8 @@ import (
 type underWay struct {
 	mu    sync.Mutex
 	execs map[sandbox.ID]*Exec
+
+	refused []time.Time // connections
 }
 
 // Exec is one that runs in a box and that this process follows.
@@ -74,4 +77,30 @@ func ExplainStop(ctx context.Context, out *client.Outcome) {
 	if s, ok := errors.AsType[*stopped](context.Cause(ctx)); ok && out.Reason == sandbox.ReasonCanceled {
 		out.Cause = s.cause
 	}
+}
+
+// mostRefusals bounds how many refused connections are remembered.
+const mostRefusals = 1000
+
+// Refused notes that a connection of what runs in the box was refused.
+func (b *Box) Refused(at time.Time) {
+	r := &b.running
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.refused = append(r.refused, at); len(r.refused) > mostRefusals {
+		r.refused = slices.Delete(r.refused, 0, mostRefusals/2)
+	}
+}
+
+// RefusedSince counts the connections that were refused since then.
+func (b *Box) RefusedSince(then time.Time) (n int) {
+	r := &b.running
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, at := range r.refused {
+		if !at.Before(then) {
+			n++
+		}
+	}
+	return n
 }

@@ -90,6 +90,8 @@ const (
 	refusedNever  = "nobody is asked: approvals are off"
 	refusedNobody = "there is nobody to ask here; on a terminal caisson asks, --approve ask waits for an answer by caisson approvals, " +
 		"--approve always runs it unasked, and a waiver allows it for good (docs/policy.md)"
+	refusedNoHost  = "there is nobody to ask"
+	refusedAlways  = "--approve always is about programs, and about no hosts"
 	refusedExpired = "nobody approved it in time"
 )
 
@@ -105,6 +107,10 @@ func (d *Desk) Settle(ctx context.Context, a sandbox.Approval, mode sandbox.Appr
 	if mode == sandbox.ApproveNever {
 		return nil, refusedNever, nil
 	}
+	unlisted := a.Question.Kind == sandbox.QuestionConnection && !a.Question.Listed
+	if mode == sandbox.ApproveAlways && unlisted {
+		return nil, refusedAlways, nil // who trusts a program did not trust the hosts that it finds
+	}
 	who := sandbox.CallerFrom(ctx)
 	a.Owner, a.Actor = who.Owner, cmp.Or(who.Name, a.Actor)
 	if by, err := d.earlier(ctx, a.Digest, a.Owner); by != nil || err != nil {
@@ -118,6 +124,9 @@ func (d *Desk) Settle(ctx context.Context, a sandbox.Approval, mode sandbox.Appr
 	if mode != sandbox.ApproveAsk && ask == nil && !d.others() {
 		if mode == sandbox.ApproveLater {
 			return d.leave(ctx, a)
+		}
+		if a.Question.Kind == sandbox.QuestionConnection {
+			return nil, refusedNoHost, nil
 		}
 		return nil, refusedNobody, nil
 	}

@@ -369,3 +369,22 @@ func TestAudited(t *testing.T) {
 		t.Errorf("the audit does not verify: %+v, %v", r, err)
 	}
 }
+
+// What approves every program approves no host that is not listed, and nobody is told
+// of ways to be asked that connections do not have.
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	host := question("d1")
+	host.Question = sandbox.ApprovalQuestion{Kind: sandbox.QuestionConnection, Host: "a.test", Port: 443}
+	if by, why := settle(t, p.desk(t, nil), host, sandbox.ApproveAlways, nil); by != nil || !strings.Contains(why, "about no hosts") {
+		t.Errorf("always: %+v, %q", by, why)
+	}
+	if by, why := settle(t, p.desk(t, nil), host, sandbox.ApproveDefault, nil); by != nil || why != "there is nobody to ask" {
+		t.Errorf("nobody: %+v, %q", by, why)
+	}
+	host.Question.Listed = true
+	if by, why := settle(t, p.desk(t, nil), host, sandbox.ApproveAlways, nil); by == nil {
+		t.Errorf("what is listed: %q", why)
+	}
+}
