@@ -52,6 +52,9 @@ missing_packages() {
 		have tmux || echo tmux
 		have node || echo nodejs
 		have npm || echo npm
+		have git || echo git
+		have curl || echo curl
+		[ -x "$root/usr/bin/pip3" ] || echo python3-pip
 		have prometheus && have promtool || echo prometheus
 		have docker-compose || docker compose version >/dev/null 2>&1 || echo docker-compose
 	fi

@@ -150,7 +150,7 @@ func TestWhatTestsNeed(t *testing.T) {
 		t.Errorf("without --tests: %q, calls %q", out, m.calls())
 	}
 	out, ok := m.setup("--tests")
-	if !ok || !strings.Contains(out, "installing bubblewrap docker-registry iproute2 musl-tools nodejs prometheus skopeo tmux") {
+	if !ok || !strings.Contains(out, "installing bubblewrap curl docker-registry git iproute2 musl-tools nodejs prometheus python3-pip skopeo tmux") {
 		t.Errorf("with --tests: %q", out)
 	}
 	for _, call := range []string{"services: 101", "systemctl disable --now docker-registry", "systemctl disable --now prometheus"} {
