@@ -29,13 +29,13 @@ func (m *Manager) startTracked(ctx context.Context, b *box.Box, r *resolved) (ne
 	cmd := r.command()
 	way.show(&cmd)
 	cmd.Track, cmd.Later = m.tracked(r), r.run.Input || r.opens != nil
-	never, err = b.Client.Start(ctx, cmd)
+	r.record.PID, never, err = b.Client.Start(ctx, cmd)
 	if errors.Is(err, sandbox.Conflict) && cmd.Track {
 		if _, err := m.observe(ctx, b, sandbox.RecordOptions{Session: r.run.Session}); err != nil {
 			return nil, err
 		}
 		cmd.Late = true
-		never, err = b.Client.Start(ctx, cmd)
+		r.record.PID, never, err = b.Client.Start(ctx, cmd)
 	}
 	return never, err
 }

@@ -51,8 +51,8 @@ func resolve(run sandbox.Run, lang sandbox.Language, limits sandbox.Limits, stre
 	if err := checkRun(run); err != nil {
 		return nil, err
 	}
-	if run.Input && !background {
-		return nil, sandbox.Errorf(sandbox.Invalid, "an input to be written to later is for an exec in the background").
+	if (run.Input || run.Hold) && !background {
+		return nil, sandbox.Errorf(sandbox.Invalid, "an input to be written to later, and output that is held, are for an exec in the background").
 			WithHint("start it with --detach, or give its input with --stdin")
 	}
 	if run.Terminal != nil && (!background || run.Input) {
@@ -347,7 +347,7 @@ func (r *resolved) put(ctx context.Context, b *box.Box) error {
 func (r *resolved) command() client.Command {
 	c := client.Command{
 		ID: r.id, Argv: r.question.Argv, Env: r.question.Env, Dir: r.question.Dir, Role: r.question.Role, Timeout: time.Duration(r.limits.Timeout),
-		MaxOutput: r.limits.MaxOutput, Stage: r.stage, Terminal: r.run.Terminal,
+		MaxOutput: r.limits.MaxOutput, Stage: r.stage, Terminal: r.run.Terminal, Hold: r.run.Hold,
 	}
 	if s := r.shell; s != nil { // which has been handed what was judged
 		c.In, c.Stage = &client.ShellText{Shell: s.record.ID, Text: r.run.Code, Runs: s.held.Runs}, nil

@@ -95,6 +95,9 @@ type ExecRecord struct {
 	Background bool     `json:"background,omitempty"`
 	// Shell is set of one that is a shell's process: see [Shell].
 	Shell *ShellRecord `json:"shell,omitempty"`
+	// PID is the number of its process in the sandbox, of one in the background that
+	// runs; 0 where nobody said.
+	PID int `json:"pid,omitempty"`
 	// Terminal says that it has one: what is typed there is not judged.
 	Terminal bool      `json:"terminal,omitempty"`
 	Started  time.Time `json:"started"`

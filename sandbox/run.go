@@ -38,6 +38,10 @@ type Run struct {
 	// Input keeps the standard input of an exec in the background open, to be
 	// written to later. Another's input comes with its [Streams].
 	Input bool `json:"input,omitempty"`
+	// Hold stalls an exec in the background while somebody who attached to its output
+	// is behind, and at its start until somebody has, so that they lose nothing. Who
+	// reads no byte for a minute is not waited for.
+	Hold bool `json:"hold,omitempty"`
 	// Terminal gives an exec in the background a terminal, to be attached to: what
 	// is typed there is not judged, and may be forbidden by policy. What it shows is its
 	// standard output.

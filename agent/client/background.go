@@ -17,16 +17,16 @@ import (
 // nor Stdout nor Stderr nor Reap of cmd. With Terminal it has a terminal, which [Client.Type] types into.
 //
 // A process that could not begin is an Outcome with a Message; otherwise that
-// is nil.
-func (c *Client) Start(ctx context.Context, cmd Command) (*Outcome, error) {
+// is nil, and pid the agent's word on the process's number in the sandbox.
+func (c *Client) Start(ctx context.Context, cmd Command) (pid int, never *Outcome, err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	req := execRequest(cmd)
 	req.Drop, req.Stdin, req.Reap = true, cmd.Later || cmd.Terminal != nil, false
 	s, err := c.open(ctx, wire.Request{Op: wire.OpExec, Exec: req})
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	defer s.Close()
 	stop := context.AfterFunc(ctx, func() { _ = s.SetReadDeadline(time.Unix(1, 0)) })
@@ -34,22 +34,26 @@ func (c *Client) Start(ctx context.Context, cmd Command) (*Outcome, error) {
 	f, err := wire.NewReader(s).Next()
 	switch {
 	case err != nil:
-		return nil, orContext(ctx, broken("start the exec", c.orFault(err)))
+		return 0, nil, orContext(ctx, broken("start the exec", c.orFault(err)))
 	case f.Type == wire.TypeStarted:
-		return nil, nil
+		var started wire.Started
+		if err := f.Message(&started); err != nil {
+			return 0, nil, broken("start the exec", err)
+		}
+		return max(0, started.PID), nil, nil
 	case f.Type == wire.TypeFailure:
-		return nil, failure(f)
+		return 0, nil, failure(f)
 	case f.Type == wire.TypeEnd:
 		var end wire.End
 		if err := f.Message(&end); err != nil {
-			return nil, broken("start the exec", err)
+			return 0, nil, broken("start the exec", err)
 		}
 		fo := &follower{cmd: cmd}
 		out := fo.outcome()
 		out.Code, out.Message, out.Reason = end.Code&0xff, end.Error[:min(len(end.Error), 4096)], sandbox.ReasonExited
-		return &out, nil
+		return 0, &out, nil
 	}
-	return nil, broken("start the exec", wire.ErrFrame)
+	return 0, nil, broken("start the exec", wire.ErrFrame)
 }
 
 // errNotEnded is what an Output call finds where the exec goes on.

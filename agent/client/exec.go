@@ -37,6 +37,9 @@ type Command struct {
 	Reap bool
 	// Drop keeps the newest output where nobody reads it, instead of stalling.
 	Drop bool
+	// Hold stalls a background exec while somebody who attached is behind: see
+	// [sandbox.Run].
+	Hold bool
 	// Look is for who attaches and does not answer for the exec: nothing is
 	// acknowledged, and an end of ctx or a writer that fails ends the look alone,
 	// with that error.
@@ -115,7 +118,7 @@ func (c *Client) Run(ctx context.Context, cmd Command) (Outcome, error) {
 func execRequest(cmd Command) *wire.Exec {
 	req := &wire.Exec{
 		ID: string(cmd.ID), Argv: cmd.Argv, Env: cmd.Env, Dir: cmd.Dir, Role: string(cmd.Role), TimeoutMS: ceilMS(cmd.Timeout),
-		MaxOutput: int64(cmd.MaxOutput), Stdin: cmd.Stdin != nil, Reap: cmd.Reap, Drop: cmd.Drop,
+		MaxOutput: int64(cmd.MaxOutput), Stdin: cmd.Stdin != nil, Reap: cmd.Reap, Drop: cmd.Drop, Hold: cmd.Hold,
 		Track: cmd.Track, Late: cmd.Late, Fresh: cmd.Fresh, Shell: string(cmd.Shell),
 	}
 	if t := cmd.Terminal; t != nil {

@@ -91,7 +91,8 @@ func dirOf(end *wire.End) string {
 // Its answers are those of [Client.Start].
 func (c *Client) OpenShell(ctx context.Context, cmd Command) (*Outcome, error) {
 	cmd.Later, cmd.Track = true, false
-	return c.Start(ctx, cmd)
+	_, never, err := c.Start(ctx, cmd)
+	return never, err
 }
 
 // Held asks what a shell is known to hold. Errors: NotFound.

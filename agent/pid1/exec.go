@@ -75,7 +75,7 @@ func (ex *exec) endWith(why ending) {
 // invalid, or notStarted where the process could not begin.
 func (a *Agent) start(req *wire.Exec, l *lease) (*exec, error) {
 	ex := &exec{
-		req: req, lease: l, out: newOutputs(req.Drop), dir: workingDir(req.Dir),
+		req: req, lease: l, out: newOutputs(req.Drop, req.Hold), dir: workingDir(req.Dir),
 		stop: make(chan ending, 1), exited: make(chan exitStatus, 1), over: make(chan struct{}), done: make(chan struct{}),
 	}
 	if err := a.register(ex); err != nil {

@@ -4,6 +4,7 @@ package pid1
 
 import (
 	"sync"
+	"time"
 
 	"github.com/caisson-dev/caisson/agent/wire"
 )
@@ -14,13 +15,21 @@ const outputKeep = 512 << 10
 // outputs holds both streams of an exec between its pipes and its clients.
 type outputs struct {
 	drop bool // push out the oldest instead of making the writer wait
+	hold bool // but not what a reader is still to have
 
 	mu      sync.Mutex
 	changed sync.Cond // something below has
 	streams [2]stream
 	end     *wire.End // set once, after the last byte
 	closed  bool      // nobody will read any more: writers must not wait
+
+	readers map[*[2]int64]bool // how far those are that output is held for
+	met     bool               // there was one, or none came in time
+	reads   int                // counts frames that readers took
 }
+
+// holdPatience is how long a writer waits for readers that take nothing.
+const holdPatience = time.Minute
 
 // stream is a window on the bytes of one output: [base, base+held). The bytes
 // lie in a ring that grows up to outputKeep and is then used again and again:
@@ -76,8 +85,8 @@ func (s *stream) view(offset int64, limit int) []byte {
 	return s.ring[from:min(len(s.ring), from+min(limit, s.held-skip))]
 }
 
-func newOutputs(drop bool) *outputs {
-	o := &outputs{drop: drop}
+func newOutputs(drop, hold bool) *outputs {
+	o := &outputs{drop: drop, hold: hold, readers: map[*[2]int64]bool{}}
 	o.changed.L = &o.mu
 	return o
 }
@@ -88,8 +97,11 @@ func (o *outputs) write(i int, p []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s := &o.streams[i]
+	w := waiting{patience: holdPatience}
+	defer w.stop()
 	for len(p) > 0 {
 		room := outputKeep - s.held
+		old := s.total() - int64(outputKeep) + int64(min(len(p), outputKeep)) // what is before has to go
 		switch {
 		case o.end != nil:
 			return
@@ -97,8 +109,8 @@ func (o *outputs) write(i int, p []byte) {
 			s.base = s.total() + int64(len(p))
 			s.ring, s.start, s.held = nil, 0, 0
 			return
-		case o.drop && room < len(p):
-			s.discard(s.total() - int64(outputKeep) + int64(min(len(p), outputKeep)))
+		case o.drop && room < len(p) && !o.awaitsLocked(i, old, &w):
+			s.discard(old)
 			room = outputKeep - s.held
 		case room == 0:
 			o.changed.Wait()
@@ -177,6 +189,10 @@ func (o *outputs) next(dst []byte, at *[2]int64, gone func() bool) (frame []byte
 			from := s.view(at[i], chunkSize)
 			dst = wire.AppendOutput(dst, outputTypes[i], at[i], from)
 			at[i] += int64(len(from))
+			o.reads++
+			if o.hold {
+				o.changed.Broadcast()
+			}
 			return dst, nil
 		}
 		if o.end != nil {

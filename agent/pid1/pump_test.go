@@ -33,7 +33,7 @@ func TestTrail(t *testing.T) {
 				}
 			}
 			limits := 0
-			p := &pump{file: file, out: newOutputs(false), max: most, drained: make(chan struct{}), onLimit: func() { limits++ }}
+			p := &pump{file: file, out: newOutputs(false, false), max: most, drained: make(chan struct{}), onLimit: func() { limits++ }}
 			write(before)
 			go p.run()
 			p.finish()

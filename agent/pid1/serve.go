@@ -186,6 +186,7 @@ func (a *Agent) callAttach(s *yamux.Stream, r *wire.Reader, req *wire.Attach) {
 // stream sends an exec's output and end to one client, and obeys it meanwhile.
 // With noWait it ends with what is there.
 func (a *Agent) stream(s *yamux.Stream, r *wire.Reader, ex *exec, at [2]int64, noWait bool) {
+	defer ex.out.reader(&at)()
 	var gone atomic.Bool
 	acked := make(chan struct{})
 	go func() {

@@ -78,7 +78,7 @@ func (a *Agent) startRun(req *wire.Shell, l *lease) (*exec, *wire.Held, error) {
 			ID: req.ID, Argv: []string{sh.kind.name, req.Text}, Role: host.req.Role, TimeoutMS: req.TimeoutMS, MaxOutput: req.MaxOutput, Stdin: req.Stdin,
 			Track: req.Track, Late: req.Late,
 		},
-		lease: l, out: newOutputs(false), dir: host.dir, pid: host.pid, shell: sh, settled: true,
+		lease: l, out: newOutputs(false, false), dir: host.dir, pid: host.pid, shell: sh, settled: true,
 		stop: make(chan ending, 1), exited: make(chan exitStatus, 1), over: make(chan struct{}), done: make(chan struct{}),
 	}
 	run := &run{sh: sh, ex: ex, key: rand.Text(), answered: make(chan answer, 1)}

@@ -200,7 +200,10 @@ type Exec struct {
 	Reap bool `json:"reap,omitempty"`
 	// Drop lets output that nobody reads push out the oldest, instead of
 	// stalling the process.
-	Drop  bool    `json:"drop,omitempty"`
+	Drop bool `json:"drop,omitempty"`
+	// Hold stalls it all the same while somebody who attached is behind, and at its
+	// start until somebody has: for a minute without a byte read.
+	Hold  bool    `json:"hold,omitempty"`
 	Stage []Stage `json:"stage,omitempty"`
 	// Track books what it does to the workspace. It is a conflict where
 	// something was touched before and not observed, unless Late is set.

@@ -50,7 +50,7 @@ func Ends(t *testing.T, s Subject) {
 func start(t *testing.T, c *client.Client, script string) sandbox.ID {
 	t.Helper()
 	id := sandbox.NewID()
-	never, err := c.Start(t.Context(), client.Command{ID: id, Argv: []string{"sh", "-c", script}})
+	_, never, err := c.Start(t.Context(), client.Command{ID: id, Argv: []string{"sh", "-c", script}})
 	if err != nil || never != nil {
 		t.Fatalf("start %q: %v, %+v", script, err, never)
 	}
