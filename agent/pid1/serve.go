@@ -154,7 +154,7 @@ func (a *Agent) callExec(s *yamux.Stream, r *wire.Reader, req *wire.Exec, l *lea
 		failStart(s, err)
 		return
 	}
-	a.stream(s, r, ex, [2]int64{}, false)
+	a.stream(s, r, ex, &[2]int64{}, false)
 }
 
 // failStart tells why nothing began.
@@ -180,13 +180,17 @@ func (a *Agent) callAttach(s *yamux.Stream, r *wire.Reader, req *wire.Attach) {
 		fail(s, "not_found", fmt.Errorf("no exec %s", req.ID))
 		return
 	}
-	a.stream(s, r, ex, [2]int64{max(0, req.Stdout), max(0, req.Stderr)}, req.NoWait)
+	at := [2]int64{max(0, req.Stdout), max(0, req.Stderr)}
+	if !req.NoWait {
+		defer ex.out.reader(&at)()
+	}
+	a.stream(s, r, ex, &at, req.NoWait)
 }
 
-// stream sends an exec's output and end to one client, and obeys it meanwhile.
+// stream sends an exec's output from at on, which moves, and its end to one client,
+// and obeys it meanwhile.
 // With noWait it ends with what is there.
-func (a *Agent) stream(s *yamux.Stream, r *wire.Reader, ex *exec, at [2]int64, noWait bool) {
-	defer ex.out.reader(&at)()
+func (a *Agent) stream(s *yamux.Stream, r *wire.Reader, ex *exec, at *[2]int64, noWait bool) {
 	var gone atomic.Bool
 	acked := make(chan struct{})
 	go func() {
@@ -212,7 +216,7 @@ func (a *Agent) stream(s *yamux.Stream, r *wire.Reader, ex *exec, at [2]int64, n
 	}).Stop()
 	for {
 		pending := len(buf) > 0
-		frame, end := ex.out.next(buf, &at, func() bool { return noWait || gone.Load() || pending && due.Load() })
+		frame, end := ex.out.next(buf, at, func() bool { return noWait || gone.Load() || pending && due.Load() })
 		switch {
 		case end != nil:
 			if frame, err = wire.AppendMessage(buf, wire.TypeEnd, end); err == nil {

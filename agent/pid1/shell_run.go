@@ -61,7 +61,7 @@ func (a *Agent) callShell(s *yamux.Stream, r *wire.Reader, req *wire.Shell, l *l
 	case moved != nil:
 		reply(s, wire.Reply{Held: moved})
 	default:
-		a.stream(s, r, ex, [2]int64{}, false)
+		a.stream(s, r, ex, &[2]int64{}, false)
 	}
 }
 

@@ -42,7 +42,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var caller sandbox.Caller
 	r = r.WithContext(ctx)
 	defer func() {
-		if what := recover(); what != nil && what != http.ErrAbortHandler { //nolint:errorlint // it is compared as net/http does
+		what := recover()
+		if what != nil && what != http.ErrAbortHandler { //nolint:errorlint // it is compared as net/http does
 			s.cfg.Log.Error("panic", "request_id", id, "what", fmt.Sprint(what), "stack", string(debug.Stack()))
 			if noted.status == 0 {
 				writeProblem(noted, problemOf(ctx, errors.New("a fault of the server's own"), nil))
@@ -50,6 +51,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		s.cfg.Log.LogAttrs(ctx, slog.LevelInfo, "request", slog.String("request_id", id), slog.String("owner", caller.Owner), slog.String("caller", caller.Name),
 			slog.String("route", route(r)), slog.Int("status", noted.status), slog.Int64("bytes", noted.written), slog.Int64("duration_ms", time.Since(begun).Milliseconds()))
+		if what == http.ErrAbortHandler { //nolint:errorlint // as above
+			panic(what) // whoever serves breaks the connection, so that what is cut off does not look whole
+		}
 	}()
 	if s.cfg.Authenticate != nil && !open[r.URL.Path] {
 		var err error
@@ -61,6 +65,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			if p.Code == http.StatusForbidden {
 				p.Code = http.StatusUnauthorized
 				p.header.Set("WWW-Authenticate", `Bearer realm="caisson"`)
+			}
+			if _, pattern := s.mux.Handler(r); s.wires[pattern] != nil {
+				s.wires[pattern].Refuse(noted, p.Code, err)
+				return
 			}
 			writeProblem(noted, p)
 			return

@@ -41,9 +41,20 @@ type Config struct {
 	// MCP answers /mcp, for callers as any other; nil has none. What it holds open
 	// with a GET counts as a stream.
 	MCP http.Handler
+	// Wires are APIs of other products, for their clients, who are let in as all are.
+	Wires []Wire
 	// Progress is told how long steps go, such as the making of images, and hands
 	// it on to who waits for one. nil has no news.
 	Progress *feed.Feed[sandbox.Progress]
+}
+
+// Wire is the API of another product, served beside this one's.
+type Wire interface {
+	http.Handler
+	// Patterns are those of [http.ServeMux] that it answers.
+	Patterns() []string
+	// Refuse answers who is not let in, in the form that its clients read.
+	Refuse(w http.ResponseWriter, status int, err error)
 }
 
 // defaultBody bounds bodies in JSON.
@@ -59,6 +70,7 @@ type Server struct {
 	streams chan struct{} // has a place for each stream that is open
 
 	repeats repeats
+	wires   map[string]Wire // by their patterns
 
 	ending context.Context // done once streams are to end
 	end    context.CancelFunc
@@ -76,7 +88,7 @@ func New(cfg Config) (*Server, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	cfg.MaxBody = cmp.Or(cfg.MaxBody, defaultBody)
-	s := &Server{cfg: cfg, svc: cfg.Service, mux: http.NewServeMux(), streams: make(chan struct{}, cmp.Or(cfg.MaxStreams, 1024)), later: make(chan struct{}, mostLater)}
+	s := &Server{cfg: cfg, svc: cfg.Service, mux: http.NewServeMux(), streams: make(chan struct{}, cmp.Or(cfg.MaxStreams, 1024)), later: make(chan struct{}, mostLater), wires: map[string]Wire{}}
 	s.ending, s.end = context.WithCancel(context.Background())
 	s.api = humago.New(s.mux, huma.Config{
 		OpenAPI: &huma.OpenAPI{
@@ -106,7 +118,14 @@ var docs []byte
 
 // EndStreams ends what goes on for as long as somebody listens, such as
 // /v1/events, so that a server that ends has not to wait for it. Runs go on.
-func (s *Server) EndStreams() { s.end() }
+func (s *Server) EndStreams() {
+	s.end()
+	for _, w := range s.cfg.Wires {
+		if has, ok := w.(interface{ EndStreams() }); ok {
+			has.EndStreams()
+		}
+	}
+}
 
 // plain are the routes beside the API.
 func (s *Server) plain() {
@@ -130,6 +149,12 @@ func (s *Server) plain() {
 		_, _ = w.Write([]byte("ok\n")) // as above
 	})
 	s.mux.HandleFunc("POST "+lambdaPath+"functions/{function}/invocations", s.invokeLambda)
+	for _, wire := range s.cfg.Wires {
+		for _, pattern := range wire.Patterns() {
+			s.mux.Handle(pattern, wire)
+			s.wires[pattern] = wire
+		}
+	}
 	if s.cfg.MCP != nil {
 		s.mux.HandleFunc("/mcp", s.serveMCP)
 	}

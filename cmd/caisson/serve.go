@@ -56,7 +56,17 @@ func (a *app) serve(ctx context.Context, o cli.ServeOptions) (err error) {
 		return errors.Join(err, s.Close())
 	}
 	defer agents.Close()
-	h, err := server.New(server.Config{Service: svc, Authenticate: authenticate(door), Log: a.log, Version: caisson.Version(), MCP: agents.Handler()})
+	state, _, err := door.Folders()
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	let := authenticate(door)
+	others, rest, err := wires(ctx, o.Wires, wireParts{svc, state, a.log})
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	defer rest()
+	h, err := server.New(server.Config{Service: svc, Authenticate: letIn(others, let), Log: a.log, Version: caisson.Version(), MCP: agents.Handler(), Wires: others})
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}

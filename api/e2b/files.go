@@ -1,0 +1,239 @@
+package e2b
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"path"
+	"strings"
+
+	"github.com/caisson-dev/caisson/api"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// readFile answers a file's content, or a part of it.
+func (s *Server) readFile(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	f, at, err := s.files(ctx, r.URL.Query().Get("path"))
+	if err != nil {
+		return err
+	}
+	i, err := follow(ctx, f, at)
+	switch {
+	case err != nil:
+		return err
+	case i.Type != "file":
+		return sandbox.Errorf(sandbox.Invalid, "%s is not a file", shown(at))
+	}
+	c := &content{ctx: ctx, files: f, name: i.Path, size: i.Size}
+	defer c.stop()
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", mime.FormatMediaType("inline", map[string]string{"filename": path.Base(at)}))
+	// Clients list every coding that they know. What costs more than it saves is done
+	// for those that want this one.
+	if i.Size > 0 && r.Header.Get("Range") == "" && strings.TrimSpace(r.Header.Get("Accept-Encoding")) == "gzip" {
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		if _, err := io.Copy(z, c); err != nil {
+			panic(http.ErrAbortHandler) // its beginning is out: a whole answer would be a lie
+		}
+		return z.Close()
+	}
+	if i.Size == 0 {
+		w.Header().Set("Content-Length", "0") // clients look for it
+	}
+	http.ServeContent(w, r, "", i.MTime, c)
+	if c.err != nil {
+		panic(http.ErrAbortHandler) // as above
+	}
+	return nil
+}
+
+// mostLinks bounds how many links are followed.
+const mostLinks = 16
+
+// follow describes an entry, or what its links lead to.
+func follow(ctx context.Context, f api.Files, at string) (sandbox.FileInfo, error) {
+	for range mostLinks {
+		i, err := f.Stat(ctx, at)
+		if err != nil || i.Type != "link" {
+			return i, err
+		}
+		target := i.Target
+		if !path.IsAbs(target) {
+			target = path.Join(path.Dir(shown(at)), target)
+		}
+		if at, err = placeOf(target); err != nil {
+			return i, err
+		}
+	}
+	return sandbox.FileInfo{}, sandbox.Errorf(sandbox.Invalid, "%s: too many links", shown(at))
+}
+
+// content is a file that can be read from anywhere. It is one call for each place
+// that reading begins at.
+type content struct {
+	ctx   context.Context // it lives as long as one request
+	files api.Files
+	name  string
+	size  int64
+	at    int64
+	pipe  *io.PipeReader // nil before reading begins
+	err   error          // why it could not be read
+}
+
+// Seek implements [io.Seeker].
+func (c *content) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += c.at
+	case io.SeekEnd:
+		offset += c.size
+	}
+	if offset != c.at {
+		c.stop()
+	}
+	c.at = offset
+	return offset, nil
+}
+
+// Read implements [io.Reader].
+func (c *content) Read(b []byte) (int, error) {
+	if c.at >= c.size {
+		return 0, io.EOF
+	}
+	if c.pipe == nil {
+		out, in := io.Pipe()
+		c.pipe = out
+		from := c.at
+		go func() { // it ends with the pipe, which stop closes
+			_, err := c.files.Read(c.ctx, c.name, from, c.size-from, in)
+			_ = in.CloseWithError(err) // a pipe's Close does not fail
+		}()
+	}
+	n, err := c.pipe.Read(b)
+	c.at += int64(n)
+	if err != nil && (!errors.Is(err, io.EOF) || c.at < c.size) {
+		c.err = errors.Join(err, io.ErrUnexpectedEOF)
+		return n, c.err
+	}
+	return n, err
+}
+
+// stop ends reading.
+func (c *content) stop() {
+	if c.pipe != nil {
+		_ = c.pipe.Close() // as above
+		c.pipe = nil
+	}
+}
+
+// written is a file that was written, as clients read it.
+type written struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+	Path string `json:"path"`
+}
+
+// metadataPrefix begins the headers of a file's metadata.
+const metadataPrefix = "X-Metadata-"
+
+// writeFiles writes the body into a file, or each part of it into its own.
+func (s *Server) writeFiles(w http.ResponseWriter, r *http.Request) error {
+	for name := range r.Header {
+		if strings.HasPrefix(name, metadataPrefix) {
+			return sandbox.Errorf(sandbox.Unsupported, "files have no metadata here").WithHint("keep it in a file beside")
+		}
+	}
+	var in io.Reader = r.Body
+	switch coding := r.Header.Get("Content-Encoding"); coding {
+	case "", "identity":
+	case "gzip":
+		z, err := gzip.NewReader(r.Body)
+		if err != nil {
+			return sandbox.Errorf(sandbox.Invalid, "the body: %w", err)
+		}
+		in = z
+	default:
+		return statusError{sandbox.Errorf(sandbox.Invalid, "the coding %q", coding).WithHint("send gzip, or none"), http.StatusUnsupportedMediaType}
+	}
+	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil {
+		return sandbox.Errorf(sandbox.Invalid, "the content type: %w", err)
+	}
+	name := r.URL.Query().Get("path")
+	var all []written
+	if kind == "multipart/form-data" {
+		all, err = s.writeParts(r.Context(), multipart.NewReader(in, params["boundary"]), name)
+	} else {
+		var one written
+		one, err = s.writeFile(r.Context(), name, in)
+		all = []written{one}
+	}
+	if errors.Is(err, sandbox.Exhausted) {
+		err = statusError{err, http.StatusInsufficientStorage}
+	}
+	if err != nil {
+		return err
+	}
+	answer(w, http.StatusOK, all)
+	return nil
+}
+
+// writeParts writes each file of a form: to the path of the request, or where there
+// is none by its own file name, which is a whole path.
+func (s *Server) writeParts(ctx context.Context, form *multipart.Reader, name string) ([]written, error) {
+	all := []written{}
+	for {
+		part, err := form.NextPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, sandbox.Errorf(sandbox.Invalid, "the form: %w", err)
+		}
+		if part.FormName() != "file" {
+			continue
+		}
+		to := name
+		if to == "" {
+			to = fileName(part)
+		}
+		one, err := s.writeFile(ctx, to, part)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	if len(all) == 0 || name != "" && len(all) > 1 {
+		return nil, sandbox.Errorf(sandbox.Invalid, "%d files in the form", len(all)).WithHint("send one for the path, or each with its path as the file's name")
+	}
+	return all, nil
+}
+
+// fileName is a part's, with its folders, which [multipart.Part.FileName] takes away.
+func fileName(p *multipart.Part) string {
+	_, params, err := mime.ParseMediaType(p.Header.Get("Content-Disposition"))
+	if err != nil {
+		return ""
+	}
+	return params["filename"]
+}
+
+func (s *Server) writeFile(ctx context.Context, name string, in io.Reader) (written, error) {
+	if name == "" {
+		return written{}, sandbox.Errorf(sandbox.Invalid, "no path to write to").WithHint("give path=")
+	}
+	f, at, err := s.files(ctx, name)
+	if err != nil {
+		return written{}, err
+	}
+	if _, err := f.Write(ctx, at, 0, in); err != nil {
+		return written{}, err
+	}
+	return written{Name: path.Base(shown(at)), Type: "file", Path: shown(at)}, nil
+}
