@@ -118,6 +118,7 @@ func (o *runOptions) execFlags(f *pflag.FlagSet) {
 	f.Var(&l.MaxOutput, "max-output", "end the program when a stream passes this")
 	f.Var(&l.KeepOutput, "keep-output", "bytes of each stream to keep in the result: head and tail")
 	f.Var((*approveFlag)(&o.run.Approve), "approve", "what becomes of what policy asks about: `ask` and wait, never, or always (default ask on a terminal, else never)")
+	f.BoolVar(&o.run.Warm, "warm", false, "fork a Python that runs, in place of starting one, where that is the same for the program")
 	f.StringVar(&o.track, "changes", string(sandbox.ModeFast), "how to find what it changes: fast, exact or off")
 	f.StringArrayVar(&o.run.Artifacts, "artifact", nil, "collect files that match `PATTERN`, such as 'out/**' (repeatable; default what it puts into artifacts/)")
 	f.StringVar(&o.into, "artifacts-to", "", "collect them into this `FOLDER` of the host; without it they are in what --json prints")

@@ -78,6 +78,6 @@ func (c *Catalogue) language(name string) sandbox.Language {
 	return sandbox.Language{
 		Name: name, Aliases: aliases, Suffixes: slices.Clone(e.Suffixes), Image: e.Image,
 		RunCode: slices.Clone(e.RunCode), RunFile: slices.Clone(e.RunFile), RunTests: slices.Clone(e.RunTests), TestReport: e.TestReport,
-		Env: env,
+		Env: env, Warm: slices.Clone(e.Warm),
 	}
 }

@@ -31,6 +31,7 @@ type entry struct {
 	RunFile    []string          `yaml:"run_file"`
 	RunTests   []string          `yaml:"run_tests"`   // nil: none
 	TestReport string            `yaml:"test_report"` // "" beside run_tests is exit
+	Warm       []string          `yaml:"warm"`        // nil: no warm interpreters
 	Env        map[string]string `yaml:"env"`
 	Versions   map[string]entry  `yaml:"versions"`
 }
@@ -178,6 +179,7 @@ func (e entry) version(version string) entry {
 
 var (
 	validName    = lazyregexp.New(`^[a-z][a-z0-9+_-]*(@[a-z0-9][a-z0-9.+_-]*)?$`)
+	validModule  = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
 	validPackage = lazyregexp.New(`^[a-z0-9][a-z0-9+.-]+(=[A-Za-z0-9.+:~-]+)?$`)
 )
 
@@ -224,6 +226,11 @@ func (c *Catalogue) add(name string, e entry) error {
 		}
 	default:
 		return bad("test_report %q is none of pytest, unittest, tap, junit, exit", e.TestReport)
+	}
+	for _, m := range e.Warm {
+		if !validModule().MatchString(m) {
+			return bad("warm: %q is not the name of a module", m)
+		}
 	}
 	for _, s := range e.Suffixes {
 		if !strings.HasPrefix(s, ".") || len(s) < 2 {

@@ -64,6 +64,9 @@ func resolve(run sandbox.Run, lang sandbox.Language, limits sandbox.Limits, stre
 		// its output is bounded, what passes is not.
 		r.limits.Timeout, r.limits.MaxOutput = run.Timeout, 0
 	}
+	if run.Warm && lang.Warm == nil {
+		return nil, sandbox.Errorf(sandbox.Invalid, "there are no warm interpreters of this language").WithHint("leave --warm out, or name the language with -l python")
+	}
 	r.space = newSpace(run, streams.Local)
 	q := ExecQuestion{
 		ID: r.id, Run: run, Ask: streams.Ask, Language: lang, Env: slices.Concat(lang.Env, run.Env), Dir: run.Dir, Role: run.Role, Limits: limits.WithDefaults(), ExecLimits: r.limits,
@@ -303,7 +306,7 @@ func (m *Manager) runIn(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 	}
 	res := sandbox.Result{
 		ExecID: r.id, Session: r.run.Session, Language: r.question.Language.Name, Exit: out.Exit, Duration: out.Usage.Wall, Usage: out.Usage,
-		Decision: d, Sandbox: b.ID, Image: b.Plan.Spec.Image.ID, Runtime: b.Plan.Runtime, NotEnforced: b.Plan.NotEnforced,
+		Decision: d, Sandbox: b.ID, Image: b.Plan.Spec.Image.ID, Runtime: b.Plan.Runtime, NotEnforced: b.Plan.NotEnforced, Warm: out.Warm,
 	}
 	untold := way.tell(ctx, &res)
 	if s := r.shell; s != nil {
@@ -348,6 +351,9 @@ func (r *resolved) command() client.Command {
 	c := client.Command{
 		ID: r.id, Argv: r.question.Argv, Env: r.question.Env, Dir: r.question.Dir, Role: r.question.Role, Timeout: time.Duration(r.limits.Timeout),
 		MaxOutput: r.limits.MaxOutput, Stage: r.stage, Terminal: r.run.Terminal, Hold: r.run.Hold,
+	}
+	if r.run.Warm {
+		c.Warm = &client.Warm{Modules: r.question.Language.Warm}
 	}
 	if s := r.shell; s != nil { // which has been handed what was judged
 		c.In, c.Stage = &client.ShellText{Shell: s.record.ID, Text: r.run.Code, Runs: s.held.Runs}, nil

@@ -73,6 +73,7 @@ type Config struct {
 type Manager struct {
 	cfg   Config
 	maker *box.Maker
+	pool  pool
 
 	mu     sync.Mutex
 	open   map[*Sandbox]struct{}

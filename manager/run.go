@@ -36,17 +36,22 @@ func (m *Manager) Run(ctx context.Context, run sandbox.Run, streams sandbox.Stre
 		return sandbox.Result{}, err
 	}
 	r.note(ctx)
-	s.who = asker{run.Approve, streams.Ask}
-	if err := m.track(s); err != nil {
+	place, ready := m.pool.placeOf(ctx, run), s.start
+	if old := m.pool.take(place); old != nil {
+		s, ready = old, old.again
+	} else if err := m.track(s); err != nil {
 		return sandbox.Result{}, err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
+	var res sandbox.Result
+	defer func() { err = errors.Join(err, m.pool.put(ctx, place, s, res)) }()
+	s.who = asker{run.Approve, streams.Ask}
 	r.question.Making = true
-	_, decision, err := m.judgeBeside(ctx, r, true, s.start)
+	_, decision, err := m.judgeBeside(ctx, r, true, ready)
 	if err != nil {
 		return m.refused(ctx, r, err)
 	}
-	return s.exec(ctx, r, decision, streams)
+	res, err = s.exec(ctx, r, decision, streams)
+	return res, err
 }
 
 // judgeBeside asks the gate about an exec while its sandbox is made ready, and

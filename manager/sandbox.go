@@ -151,6 +151,15 @@ func (s *Sandbox) create(ctx context.Context) (*box.Box, error) {
 	return b, err
 }
 
+// again is what start is for one that ran something else before: it is asked about anew.
+func (s *Sandbox) again(ctx context.Context) (*box.Box, error) {
+	s.mu.Lock()
+	b := s.box
+	s.mu.Unlock()
+	plan := b.Plan
+	return b, s.m.judgePlan(s.who)(ctx, &plan)
+}
+
 // acquire returns the box for one exec, which [Sandbox.release] gives
 // back. A sandbox that broke is replaced first.
 func (s *Sandbox) acquire(ctx context.Context) (*box.Box, bool, error) {

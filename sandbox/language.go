@@ -26,6 +26,9 @@ type Language struct {
 	// TestReport says how results of tests come: "tap", "junit" or "exit", by
 	// RunTests; "pytest" or "unittest", by runners of caisson's own. "" is none.
 	TestReport string `json:"test_report,omitempty"`
+	// Warm are modules that a warm interpreter of the language imports before it is
+	// asked for anything; nil is a language without warm interpreters.
+	Warm []string `json:"warm,omitempty"`
 	// Env is added to the environment of each exec, KEY=VALUE.
 	Env []string `json:"env,omitempty"`
 }

@@ -26,6 +26,11 @@ type Run struct {
 	Stage []File `json:"stage,omitempty"`
 	// Reap ends, with the program, everything that it started, in a session too.
 	Reap bool `json:"reap,omitempty"`
+	// Warm forks an interpreter that runs and has imported its language's
+	// [Language.Warm], in place of starting one, where that is the same for the program:
+	// [Result.Warm] says whether it was. Without a session the sandbox may be one that ran
+	// others of the same caller, and of which nothing is left.
+	Warm bool `json:"warm,omitempty"`
 
 	Network   Network   `json:"network,omitzero"`
 	Workspace Workspace `json:"workspace,omitzero"` // of its own: without a source
@@ -193,6 +198,8 @@ type Result struct {
 	// Replaced says that the sandbox of an earlier exec was given up and this
 	// one ran in a new one, with a new workspace where that does not last.
 	Replaced bool `json:"replaced,omitempty"`
+	// Warm says that its process was forked from a warm interpreter.
+	Warm bool `json:"warm,omitempty"`
 	// Shell is the shell that it ran in, nil of other execs.
 	Shell *ShellState `json:"shell,omitempty"`
 	// Connections are those that it asked for by [NetworkAllow], refused ones too, in

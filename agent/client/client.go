@@ -291,6 +291,14 @@ func (c *Client) Kill(ctx context.Context, id sandbox.ID, cause string) error {
 	return nil
 }
 
+// Scrub removes everything that execs left behind: processes there may be none of, files
+// wherever they could write, shared memory. Where it fails the sandbox must not be used
+// for anybody else.
+func (c *Client) Scrub(ctx context.Context) error {
+	_, err := c.ask(ctx, wire.Request{Op: wire.OpScrub})
+	return err
+}
+
 // ExecInfo describes an exec that runs, or whose end nobody has read.
 type ExecInfo struct {
 	ID             sandbox.ID
@@ -321,3 +329,6 @@ func (c *Client) List(ctx context.Context) ([]ExecInfo, error) {
 	}
 	return infos, nil
 }
+
+// Gone reports whether the connection has ended.
+func (c *Client) Gone() bool { return c.session.IsClosed() }

@@ -57,9 +57,15 @@ type Command struct {
 	Shell sandbox.ShellKind
 	// Terminal gives a background exec a terminal of that size: see [Client.Start].
 	Terminal *sandbox.TerminalSize
+	// Warm forks a warm Python in place of starting one, with modules imported before,
+	// where that is the same for the program: see [Outcome].
+	Warm *Warm
 	// In runs a text in a shell, in place of Argv, Env, Dir, Role and Stage.
 	In *ShellText
 }
+
+// Warm names the modules that a warm interpreter has imported before.
+type Warm struct{ Modules []string }
 
 // StageFile is a file that an exec finds at [StagePath] and that goes with it.
 type StageFile struct {
@@ -79,6 +85,8 @@ type Outcome struct {
 	Message string
 	// Touched counts what there is to be observed.
 	Touched int
+	// Warm says that it was forked from a warm interpreter.
+	Warm bool
 	// Dir is where the shell is that a text ran in, ShellEnded why that has ended.
 	Dir, ShellEnded string
 	// Broken says that the sandbox must not be used again. Cut is of those: its
@@ -123,6 +131,9 @@ func execRequest(cmd Command) *wire.Exec {
 	}
 	if t := cmd.Terminal; t != nil {
 		req.Terminal = &wire.Size{Rows: t.Rows, Cols: t.Cols}
+	}
+	if cmd.Warm != nil {
+		req.Warm = &wire.Warm{Modules: cmd.Warm.Modules}
 	}
 	for _, f := range cmd.Stage {
 		req.Stage = append(req.Stage, wire.Stage(f))

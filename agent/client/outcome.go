@@ -31,7 +31,7 @@ func (f *follower) conclude(end *wire.End) Outcome {
 	out := f.outcome()
 	out.Code = end.Code & 0xff
 	out.Message = end.Error[:min(len(end.Error), 4096)]
-	out.Shared = end.Shared
+	out.Shared, out.Warm = end.Shared, end.Warm
 	out.Broken, out.Touched = end.Survivors > 0 || end.Exhausted, max(end.Touched, 0)
 	if end.Signal > 0 && end.Signal <= 64 {
 		out.Signal = signalName(end.Signal)

@@ -63,6 +63,9 @@ type Agent struct {
 	room    *room
 	watches track.Watches // of all that watches folders
 	outward outward
+	warm    *warmth
+
+	leavable map[string]uint32 // see there; never changed
 
 	mu        sync.Mutex
 	claim     *wire.Claim // nil until somebody has claimed the agent; never changed after
@@ -107,6 +110,7 @@ func New(cfg Config) (*Agent, error) {
 	a.spawn = newSpawner(a.reaper)
 	a.life = &life{end: a.endWith}
 	a.room = newRoom(a)
+	a.warm, a.leavable = &warmth{a: a}, leavable()
 	a.tracker = track.New(track.Config{Root: wire.WorkspaceDir, Watch: true, Watches: &a.watches, As: func(do func()) error { return a.as("", do) }})
 	return a, nil
 }

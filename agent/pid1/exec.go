@@ -41,6 +41,7 @@ type exec struct {
 	done    chan struct{}   // closed once its end is set
 	leave   func() held     // of the room
 	shell   *shell          // that it is, or that it runs in; nil of others
+	warm    bool            // it was forked by the server of warm interpreters
 
 	typing  sync.Mutex // held by who types into its terminal
 	feeding sync.Mutex // held by one input call at a time
@@ -135,7 +136,8 @@ func (a *Agent) launch(ex *exec) error {
 	ex.started = time.Now()
 	if a.cfg.Alone != nil {
 		err = a.spawnNested(ex, binary, env, pipes.child)
-	} else {
+	} else if !a.warm.take(ex, binary, env, pipes.child) {
+		ex.started = time.Now()
 		err = a.spawn.start(ex, binary, ex.req.Argv, a.procAttr(ex, pipes.child, env))
 	}
 	if err != nil {
@@ -204,6 +206,7 @@ func (a *Agent) follow(ex *exec, before counters, disks disks) {
 	ex.last = st
 	close(ex.over)
 	end.Code, end.Signal = codeOf(st.status)
+	end.Warm = ex.warm
 	for _, p := range ex.pumps {
 		p.finish()
 	}

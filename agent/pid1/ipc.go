@@ -43,18 +43,8 @@ type ipcObject struct{ id, maker int }
 // ex, or is about to, they may be in use and stay. The lock keeps out an exec
 // that begins meanwhile: it registers before it forks.
 func (a *Agent) sweepIPC(ex *exec) {
-	var lists [3][]ipcObject
-	left := false
-	for i, kind := range ipcKinds {
-		b, err := os.ReadFile(kind.list)
-		if err != nil {
-			continue // a kernel without them
-		}
-		lists[i] = parseIPC(b)
-		left = left || len(lists[i]) > 0
-	}
-	queues, _ := os.ReadDir(mqueueDir) // a kernel without them
-	if !left && len(queues) == 0 {
+	lists, queues, n := listIPC()
+	if n == 0 {
 		return
 	}
 	a.mu.Lock()
@@ -64,7 +54,7 @@ func (a *Agent) sweepIPC(ex *exec) {
 			return
 		}
 	}
-	if !childless() {
+	if !a.childless() {
 		return
 	}
 	for _, q := range queues {
@@ -81,6 +71,20 @@ func (a *Agent) sweepIPC(ex *exec) {
 			}
 		})
 	}
+}
+
+// listIPC is what there is of each kind, of queues, and in all.
+func listIPC() (lists [3][]ipcObject, queues []os.DirEntry, n int) {
+	for i, kind := range ipcKinds {
+		b, err := os.ReadFile(kind.list)
+		if err != nil {
+			continue // a kernel without them
+		}
+		lists[i] = parseIPC(b)
+		n += len(lists[i])
+	}
+	queues, _ = os.ReadDir(mqueueDir) // a kernel without them
+	return lists, queues, n + len(queues)
 }
 
 // actingAs runs do with a user's effective uid, and without the agent's powers,

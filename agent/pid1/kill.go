@@ -16,7 +16,7 @@ const killPatience = 5 * time.Second
 // how many processes it could not end.
 func (a *Agent) endAll(ex *exec) int {
 	deadline := time.Now().Add(killPatience)
-	if childless() {
+	if a.childless() {
 		return 0
 	}
 	// One call under the kernel's own lock, which a fork cannot slip past: it

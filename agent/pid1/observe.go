@@ -36,7 +36,7 @@ func (a *Agent) trackEnd(ex *exec, settled bool) int {
 		return 0
 	}
 	left := false
-	if !settled && !childless() {
+	if !settled && !a.childless() {
 		n, err := a.members(ex.group, func(int) {})
 		left = n > 0 || err != nil
 	}
@@ -50,7 +50,7 @@ func (a *Agent) leftovers() bool {
 	if !a.anyLeftLocked() {
 		return false
 	}
-	if childless() {
+	if a.childless() {
 		return false
 	}
 	a.sweepLocked()

@@ -130,6 +130,8 @@ func (a *Agent) call(s *yamux.Stream, l *lease, conn *wire.Joiner) {
 		a.callFile(s, r, req.Op, req.File)
 	case req.Op == wire.OpList:
 		reply(s, wire.Reply{Execs: a.list()})
+	case req.Op == wire.OpScrub:
+		a.callScrub(s)
 	case req.Op == wire.OpSample:
 		reply(s, wire.Reply{Sample: a.sample()})
 	default:

@@ -84,7 +84,7 @@ func (a *Agent) conclude(ex *exec, settled bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	ex.ended = true
-	ex.settled = settled || childless()
+	ex.settled = settled || a.childless()
 	if ex.read && ex.settled {
 		a.forgetLocked(ex)
 	}

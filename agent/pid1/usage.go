@@ -66,7 +66,7 @@ func (a *Agent) account(ex *exec, end *wire.End, st exitStatus, before counters,
 	end.Shared = seen.shared
 	if after.oomKills > before.oomKills {
 		end.Events = append(end.Events, "oom")
-		end.Exhausted = alone && a.cgroup.memoryLeft() < leastMemory
+		end.Exhausted = a.childless() && a.cgroup.memoryLeft() < leastMemory
 	}
 	if after.pidsHits > before.pidsHits {
 		end.Events = append(end.Events, "pids")

@@ -205,3 +205,19 @@ func (t *Tracker) walkAll(o *Observation, touched map[string]uint64, stop func()
 	t.lookAt(o, touched, rest)
 	clear(t.loose) // what else they are called is outside the tree
 }
+
+// Forget takes what is in the tree now for what was there at the beginning.
+func (t *Tracker) Forget() error {
+	t.mu.Lock()
+	begun := t.begun
+	t.mu.Unlock()
+	if !begun {
+		return nil
+	}
+	o, err := t.Observe(false, nil)
+	if err != nil {
+		return err
+	}
+	o.Done(true)
+	return nil
+}

@@ -137,6 +137,8 @@ const (
 	OpObserve Op = "observe" // what was touched: see [Observe]
 	OpRestore Op = "restore" // entries as they are to be: see [Restore]
 
+	OpScrub Op = "scrub" // everything that execs left behind is removed: a Reply, or why not
+
 	OpEgress Op = "egress" // an exec's proxy on the loopback device: see [Egress]
 	OpTake   Op = "take"   // a connection to it: see [Take]
 )
@@ -217,6 +219,14 @@ type Exec struct {
 	// Terminal gives the process a terminal of that size, in place of three streams:
 	// what it shows is standard output. Then Stdin and Drop are set.
 	Terminal *Size `json:"terminal,omitempty"`
+	// Warm forks a Python that runs, in place of starting one, where that is the
+	// same for the program; [End] says whether it was.
+	Warm *Warm `json:"warm,omitempty"`
+}
+
+// Warm says what a warm interpreter has imported before.
+type Warm struct {
+	Modules []string `json:"modules,omitempty"`
 }
 
 // Size is a terminal's, in characters.
@@ -394,7 +404,8 @@ type End struct {
 	HeldEntries int64 `json:"held_entries,omitempty"`
 	// Touched counts paths of the workspace that wait to be observed; at least
 	// 1 where only a walk can tell.
-	Touched int `json:"touched,omitempty"`
+	Touched int  `json:"touched,omitempty"`
+	Warm    bool `json:"warm,omitempty"` // it was forked, and not started
 	// Of a run in a shell: the folder that this is in now, or why it has ended.
 	Dir        string `json:"dir,omitempty"`
 	ShellEnded string `json:"shell_ended,omitempty"`

@@ -77,6 +77,10 @@ def _boot():
             return None
 
     def excepthook(kind, value, trace):
+        begun = trace  # below it, where this was not started but forked, is the server
+        while begun is not None and begun.tb_frame.f_code.co_filename != boot:
+            begun = begun.tb_next
+        trace = begun or trace
         while trace is not None and trace.tb_frame.f_code.co_filename == boot:
             trace = trace.tb_next
         sys.__excepthook__(kind, value.with_traceback(trace), trace)

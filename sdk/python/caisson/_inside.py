@@ -10,9 +10,12 @@ import os
 import sys
 import traceback
 
-import caisson_values as values
-
 HERE = os.path.dirname(os.path.abspath(__file__))
+values = sys.modules.get("_caisson_values")  # a warm interpreter's, which may be of another version
+with open(os.path.join(HERE, "caisson_values.py"), "rb") as f:
+    if values is None or values.text != f.read():
+        import caisson_values as values
+sys.modules["caisson_values"] = values
 RESULT = "/workspace/.caisson-result"
 PID = os.getpid()
 

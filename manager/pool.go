@@ -1,0 +1,132 @@
+package manager
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// pool keeps sandboxes of warm runs for the next such run of the same caller, for
+// which they are the same as new ones: of the last run nothing is left in them. The
+// zero value is empty. Those in it stay open: [Manager.Close] ends them.
+type pool struct {
+	mu   sync.Mutex
+	idle []*pooled // the longest unused first
+}
+
+type pooled struct {
+	place   string
+	sandbox *Sandbox
+	over    *time.Timer
+}
+
+const (
+	// poolMost is how many sandboxes wait at once, and poolIdle how long.
+	poolMost = 8
+	poolIdle = time.Minute
+	// scrubPatience bounds the cleaning after a run, for which its caller waits.
+	scrubPatience = 10 * time.Second
+)
+
+// placeOf names the sandboxes that are the same for a run and its caller; "" is of one
+// that gets a sandbox of its own.
+func (p *pool) placeOf(ctx context.Context, run sandbox.Run) string {
+	w := run.Workspace
+	if !run.Warm || run.Keep || run.Role != "" || w.Kind != "" && w.Kind != sandbox.WorkspaceTmpfs || w.Source != "" || len(w.Layers) > 0 {
+		return ""
+	}
+	b, err := json.Marshal(map[string]any{
+		"owner": sandbox.CallerFrom(ctx).Owner, "language": run.Language, "image": run.Image, "limits": run.Limits, "network": run.Network,
+		"runtime": run.Runtime, "oci": run.OCIRuntime, "labels": run.Labels, "workspace": w.Size,
+	})
+	if err != nil {
+		return "" // which of its fields cannot be told
+	}
+	return string(b)
+}
+
+// take returns a sandbox that waits at a place, or nil. It is its caller's then.
+func (p *pool) take(place string) *Sandbox {
+	if place == "" {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, w := range slices.Backward(p.idle) {
+		if w.place != place {
+			continue
+		}
+		p.idle = slices.Delete(p.idle, i, i+1)
+		if w.over.Stop() && !w.sandbox.gone() {
+			return w.sandbox
+		}
+		go w.end() // it has no agent any more
+	}
+	return nil
+}
+
+// put ends a sandbox, or keeps it for others, where its run has ended by itself and
+// nothing of it is left.
+func (p *pool) put(ctx context.Context, place string, s *Sandbox, res sandbox.Result) error {
+	if place == "" || res.Reason != sandbox.ReasonExited || s.State() != sandbox.StateReady || s.scrub(ctx) != nil {
+		return s.Close()
+	}
+	w := &pooled{place: place, sandbox: s}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle) >= poolMost {
+		first := p.idle[0]
+		p.idle = p.idle[1:]
+		if first.over.Stop() {
+			go first.end()
+		}
+	}
+	w.over = time.AfterFunc(poolIdle, func() { p.drop(w) })
+	p.idle = append(p.idle, w)
+	return nil
+}
+
+// drop ends a sandbox that nobody came for.
+func (p *pool) drop(w *pooled) {
+	p.mu.Lock()
+	i := slices.Index(p.idle, w)
+	if i >= 0 {
+		p.idle = slices.Delete(p.idle, i, i+1)
+	}
+	p.mu.Unlock()
+	w.end()
+}
+
+func (w *pooled) end() {
+	if err := w.sandbox.Close(); err != nil {
+		w.sandbox.m.cfg.Log.Warn("a sandbox that waited for runs could not be removed", "error", err)
+	}
+}
+
+// scrub removes everything that runs have left in the sandbox. Its error says that it
+// is not the same as a new one.
+func (s *Sandbox) scrub(ctx context.Context) error {
+	s.mu.Lock()
+	b := s.box
+	s.mu.Unlock()
+	if len(b.Plan.Spec.Image.Volumes) > 0 {
+		return sandbox.Errorf(sandbox.Unsupported, "the image has folders of its own that can be written in")
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scrubPatience)
+	defer cancel()
+	if err := b.Client.Scrub(ctx); err != nil || s.m.cfg.Recorder == nil {
+		return err
+	}
+	return s.m.cfg.Recorder.Forget(b.ID)
+}
+
+// gone reports whether the sandbox's agent has ended.
+func (s *Sandbox) gone() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed || s.box == nil || s.box.Client.Gone()
+}
