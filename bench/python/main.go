@@ -31,10 +31,16 @@ const (
 	call  = "call of an empty function"
 	bare  = "python3 -c pass"
 	spawn = "multiprocessing, spawn"
-	many  = "map of 20 calls"
-	pool  = "map of 20 by ProcessPoolExecutor, one task a process"
 	array = "16 MiB returned"
 )
+
+// mapped is how many calls are mapped at once.
+func mapped(smoke bool) int {
+	if smoke {
+		return 20
+	}
+	return 1000
+}
 
 func run(ctx context.Context, s *measure.Suite) (err error) {
 	r, err := rig.New(ctx)
@@ -63,8 +69,10 @@ func run(ctx context.Context, s *measure.Suite) (err error) {
 	}); err != nil {
 		return err
 	}
+	n := mapped(s.Smoke)
+	many, pool := fmt.Sprintf("map of %d calls", n), fmt.Sprintf("map of %d by ProcessPoolExecutor, one task a process", n)
 	return s.Measure(ctx, measure.Set{
-		Name: "many", Unit: "ms", Rounds: 5, Warmup: 1,
+		Name: "many", Unit: "ms", Rounds: 3, Warmup: 1,
 		Subjects: []measure.Subject{subject(many), subject(pool)},
 		Rows:     []measure.Row{{Name: "python/map", Own: many, Peer: pool, Bar: measure.AtMost("p50 <= 2 * peer", 2)}},
 	})

@@ -27,25 +27,25 @@ def spawned():
     p.join()
 
 
-def pooled():
+def pooled(n):
     context = multiprocessing.get_context("forkserver")
     # The forkserver pool, with a new process for each task; max_tasks_per_child is of Python 3.11.
     with concurrent.futures.ProcessPoolExecutor(2, mp_context=context, max_tasks_per_child=1) as pool:
-        assert list(pool.map(nothing, range(20))) == list(range(20))
+        assert list(pool.map(nothing, range(n))) == list(range(n))
 
 
-def mapped():
+def mapped(n):
     with SandboxExecutor(4) as pool:
-        assert list(pool.map(call, range(20))) == list(range(20))
+        assert list(pool.map(call, range(n))) == list(range(n))
 
 
 SAMPLES = {
     "call of an empty function": call,
     "python3 -c pass": lambda: subprocess.run([sys.executable, "-c", "pass"], check=True),
     "multiprocessing, spawn": spawned,
-    "map of 20 calls": mapped,
-    "map of 20 by ProcessPoolExecutor, one task a process": pooled,
     "16 MiB returned": returned,
+    **{f"map of {n} calls": lambda n=n: mapped(n) for n in (20, 1000)},
+    **{f"map of {n} by ProcessPoolExecutor, one task a process": lambda n=n: pooled(n) for n in (20, 1000)},
 }
 
 

@@ -155,17 +155,19 @@ class Client:
         network: Any = None,
         artifacts: Optional[Sequence[str]] = None,
         approve: Optional[str] = None,
+        warm: bool = False,
         runtime: Optional[str] = None,
         on_approval: Optional[Asker] = None,
         on_output: Optional[OnOutput] = None,
     ) -> types.Result:
         """Run a command once, in a sandbox of its own: a list is one program, a text a shell's.
 
-        Raises DeniedError where policy or a person refuses.
+        ``warm`` forks a Python that runs in place of starting one. Raises DeniedError where
+        policy or a person refuses.
         """
         run = run_of(
             command, language=language, image=image, files=files, env=env, cwd=cwd, timeout=timeout, network=network,
-            limits=limits_of(memory, cpus, pids), artifacts=artifacts and list(artifacts), approve=approve, runtime=runtime,
+            limits=limits_of(memory, cpus, pids), artifacts=artifacts and list(artifacts), approve=approve, runtime=runtime, warm=warm or None,
         )  # fmt: skip
         return self.carry_out({"run": run}, stdin=stdin, on_approval=on_approval, on_output=on_output)
 

@@ -96,6 +96,7 @@ class Options:
     files: Optional[Files] = None
     quiet: bool = False
     keep: bool = False
+    warm: bool = True
     trusted_types: Sequence[type] = ()
     max_result: int = values.MAX_BYTES
     approve: Optional[str] = None
@@ -109,7 +110,7 @@ def _default_client() -> Client:
 
 
 class SandboxFunction:
-    """A function whose calls run in a sandbox of their own each, which is new and goes with the call."""
+    """A function whose calls have a sandbox to themselves each, in which nothing is left of any other."""
 
     def __init__(self, function: Any, options: Options) -> None:
         self._kind = type(function) if isinstance(function, (staticmethod, classmethod)) else None
@@ -171,6 +172,7 @@ class SandboxFunction:
         run = run_of(
             None, language="python", code=(_HERE / "_inside.py").read_text(), stage=call.stage(), files=o.files, timeout=o.timeout, image=o.image,
             limits=limits_of(o.memory, o.cpus), runtime=o.runtime, keep=o.keep or None, approve=o.approve, artifacts=[RESULT],
+            warm=o.warm and not o.keep or None, track="off",
         )  # fmt: skip
         connection = (o.client or _default_client()).begin(
             {"run": run}, on_approval=o.on_approval, output=shown and not o.quiet, artifact=lambda a: piece if a.path == RESULT else None
@@ -274,7 +276,7 @@ def sandbox_run(function: Any = None, **options: Any) -> Any:
 
     Options: ``timeout`` in seconds, ``memory``, ``cpus``, ``image``, ``runtime``, ``files``
     for the workspace, ``quiet`` (output to nowhere), ``keep`` (the sandbox stays where the
-    call failed), ``types`` (classes that may be in the result beside those that travel),
+    call failed), ``warm`` (False begins each call in a new sandbox and interpreter), ``types`` (classes that may be in the result beside those that travel),
     ``max_result`` bytes, ``approve``, ``on_approval``, ``client``.
     """
     if "types" in options:
@@ -292,7 +294,7 @@ sandbox_run.__caisson_decorator__ = True  # type: ignore[attr-defined]
 
 
 class SandboxExecutor(concurrent.futures.Executor):
-    """Calls at once, each in a sandbox of its own: one that crashes or takes too long harms no other."""
+    """Calls at once, each in a sandbox to itself: one that crashes or takes too long harms no other."""
 
     def __init__(self, max_workers: Optional[int] = None, **options: Any) -> None:
         self._threads = concurrent.futures.ThreadPoolExecutor(max_workers or min(8, 2 * (os.cpu_count() or 1)), "caisson-call")

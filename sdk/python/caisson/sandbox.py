@@ -247,13 +247,17 @@ class Sandbox:
         artifacts: Optional[Sequence[str]] = None,
         track: Optional[str] = None,
         approve: Optional[str] = None,
+        warm: bool = False,
         on_output: Optional[OnOutput] = None,
         on_approval: Optional[Asker] = None,
     ) -> types.Result:
-        """Run a command: a list is one program, a text a shell's. Raises DeniedError where it is refused."""
+        """Run a command: a list is one program, a text a shell's. Raises DeniedError where it is refused.
+
+        ``warm`` forks a Python that runs in place of starting one.
+        """
         message = self._run(command, {
             "language": language, "files": files, "env": env, "cwd": cwd, "timeout": timeout, "max_output": max_output,
-            "artifacts": artifacts and list(artifacts), "track": track, "approve": approve,
+            "artifacts": artifacts and list(artifacts), "track": track, "approve": approve, "warm": warm or None,
         })  # fmt: skip
         return self.client.carry_out(message, stdin=stdin, on_output=on_output, on_approval=on_approval or self.on_approval)
 

@@ -224,6 +224,7 @@ class Result:
     artifacts_error: str = ""
     decision: Decision = Decision()
     replaced: bool = False
+    warm: bool = False
     sandbox: str = ""
     image: str = ""
     runtime: str = ""

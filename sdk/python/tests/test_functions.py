@@ -293,6 +293,24 @@ class TestFunctions(unittest.TestCase):
         with self.assertRaises(InvalidError):
             sandbox_run(no_such=1)
 
+    def test_warm(self):
+        @sandbox_run
+        def traces():
+            import json
+
+            found = hasattr(json, "trace"), os.path.exists("/tmp/trace"), os.listdir("/workspace")
+            json.trace = 1
+            open("/tmp/trace", "w").close()
+            open("/workspace/trace", "w").close()
+            return found
+
+        first, second, fresh = traces.outcome(), traces.outcome(), traces.with_options(warm=False).outcome()
+        for outcome in (first, second, fresh):
+            self.assertEqual(outcome.get(), (False, False, []))
+        self.assertEqual((first.result.warm, second.result.warm, fresh.result.warm), (True, True, False))
+        self.assertEqual(first.result.sandbox, second.result.sandbox)
+        self.assertNotIn(fresh.result.sandbox, (first.result.sandbox, ""))
+
     def test_map_and_submit(self):
         self.assertEqual(list(factorial.map([1, 2, 3, 4])), [1, 2, 6, 24])
         with SandboxExecutor(3) as pool:
