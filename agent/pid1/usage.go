@@ -96,9 +96,10 @@ func (a *Agent) account(ex *exec, end *wire.End, st exitStatus, before counters,
 		u.MemoryBytes, u.MemoryMethod = seen.memory, "cgroup, all its processes, sampled"
 	}
 
-	u.Processes, u.ProcessesMethod = max(1, seen.tasks), "cgroup, sampled"
+	standing := a.warm.processes()
+	u.Processes, u.ProcessesMethod = max(1, seen.tasks-standing), "cgroup, sampled"
 	if !seen.shared && a.cgroup.has("pidspeak") && after.tasksPeak > before.tasksPeak {
-		u.Processes, u.ProcessesMethod = max(1, after.tasksPeak-ownTasks()), "cgroup peak"
+		u.Processes, u.ProcessesMethod = max(1, after.tasksPeak-ownTasks()-standing), "cgroup peak"
 	}
 }
 

@@ -221,6 +221,14 @@ func (up *warmUp) ended() bool {
 	}
 }
 
+// processes is how many stand beside those of execs: the server, and its fork.
+func (w *warmth) processes() int {
+	if w.up.Load() {
+		return 2
+	}
+	return 0
+}
+
 // stop ends a server and the fork that it holds ready, which ends by itself.
 func (up *warmUp) stop(a *Agent) {
 	_ = up.control.Close()                        // the fork hears of it
