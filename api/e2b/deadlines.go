@@ -59,7 +59,7 @@ func (s *Server) ends(v sandbox.SessionView) time.Time {
 // lives reports whether a sandbox is there for its clients, running or paused.
 func (s *Server) lives(v sandbox.SessionView) bool {
 	b := boxOf(v)
-	if b == nil || s.gone.has(v.Session.ID) {
+	if b == nil || s.gone.has(v.ID) {
 		return false
 	}
 	return b.State == sandbox.StatePaused || v.Labels[labelOnTimeout] == "pause" || s.cfg.Now().Before(s.ends(v))
@@ -170,13 +170,13 @@ func (s *Server) resume(ctx context.Context, v sandbox.SessionView, seconds int6
 
 // finish removes a sandbox with its workspace.
 func (s *Server) finish(ctx context.Context, v sandbox.SessionView) error {
-	s.gone.add(v.Session.ID)
+	s.gone.add(v.ID)
 	err := s.svc.RemoveSession(context.WithoutCancel(ctx), v.Name, true)
 	if errors.Is(err, sandbox.NotFound) {
 		return nil // its end came first
 	}
 	if err != nil {
-		s.gone.drop(v.Session.ID)
+		s.gone.drop(v.ID)
 	}
 	return err
 }
