@@ -1,0 +1,140 @@
+//go:build linux
+
+// Command wires measures E2B's own SDK on caisson, beside the same SDK on a server
+// that answers at once:
+//
+//	go run ./bench/wires          tables, and exit code 1 where a bar does not hold
+//	go run ./bench/wires -json    one object a line
+//	go run ./bench/wires -smoke   a few samples, to see that all of it works
+//
+// It needs a Docker Engine, node, the packages that make setup-tests fetches, and Go
+// to build caisson. samples.cjs takes the samples, since what is measured is what a
+// program of theirs sees.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/caisson-dev/caisson/bench/measure"
+	"github.com/caisson-dev/caisson/bench/rig"
+)
+
+func main() { os.Exit(measure.Main("wires", run)) }
+
+// What samples.cjs knows how to measure.
+var measures = map[string]string{create: "create", warm: "run", bare: "bare"}
+
+const (
+	create = "Sandbox.create to the first run"
+	warm   = "a warm commands.run"
+	bare   = "commands.run answered at once"
+)
+
+func run(ctx context.Context, s *measure.Suite) (err error) {
+	r, err := rig.New(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	if _, err := r.Image(ctx, "python"); err != nil {
+		return err
+	}
+	p, err := start(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.end()) }()
+	subject := func(name string, every int) measure.Subject {
+		return measure.Subject{Name: name, Every: every, Sample: func(context.Context) (float64, error) { return p.sample(name) }}
+	}
+	return s.Measure(ctx, measure.Set{
+		Name: "e2b", Unit: "ms", Rounds: 200, Warmup: 5,
+		Subjects: []measure.Subject{subject(warm, 0), subject(bare, 0), subject(create, 10)},
+		Rows: []measure.Row{
+			{Name: "e2b/warm run", Own: warm, Peer: bare, Bar: &measure.Bar{Asked: "p50 <= peer + 2 ms", Holds: func(own, peer measure.Stats) bool { return own.P50 <= peer.P50+2 }}},
+			{Name: "e2b/create and run", Own: create, Peer: bare, Bar: &measure.Bar{Asked: "p50 <= 60 ms", Holds: func(own, _ measure.Stats) bool { return own.P50 <= 60 }}},
+		},
+	})
+}
+
+// sampler is the running samples.cjs, with the server that it asks.
+type sampler struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+	srv *exec.Cmd
+}
+
+// start starts a server, and who asks it.
+func start(ctx context.Context, r *rig.Rig) (_ *sampler, err error) {
+	p := &sampler{srv: exec.CommandContext(ctx, r.Program("caisson"), "serve", "--listen", "127.0.0.1:0", "--wire", "e2b")}
+	p.srv.Env, p.srv.Stderr = append(r.Environ(), "CAISSON_LOG=error"), os.Stderr
+	said, err := p.srv.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.srv.Start(); err != nil {
+		return nil, err
+	}
+	address, err := bufio.NewReader(said).ReadString('\n')
+	if err != nil {
+		return nil, fmt.Errorf("the server says nothing: %w", err)
+	}
+	token := exec.CommandContext(ctx, r.Program("caisson"), "token", "create", "--owner", "bench")
+	token.Env = r.Environ()
+	secret, err := token.Output()
+	if err != nil {
+		return nil, fmt.Errorf("make a token: %w", err)
+	}
+	answering, err := atOnce(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, err
+	}
+	address = strings.TrimSpace(address)
+	lines := strings.Fields(string(secret)) // the last is the secret
+	p.cmd = exec.CommandContext(ctx, "node", "bench/wires/samples.cjs")
+	p.cmd.Env = append(os.Environ(), "NODE_PATH="+filepath.Join(cache, "caisson-tests", "sdk", "node_modules"),
+		"E2B_API_URL="+address, "E2B_SANDBOX_URL="+address, "E2B_API_KEY="+lines[len(lines)-1], "BARE_URL="+answering)
+	p.cmd.Stderr = os.Stderr
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.out = bufio.NewReader(out)
+	return p, p.cmd.Start()
+}
+
+func (p *sampler) sample(name string) (ms float64, err error) {
+	if _, err := fmt.Fprintln(p.in, measures[name]); err != nil {
+		return 0, err
+	}
+	line, err := p.out.ReadString('\n')
+	if err != nil {
+		return 0, fmt.Errorf("samples.cjs: %w", err)
+	}
+	if _, err := fmt.Sscanf(line, "%f", &ms); err != nil {
+		return 0, fmt.Errorf("samples.cjs: %s", strings.TrimSpace(line))
+	}
+	return ms, nil
+}
+
+func (p *sampler) end() error {
+	err := errors.Join(p.in.Close(), p.cmd.Wait(), p.srv.Process.Signal(syscall.SIGTERM))
+	return errors.Join(err, p.srv.Wait())
+}
