@@ -113,6 +113,8 @@ type form struct {
 	} `yaml:"monitor"`
 	Quotas struct {
 		Default yaml.Node            `yaml:"default"`
+		Total   yaml.Node            `yaml:"total"`
+		Wait    yaml.Node            `yaml:"wait"`
 		Owners  map[string]yaml.Node `yaml:"owners"`
 	} `yaml:"quotas"`
 	Pool yaml.Node `yaml:"pool"`
@@ -169,6 +171,9 @@ func Parse(name string, data []byte) (*File, error) {
 		}
 	}
 	if err := f.monitor(&in.Monitor.Every, &in.Monitor.Rules); err != nil {
+		return nil, err
+	}
+	if err := f.totals(in.Quotas.Total, in.Quotas.Wait); err != nil {
 		return nil, err
 	}
 	if err := f.quotas(in.Quotas.Default, in.Quotas.Owners); err != nil {

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"time"
+
 	"gopkg.in/yaml.v3"
 
 	"github.com/caisson-dev/caisson/sandbox"
@@ -26,6 +28,28 @@ func (f *File) quotas(usual yaml.Node, owners map[string]yaml.Node) (err error) 
 }
 
 const quotaNames = "sandboxes, execs, memory, cpus, disk, requests, connections, traffic and traffic_rate"
+
+// defaultWait is how long a request waits for room where the file is silent.
+const defaultWait = sandbox.Duration(30 * time.Second)
+
+// totals takes in what all may have, and how long a request waits.
+func (f *File) totals(total, wait yaml.Node) (err error) {
+	if f.Quotas.Total, err = f.quota(&total); err != nil {
+		return err
+	}
+	if err := f.Quotas.Total.CheckTotal(); err != nil {
+		return f.bad(total.Line, "quotas: %w", err)
+	}
+	if f.Quotas.Wait = defaultWait; wait.Kind == 0 {
+		return nil
+	}
+	d, err := sandbox.ParseDuration(wait.Value)
+	if err != nil || wait.Kind != yaml.ScalarNode || d < 0 {
+		return f.bad(wait.Line, "quotas: wait is %q, and takes a time such as 30s", wait.Value)
+	}
+	f.Quotas.Wait = sandbox.Duration(d)
+	return nil
+}
 
 // quota reads one; a node that is not there is none.
 func (f *File) quota(n *yaml.Node) (q sandbox.Quota, err error) {

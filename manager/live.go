@@ -197,3 +197,22 @@ func (m *Manager) stopBox(ctx context.Context, b *box.Box, why string) error {
 	}
 	return nil
 }
+
+// EndIdle destroys a session's sandbox in which nothing runs, and says whether it
+// did. The session makes another at its next use. Errors: NotFound for the session.
+func (m *Manager) EndIdle(ctx context.Context, session string, id sandbox.ID, why string) (bool, error) {
+	v, unlock, err := m.lockSession(ctx, session)
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	if slices.ContainsFunc(v.Execs, func(e sandbox.ExecRecord) bool { return e.Sandbox == id && e.Ended.IsZero() }) {
+		return false, nil
+	}
+	for _, rec := range v.Sandboxes {
+		if rec.ID == id && rec.State == sandbox.StateReady {
+			return true, m.giveUp(ctx, v, rec, why)
+		}
+	}
+	return false, nil
+}

@@ -14,10 +14,41 @@ type Quota struct {
 	TrafficRate Bytes `json:"traffic_rate_bytes,omitempty"`
 }
 
+// Plus is what both have at once of sandboxes, execs, memory and processors.
+func (q Quota) Plus(o Quota) Quota {
+	return Quota{Sandboxes: q.Sandboxes + o.Sandboxes, Execs: q.Execs + o.Execs, Memory: q.Memory + o.Memory, CPUs: q.CPUs + o.CPUs}
+}
+
 // Quotas are those of all owners.
 type Quotas struct {
 	Default Quota            `json:"default,omitzero"`
 	Owners  map[string]Quota `json:"owners,omitempty"` // in place of Default
+	// Total is of all owners together, the local user among them: see
+	// [Quota.CheckTotal].
+	Total Quota `json:"total,omitzero"`
+	// Wait is how long a request waits for room before it is refused. 0 refuses at
+	// once.
+	Wait Duration `json:"wait_ms,omitempty"`
+}
+
+// Bind reports whether there is any bound for what an owner has at once.
+func (q Quotas) Bind(owner string) bool {
+	own := q.Of(owner)
+	return own.atOnce() != (Quota{}) || q.Total != (Quota{})
+}
+
+// atOnce has the bounds alone that a request can wait for.
+func (q Quota) atOnce() Quota {
+	return Quota{Sandboxes: q.Sandboxes, Execs: q.Execs, Memory: q.Memory, CPUs: q.CPUs}
+}
+
+// CheckTotal reports whether the quota can be that of all owners together. Errors:
+// Invalid.
+func (q Quota) CheckTotal() error {
+	if q != q.atOnce() {
+		return Errorf(Invalid, "of all together there are sandboxes, execs, memory and cpus")
+	}
+	return nil
 }
 
 // Of is the quota of an owner. The local user has none.

@@ -29,11 +29,12 @@ import (
 // place is a service over a runtime in memory, and what it stands on.
 type place struct {
 	*service.Service
-	store *sqlite.Store
-	desk  *approval.Desk
-	feed  *bridge.Feed
-	dir   string
-	book  *executions.Book
+	manager *manager.Manager
+	store   *sqlite.Store
+	desk    *approval.Desk
+	feed    *bridge.Feed
+	dir     string
+	book    *executions.Book
 }
 
 func open(t *testing.T, change func(*service.Config)) place {
@@ -67,7 +68,7 @@ func open(t *testing.T, change func(*service.Config)) place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.book = book
+	p.book, p.manager = book, m
 	cfg := service.Config{
 		Manager: m, Images: catalogue{}, Audit: journal, Desk: desk, Findings: journal, Metrics: monitor.NewMetrics(journal, "test"), Bridge: changes, Watch: none{}, Doctor: none{}, Keys: journal, Executions: book,
 		Check: func(context.Context, string, []byte, string) (sandbox.Decision, error) {

@@ -2,42 +2,70 @@ package service
 
 import (
 	"context"
+	"maps"
 	"sync"
+	"time"
 
 	"golang.org/x/time/rate"
 
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// quotas hold owners to what they may have. The zero value is ready.
+// quotas hold owners, and all of them together, to what they may have.
 type quotas struct {
+	turn   chan struct{} // full while somebody looks and takes
+	kick   chan struct{} // there may be room for one in line
+	looked time.Time     // last, on behalf of those in line; turn guards it
+
 	mu     sync.Mutex
 	owners map[string]*share
+	lines  map[string][]*waiter // by owner; none is empty
+	served map[string]uint64    // by owner: the turn at which one of theirs was let in last
+	turns  uint64
+}
+
+func newQuotas() *quotas {
+	return &quotas{
+		turn: make(chan struct{}, 1), kick: make(chan struct{}, 1),
+		owners: map[string]*share{}, lines: map[string][]*waiter{}, served: map[string]uint64{},
+	}
 }
 
 // share is what an owner has of what the store does not tell yet.
 type share struct {
-	turn  chan struct{} // full while somebody looks and takes
-	rates *rate.Limiter
+	making chan struct{} // full while somebody makes a workspace
+	rates  *rate.Limiter
 
 	mu    sync.Mutex
 	execs int                        // that run in the foreground
 	boxes map[string]*sandbox.Limits // that are being made or used, by what [boxKey] says
 	users map[string]int             // of each of these
+	goes  string                     // the sandbox that is ended for those in line; "" is none
 }
 
 func (q *quotas) of(owner string) *share {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.owners == nil {
-		q.owners = map[string]*share{}
-	}
+	return q.shareLocked(owner)
+}
+
+func (q *quotas) shareLocked(owner string) *share {
 	sh := q.owners[owner]
 	if sh == nil {
-		sh = &share{turn: make(chan struct{}, 1), boxes: map[string]*sandbox.Limits{}, users: map[string]int{}}
+		sh = &share{making: make(chan struct{}, 1), boxes: map[string]*sandbox.Limits{}, users: map[string]int{}}
 		q.owners[owner] = sh
 	}
 	return sh
+}
+
+// inside is how many requests of the owner were let in and have not ended.
+func (sh *share) inside() (n int) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	for _, users := range sh.users {
+		n += users
+	}
+	return n
 }
 
 // boxKey names a sandbox before it has an id: a session has one for a language.
@@ -51,26 +79,85 @@ type wish struct {
 	waits    bool           // it runs in the foreground
 }
 
-// admit reserves what is wished for, until release is called. Where the quota of
-// its owner does not have that much it is Exhausted.
+// admit reserves what is wished for, until release is called. Where there is no room
+// for that it waits in line, as long as the caller and the settings allow, and is
+// Exhausted then.
 func (s *Service) admit(ctx context.Context, who sandbox.Caller, w wish) (release func(), err error) {
-	quota := s.cfg.Quotas.Of(who.Owner)
-	quota.Requests, quota.Connections, quota.Traffic, quota.TrafficRate = 0, 0, 0, 0 // which others look at
-	if quota == (sandbox.Quota{}) || ctx.Value(reserved{}) != nil {
+	return s.admitWithin(ctx, who, w, time.Duration(s.cfg.Quotas.Wait))
+}
+
+func (s *Service) admitWithin(ctx context.Context, who sandbox.Caller, w wish, patience time.Duration) (release func(), err error) {
+	if !s.cfg.Quotas.Bind(who.Owner) || ctx.Value(reserved{}) != nil {
 		return func() {}, nil
 	}
-	sh, views, unlock, err := s.look(ctx, who)
-	if err != nil {
-		return nil, err
+	if w.session == "" && s.never(who.Owner, w.limits) != nil {
+		patience = 0 // no waiting makes room
 	}
-	defer unlock()
+	return s.wait(ctx, s.quotas.enter(who.Owner, w), patience)
+}
+
+// never is why a run of its own is more than its owner, or everybody, may ever have.
+func (s *Service) never(owner string, l sandbox.Limits) error {
+	l = l.WithDefaults()
+	return within(s.cfg.Quotas.Of(owner), sandbox.Quota{Sandboxes: 1, Execs: 1, Memory: l.Memory, CPUs: l.CPUs})
+}
+
+// fits reserves what a request in line wishes for, where there is room. Else it says
+// why not.
+func (s *Service) fits(ctx context.Context, v *views, w *waiter) (release func(), why, err error) {
+	mine, err := v.of(ctx, w.owner)
+	if err != nil {
+		return nil, nil, err
+	}
+	total := s.cfg.Quotas.Total
+	var others sandbox.Quota
+	if total != (sandbox.Quota{}) {
+		if others, err = s.others(ctx, v, w.owner); err != nil {
+			return nil, nil, err
+		}
+	}
+	sh := s.quotas.of(w.owner)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	key, limits := w.box(views)
-	if err := within(quota, sh.sum(views, key, limits)); err != nil {
-		return nil, err
+	key, limits := w.wish.box(mine)
+	if key != "" && key == sh.goes {
+		return nil, sandbox.Errorf(sandbox.Exhausted, "its sandbox is being ended for others").WithHint("try again"), nil
 	}
-	return sh.take(key, limits, w), nil
+	would := sh.sum(mine, key, limits)
+	if why = within(s.cfg.Quotas.Of(w.owner), would); why == nil {
+		why = withinTotal(total, would, others)
+	}
+	if why != nil {
+		s.makeRoom(v, w)
+		return nil, why, nil
+	}
+	return sh.take(key, limits, w.wish, s.quotas.wake), nil, nil
+}
+
+// others is what all other owners have.
+func (s *Service) others(ctx context.Context, v *views, but string) (used sandbox.Quota, err error) {
+	all, err := v.everybody(ctx)
+	if err != nil {
+		return used, err
+	}
+	s.quotas.mu.Lock()
+	shares := maps.Clone(s.quotas.owners)
+	s.quotas.mu.Unlock()
+	for owner := range all {
+		if shares[owner] == nil {
+			shares[owner] = s.quotas.of(owner)
+		}
+	}
+	for owner, sh := range shares {
+		if owner == but {
+			continue
+		}
+		sh.mu.Lock()
+		has := sh.sum(all[owner], "", sandbox.Limits{})
+		sh.mu.Unlock()
+		used = used.Plus(has)
+	}
+	return used, nil
 }
 
 // reserved marks the context of a run that has its place already.
@@ -86,31 +173,14 @@ func (s *Service) Reserve(ctx context.Context, run sandbox.Run) (_ context.Conte
 	}
 	w := wish{session: in, language: run.Language, limits: run.Limits, waits: in == ""}
 	if in == "" {
-		l := w.limits.WithDefaults()
-		if err := within(s.cfg.Quotas.Of(who.Owner), sandbox.Quota{Sandboxes: 1, Execs: 1, Memory: l.Memory, CPUs: l.CPUs}); err != nil {
+		if err := s.never(who.Owner, w.limits); err != nil {
 			return nil, nil, sandbox.Errorf(sandbox.Invalid, "by itself it is more than its owner may have: %s", err.Error()).WithHint("%s", sandbox.HintOf(err))
 		}
 	}
-	if release, err = s.admit(ctx, who, w); err != nil {
+	if release, err = s.admitWithin(ctx, who, w, 0); err != nil { // who reserves has a queue already
 		return nil, nil, err
 	}
 	return context.WithValue(ctx, reserved{}, true), release, nil
-}
-
-// look returns what an owner has. Until unlock is called nobody else looks.
-func (s *Service) look(ctx context.Context, who sandbox.Caller) (sh *share, views []sandbox.SessionView, unlock func(), err error) {
-	sh = s.quotas.of(who.Owner)
-	select {
-	case sh.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, nil, nil, context.Cause(ctx)
-	}
-	unlock = func() { <-sh.turn }
-	if views, err = s.cfg.Manager.Sessions(ctx, sandbox.SessionFilter{Owner: &who.Owner}); err != nil {
-		unlock()
-		return nil, nil, nil, err
-	}
-	return sh, views, unlock, nil
 }
 
 // room has the sizes of an owner's workspaces, with another of a size, stay within
@@ -120,15 +190,22 @@ func (s *Service) room(ctx context.Context, who sandbox.Caller, size sandbox.Byt
 	if quota.Disk == 0 {
 		return func() {}, nil
 	}
-	_, views, unlock, err := s.look(ctx, who)
-	if err != nil {
-		return nil, err
+	sh := s.quotas.of(who.Owner)
+	select {
+	case sh.making <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
+	unlock = func() { <-sh.making }
+	views, err := s.cfg.Manager.Sessions(ctx, sandbox.SessionFilter{Owner: &who.Owner})
 	used := sandbox.Quota{Disk: size}
 	for _, v := range views {
 		used.Disk += v.Workspace.Size
 	}
-	if err := within(quota, used); err != nil {
+	if err == nil {
+		err = within(quota, used)
+	}
+	if err != nil {
 		unlock()
 		return nil, err
 	}
@@ -183,8 +260,8 @@ func (sh *share) sum(views []sandbox.SessionView, key string, limits sandbox.Lim
 	return used
 }
 
-// take reserves a sandbox and an exec in it.
-func (sh *share) take(key string, limits sandbox.Limits, w wish) (release func()) {
+// take reserves a sandbox and an exec in it. freed is called after its release.
+func (sh *share) take(key string, limits sandbox.Limits, w wish, freed func()) (release func()) {
 	if key == "" {
 		return func() {}
 	}
@@ -194,6 +271,7 @@ func (sh *share) take(key string, limits sandbox.Limits, w wish) (release func()
 		sh.execs++
 	}
 	return sync.OnceFunc(func() {
+		defer freed()
 		sh.mu.Lock()
 		defer sh.mu.Unlock()
 		if w.waits {
@@ -223,6 +301,19 @@ func within(q, used sandbox.Quota) error {
 		return over("processors", q.CPUs, used.CPUs, "ask for fewer cpus, or remove sessions")
 	case q.Disk > 0 && used.Disk > q.Disk:
 		return over("of disk", q.Disk, used.Disk, "ask for a smaller workspace_bytes, or remove sessions")
+	}
+	return nil
+}
+
+// withinTotal is the first bound of all together that is passed. The last quarter is
+// for those who have less than three: however much one asks for, another finds room.
+func withinTotal(total, would, others sandbox.Quota) error {
+	if err := within(total, would.Plus(others)); err != nil {
+		return sandbox.Errorf(sandbox.Exhausted, "of all owners together, %w", err).WithHint("%s", sandbox.HintOf(err))
+	}
+	most := sandbox.Quota{Sandboxes: total.Sandboxes - total.Sandboxes/4, Execs: total.Execs - total.Execs/4, Memory: total.Memory - total.Memory/4, CPUs: total.CPUs * 3 / 4}
+	if err := within(most, would); err != nil {
+		return sandbox.Errorf(sandbox.Exhausted, "one owner has three quarters of what all may have at most: %w", err).WithHint("%s", sandbox.HintOf(err))
 	}
 	return nil
 }

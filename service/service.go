@@ -66,7 +66,8 @@ type Service struct {
 	functions Functions // nil: there are none
 	tasks     sync.WaitGroup
 
-	quotas quotas
+	quotas *quotas
+	ending chan struct{} // full while an idle sandbox is ended for those who wait
 }
 
 var _ api.Service = (*Service)(nil)
@@ -79,7 +80,7 @@ func New(cfg Config) (*Service, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Service{cfg: cfg}
+	s := &Service{cfg: cfg, quotas: newQuotas(), ending: make(chan struct{}, 1)}
 	if cfg.Functions != nil {
 		var err error
 		if s.functions, err = cfg.Functions(s); err != nil {
