@@ -71,9 +71,9 @@ type Config struct {
 // Manager makes and uses sandboxes. It is safe for concurrent use. Its owner
 // closes it, which destroys what is still open.
 type Manager struct {
-	cfg   Config
-	maker *box.Maker
-	pool  pool
+	cfg     Config
+	maker   *box.Maker
+	cleaned cleaned
 
 	mu     sync.Mutex
 	open   map[*Sandbox]struct{}

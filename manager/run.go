@@ -36,14 +36,14 @@ func (m *Manager) Run(ctx context.Context, run sandbox.Run, streams sandbox.Stre
 		return sandbox.Result{}, err
 	}
 	r.note(ctx)
-	place, ready := m.pool.placeOf(ctx, run), s.start
-	if old := m.pool.take(place); old != nil {
+	place, ready := m.cleaned.placeOf(ctx, run), s.start
+	if old := m.cleaned.take(place); old != nil {
 		s, ready = old, old.again
 	} else if err := m.track(s); err != nil {
 		return sandbox.Result{}, err
 	}
 	var res sandbox.Result
-	defer func() { err = errors.Join(err, m.pool.put(ctx, place, s, res)) }()
+	defer func() { err = errors.Join(err, m.cleaned.put(ctx, place, s, res)) }()
 	s.who = asker{run.Approve, streams.Ask}
 	r.question.Making = true
 	_, decision, err := m.judgeBeside(ctx, r, true, ready)

@@ -10,7 +10,7 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// warmly runs Python in a warm interpreter, in a session or a pooled sandbox.
+// warmly runs Python in a warm interpreter, in a session, or in a cleaned sandbox.
 func warmly(t testing.TB, p *place, run sandbox.Run) sandbox.Result {
 	t.Helper()
 	run.Warm = true

@@ -10,31 +10,31 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// pool keeps sandboxes of warm runs for the next such run of the same caller, for
+// cleaned keeps sandboxes of warm runs for the next such run of the same caller, for
 // which they are the same as new ones: of the last run nothing is left in them. The
 // zero value is empty. Those in it stay open: [Manager.Close] ends them.
-type pool struct {
+type cleaned struct {
 	mu   sync.Mutex
-	idle []*pooled // the longest unused first
+	idle []*waiting // the longest unused first
 }
 
-type pooled struct {
+type waiting struct {
 	place   string
 	sandbox *Sandbox
 	over    *time.Timer
 }
 
 const (
-	// poolMost is how many sandboxes wait at once, and poolIdle how long.
-	poolMost = 8
-	poolIdle = time.Minute
+	// cleanedMost is how many sandboxes wait at once, and cleanedIdle how long.
+	cleanedMost = 8
+	cleanedIdle = time.Minute
 	// scrubPatience bounds the cleaning after a run, for which its caller waits.
 	scrubPatience = 10 * time.Second
 )
 
 // placeOf names the sandboxes that are the same for a run and its caller; "" is of one
 // that gets a sandbox of its own.
-func (p *pool) placeOf(ctx context.Context, run sandbox.Run) string {
+func (p *cleaned) placeOf(ctx context.Context, run sandbox.Run) string {
 	w := run.Workspace
 	if !run.Warm || run.Keep || run.Role != "" || w.Kind != "" && w.Kind != sandbox.WorkspaceTmpfs || w.Source != "" || len(w.Layers) > 0 {
 		return ""
@@ -50,7 +50,7 @@ func (p *pool) placeOf(ctx context.Context, run sandbox.Run) string {
 }
 
 // take returns a sandbox that waits at a place, or nil. It is its caller's then.
-func (p *pool) take(place string) *Sandbox {
+func (p *cleaned) take(place string) *Sandbox {
 	if place == "" {
 		return nil
 	}
@@ -71,27 +71,27 @@ func (p *pool) take(place string) *Sandbox {
 
 // put ends a sandbox, or keeps it for others, where its run has ended by itself and
 // nothing of it is left.
-func (p *pool) put(ctx context.Context, place string, s *Sandbox, res sandbox.Result) error {
+func (p *cleaned) put(ctx context.Context, place string, s *Sandbox, res sandbox.Result) error {
 	if place == "" || res.Reason != sandbox.ReasonExited || s.State() != sandbox.StateReady || s.scrub(ctx) != nil {
 		return s.Close()
 	}
-	w := &pooled{place: place, sandbox: s}
+	w := &waiting{place: place, sandbox: s}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.idle) >= poolMost {
+	if len(p.idle) >= cleanedMost {
 		first := p.idle[0]
 		p.idle = p.idle[1:]
 		if first.over.Stop() {
 			go first.end()
 		}
 	}
-	w.over = time.AfterFunc(poolIdle, func() { p.drop(w) })
+	w.over = time.AfterFunc(cleanedIdle, func() { p.drop(w) })
 	p.idle = append(p.idle, w)
 	return nil
 }
 
 // drop ends a sandbox that nobody came for.
-func (p *pool) drop(w *pooled) {
+func (p *cleaned) drop(w *waiting) {
 	p.mu.Lock()
 	i := slices.Index(p.idle, w)
 	if i >= 0 {
@@ -101,7 +101,7 @@ func (p *pool) drop(w *pooled) {
 	w.end()
 }
 
-func (w *pooled) end() {
+func (w *waiting) end() {
 	if err := w.sandbox.Close(); err != nil {
 		w.sandbox.m.cfg.Log.Warn("a sandbox that waited for runs could not be removed", "error", err)
 	}
