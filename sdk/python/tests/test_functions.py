@@ -8,7 +8,10 @@ import io
 import json as renamed
 import math
 import os
+import subprocess
+import tempfile
 import threading
+import time
 import unittest
 
 import caisson
@@ -173,6 +176,14 @@ class Further(Counter):
         return super()._twice(n) + self.count
 
 
+def wait_for(there):
+    for _ in range(6000):
+        if there():
+            return
+        time.sleep(0.01)
+    raise TimeoutError("what was waited for did not come")
+
+
 class TestFunctions(unittest.TestCase):
     def test_arguments_and_globals(self):
         self.assertEqual(plus(1), (6, {}))
@@ -310,6 +321,46 @@ class TestFunctions(unittest.TestCase):
         self.assertEqual((first.result.warm, second.result.warm, fresh.result.warm), (True, True, False))
         self.assertEqual(first.result.sandbox, second.result.sandbox)
         self.assertNotIn(fresh.result.sandbox, (first.result.sandbox, ""))
+
+    def test_trusted(self):
+        @sandbox_run
+        def what(n):
+            return [Point(n), range(3), slice(1, 2)]
+
+        self.assertRaisesRegex(ValueFormatError, "slice", what, 1)
+        self.assertEqual(what.with_options(trusted=True)(1), [Point(1), range(3), slice(1, 2)])
+
+        @sandbox_run
+        def claims():
+            import caisson_values
+
+            with open("/workspace/.caisson-result", "wb") as f:
+                f.write(caisson_values.encode({"pickled": b"cbuiltins\nlist\n."}))
+            os._exit(0)
+
+        self.assertIsInstance(claims.outcome().error, CrashedError)
+        self.assertIs(claims.with_options(trusted=True)(), list)
+
+    def test_pool_of_servers(self):
+        with tempfile.TemporaryDirectory(prefix="c") as folder:
+            address = f"unix://{folder}/s"
+            command = [caisson._server.binary(), "serve", "--listen", address]
+            server = subprocess.Popen(command, env={**os.environ, "CAISSON_STATE_DIR": folder + "/state"}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            try:
+                wait_for(lambda: os.path.exists(folder + "/s"))
+                other = Client(address)
+                calls = factorial.with_options(pool=[Client(), other])
+                outcomes = [calls.outcome(4) for _ in range(4)]
+                self.assertEqual([o.get() for o in outcomes], [24] * 4)
+                boxes = [o.result.sandbox for o in outcomes]
+                self.assertNotEqual(boxes[0], boxes[1])
+                self.assertEqual(boxes[:2], boxes[2:])
+                self.assertEqual(list(calls.map([1, 2, 3, 4])), [1, 2, 6, 24])
+            finally:
+                server.terminate()
+                server.wait()
+        for pool in ("kubernetes", []):
+            self.assertRaisesRegex(InvalidError, "list of servers", factorial.with_options, pool=pool)
 
     def test_map_and_submit(self):
         self.assertEqual(list(factorial.map([1, 2, 3, 4])), [1, 2, 6, 24])
