@@ -87,6 +87,7 @@ func TestParseRefuses(t *testing.T) {
 		{"suffix without a dot", "[.go]", "[go]", "dot"},
 		{"no file in the command", `run_file: [go, run, "{file}"]`, "run_file: [go]", "run_file"},
 		{"package with an option", "    image:", "    packages: [--purge]\n    image:", "not the name of a package"},
+		{"warm module with an option", "    image:", "    warm: [-c]\n    image:", "not the name of a module"},
 		{"package with a path", "    image:", "    packages: [./x.deb]\n    image:", "not the name of a package"},
 		{"upper case", "  go:\n", "  Go:\n", "lower case"},
 		{"alias twice", "    image:", "    aliases: [go]\n    image:", "belongs to"},
