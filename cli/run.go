@@ -115,6 +115,7 @@ func (o *runOptions) execFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.stdin, "stdin", "", "`FILE` for the program's standard input; - is caisson's own, which it is by default where that is a terminal, a pipe or a file")
 	f.StringVarP(&o.run.Dir, "workdir", "w", "", "working directory; relative to /workspace")
 	durationVar(f, &l.Timeout, "timeout", l.Timeout, "end the program after this long")
+	durationVar(f, &o.run.CompileTimeout, "compile-timeout", l.Timeout, "end the compiler after this long, of a language that is compiled")
 	f.Var(&l.MaxOutput, "max-output", "end the program when a stream passes this")
 	f.Var(&l.KeepOutput, "keep-output", "bytes of each stream to keep in the result: head and tail")
 	f.Var((*approveFlag)(&o.run.Approve), "approve", "what becomes of what policy asks about: `ask` and wait, never, or always (default ask on a terminal, else never)")

@@ -77,6 +77,7 @@ func (c *Catalogue) language(name string) sandbox.Language {
 	}
 	return sandbox.Language{
 		Name: name, Aliases: aliases, Suffixes: slices.Clone(e.Suffixes), Image: e.Image,
+		Compile: slices.Clone(e.Compile), CodeFile: e.CodeFile,
 		RunCode: slices.Clone(e.RunCode), RunFile: slices.Clone(e.RunFile), RunTests: slices.Clone(e.RunTests), TestReport: e.TestReport,
 		Env: env, Warm: slices.Clone(e.Warm),
 	}

@@ -27,6 +27,8 @@ type entry struct {
 	Suite      string            `yaml:"suite"`      // of Debian; "" is the base's
 	Packages   []string          `yaml:"packages"`   // nil: not assembled
 	Offline    string            `yaml:"offline"`    // the version that stands in where no registry answers
+	Compile    []string          `yaml:"compile"`    // nil: it runs as it is
+	CodeFile   string            `yaml:"code_file"`
 	RunCode    []string          `yaml:"run_code"`
 	RunFile    []string          `yaml:"run_file"`
 	RunTests   []string          `yaml:"run_tests"`   // nil: none
@@ -162,6 +164,9 @@ func (e entry) version(version string) entry {
 	if o.Packages != nil {
 		v.Packages = o.Packages
 	}
+	if o.Compile != nil {
+		v.Compile = o.Compile
+	}
 	if o.RunCode != nil {
 		v.RunCode = o.RunCode
 	}
@@ -175,6 +180,26 @@ func (e entry) version(version string) entry {
 	maps.Copy(v.Env, e.Env)
 	maps.Copy(v.Env, o.Env)
 	return v
+}
+
+// checkCompile says what is wrong with how it is compiled, "" where nothing is.
+func (e entry) checkCompile() string {
+	if strings.Contains(e.CodeFile, "/") {
+		return "code_file is a name without a folder"
+	}
+	if len(e.Compile) == 0 {
+		return ""
+	}
+	argv := strings.Join(e.Compile, " ")
+	if !strings.Contains(argv, "{file}") || !strings.Contains(argv, "{out}") {
+		return `compile lacks "{file}" or "{out}"`
+	}
+	for _, argv := range [][]string{e.RunCode, e.RunFile} {
+		if !strings.Contains(strings.Join(argv, " "), "{out}") {
+			return `is compiled, and its run_code and run_file need "{out}"`
+		}
+	}
+	return ""
 }
 
 var (
@@ -207,6 +232,9 @@ func (c *Catalogue) add(name string, e entry) error {
 		if len(argv) == 0 || !strings.Contains(strings.Join(argv, " "), "{") {
 			return bad(`needs run_code and run_file with "{file}" or "{code}"`)
 		}
+	}
+	if why := e.checkCompile(); why != "" {
+		return bad("%s", why)
 	}
 	if len(e.RunTests) > 0 {
 		if !strings.Contains(strings.Join(e.RunTests, " "), "{file}") {

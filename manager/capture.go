@@ -1,6 +1,9 @@
 package manager
 
-import "io"
+import (
+	"io"
+	"strings"
+)
 
 // capture keeps the first and the last half of what is written to it, and
 // passes everything on.
@@ -49,6 +52,12 @@ func (c *capture) keep(p []byte) {
 		c.at = (c.at + n) % size
 		p = p[n:]
 	}
+}
+
+// text is bytes as UTF-8.
+func (c *capture) text() (kept string, missing int64) {
+	b, missing := c.bytes()
+	return strings.ToValidUTF8(string(b), "\uFFFD"), missing
 }
 
 // bytes returns what was kept, in order, and how much of the middle was not.

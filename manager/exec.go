@@ -34,6 +34,7 @@ type resolved struct {
 	record   sandbox.ExecRecord   // as it was announced
 	asked    time.Time            // for it
 	judging  time.Duration        // that it took to judge it
+	compile  *compile             // what is done before it; nil is nothing
 	program  *Program             // what the gate puts in its place; nil is as asked for
 	opens    *sandbox.ShellRecord // the shell that it is; nil of others
 	shell    *inShell             // that it runs in; nil of others
@@ -80,6 +81,7 @@ func resolve(run sandbox.Run, lang sandbox.Language, limits sandbox.Limits, stre
 		return nil, sandbox.Errorf(sandbox.Invalid, "code without a language").WithHint("name its language with -l")
 	case run.File != "":
 		q.Argv = lang.Argv(lang.RunFile, "", path.Join(sandbox.WorkspaceDir, run.File), run.Args)
+		r.compileOf(&q, lang, func(sandbox.ID) string { return path.Join(sandbox.WorkspaceDir, run.File) })
 	case lang.Inline() && len(run.Stage) == 0 && len(run.Code) <= inlineMost && strings.IndexByte(run.Code, 0) < 0:
 		q.Argv = lang.Argv(lang.RunCode, run.Code, "", run.Args)
 	default:
@@ -87,7 +89,7 @@ func resolve(run sandbox.Run, lang sandbox.Language, limits sandbox.Limits, stre
 			return nil, sandbox.Errorf(sandbox.Invalid, "code of %s; at most %s", sandbox.Bytes(len(run.Code)).Human(), client.MaxStage).
 				WithHint("put it into a file and run that")
 		}
-		name := "main" + lang.Suffixes[0]
+		name := lang.FileName()
 		template := lang.RunCode
 		if lang.Inline() {
 			template = lang.RunFile
@@ -99,9 +101,10 @@ func resolve(run sandbox.Run, lang sandbox.Language, limits sandbox.Limits, stre
 		}
 		r.stage = append([]client.StageFile{{Name: name, Data: q.Stage}}, q.Staged...)
 		q.Argv = lang.Argv(template, "", client.StagePath(r.id, name), run.Args)
+		r.compileOf(&q, lang, func(id sandbox.ID) string { return client.StagePath(id, name) })
 	}
 	r.question = q
-	return r, nil
+	return r, r.checkCompile(background)
 }
 
 // stagedFiles reads the files that are staged beside the code, whose name none of
@@ -263,7 +266,7 @@ func (m *Manager) runIn(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 	if err := r.put(ctx, b); err != nil {
 		return sandbox.Result{}, brokenByCall(err), err
 	}
-	ctx, over := b.Begin(ctx, sandbox.LiveExec{ID: r.id, Started: m.cfg.Now(), Timeout: time.Duration(r.limits.Timeout)})
+	ctx, over := b.Begin(ctx, sandbox.LiveExec{ID: r.id, Started: m.cfg.Now(), Timeout: r.patience()})
 	defer over()
 	ctx, guard, err := m.watch(ctx, b, r)
 	if err != nil {
@@ -282,9 +285,9 @@ func (m *Manager) runIn(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 	cmd := r.command()
 	way.show(&cmd)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Reap = r.stdin(streams), stdout, stderr, reap || r.run.Reap
-	seen := b.Witness(ctx, time.Duration(r.limits.Timeout))
+	seen := b.Witness(ctx, r.patience())
 	running, done := telemetry.Start(ctx, "exec")
-	out, err := m.runTracked(running, b, r, cmd)
+	out, compiled, err := m.runCompiled(running, b, r, cmd)
 	seen.Tell(&out)
 	guard.explain(&out)
 	box.ExplainStop(ctx, &out)
@@ -306,7 +309,7 @@ func (m *Manager) runIn(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 	}
 	res := sandbox.Result{
 		ExecID: r.id, Session: r.run.Session, Language: r.question.Language.Name, Exit: out.Exit, Duration: out.Usage.Wall, Usage: out.Usage,
-		Decision: d, Sandbox: b.ID, Image: b.Plan.Spec.Image.ID, Runtime: b.Plan.Runtime, NotEnforced: b.Plan.NotEnforced, Warm: out.Warm,
+		Decision: d, Sandbox: b.ID, Image: b.Plan.Spec.Image.ID, Runtime: b.Plan.Runtime, NotEnforced: b.Plan.NotEnforced, Warm: out.Warm, Compiled: compiled,
 	}
 	untold := way.tell(ctx, &res)
 	if s := r.shell; s != nil {

@@ -15,6 +15,12 @@ type Language struct {
 	Suffixes []string `json:"suffixes"`
 	// Image is the reference that the engine knows it by.
 	Image string `json:"image"`
+	// Compile is the argv that makes "{out}", a file or a folder, of "{file}", for a
+	// language that is compiled before it runs. RunCode and RunFile then run "{out}".
+	Compile []string `json:"compile,omitempty"`
+	// CodeFile is what a text is called that is put into a file. "" is main with the
+	// first suffix.
+	CodeFile string `json:"code_file,omitempty"`
 	// RunCode is the argv that runs a text. "{code}" stands for the text
 	// itself, "{file}" for a file that holds it and that the user cannot write.
 	RunCode []string `json:"run_code"`
@@ -50,6 +56,14 @@ func (l Language) Argv(template []string, code, file string, args []string) []st
 		argv = append(argv, r.Replace(t))
 	}
 	return append(argv, args...)
+}
+
+// FileName is what a text of the language is called that is put into a file.
+func (l Language) FileName() string {
+	if l.CodeFile != "" {
+		return l.CodeFile
+	}
+	return "main" + l.Suffixes[0]
 }
 
 // Inline reports whether RunCode carries the text in the argv.

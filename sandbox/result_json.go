@@ -39,6 +39,7 @@ type resultJSON struct {
 	Runtime      string       `json:"runtime,omitempty"`
 	NotEnforced  []string     `json:"not_enforced,omitempty"`
 	Warm         bool         `json:"warm,omitempty"`
+	Compiled     *Compiled    `json:"compiled,omitempty"`
 	Shell        *ShellState  `json:"shell,omitempty"`
 	Connections  []Connection `json:"connections,omitempty"`
 	LeftOut      int          `json:"connections_left_out,omitempty"`
@@ -79,7 +80,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		Signal: r.Signal, Cause: r.Cause, Events: r.Events, Shared: r.Shared, Replaced: r.Replaced, Truncated: r.Truncated,
 		DurationMS: r.Duration.Milliseconds(), TimedOut: r.TimedOut(), OOMKilled: r.OOMKilled(), Decision: r.Decision,
 		Sandbox: r.Sandbox, Image: r.Image, Runtime: r.Runtime, NotEnforced: r.NotEnforced, Artifacts: r.Artifacts, LeftWhy: r.ArtifactsError,
-		UnknownWhy: r.ChangesError, Usage: r.Usage, Shell: r.Shell, Warm: r.Warm, Connections: r.Connections, LeftOut: r.ConnectionsLeftOut,
+		UnknownWhy: r.ChangesError, Usage: r.Usage, Compiled: r.Compiled, Warm: r.Warm, Shell: r.Shell, Connections: r.Connections, LeftOut: r.ConnectionsLeftOut,
 	}
 	if j.Changes = r.Changes; j.Changes == nil {
 		j.Changes = []FileChange{}
@@ -113,7 +114,7 @@ func (r *Result) UnmarshalJSON(b []byte) error {
 		},
 		Truncated: j.Truncated, Duration: time.Duration(j.DurationMS) * time.Millisecond, Decision: j.Decision,
 		Sandbox: j.Sandbox, Image: j.Image, Runtime: j.Runtime, NotEnforced: j.NotEnforced, Changes: j.Changes, ChangesError: j.UnknownWhy,
-		Artifacts: j.Artifacts, ArtifactsError: j.LeftWhy, Usage: j.Usage, Shell: j.Shell, Warm: j.Warm, Connections: j.Connections, ConnectionsLeftOut: j.LeftOut,
+		Artifacts: j.Artifacts, ArtifactsError: j.LeftWhy, Usage: j.Usage, Compiled: j.Compiled, Warm: j.Warm, Shell: j.Shell, Connections: j.Connections, ConnectionsLeftOut: j.LeftOut,
 	}
 	return nil
 }

@@ -36,6 +36,9 @@ type Run struct {
 	Workspace Workspace `json:"workspace,omitzero"` // of its own: without a source
 	Limits    Limits    `json:"limits,omitzero"`    // of a sandbox of its own: a session has its own limits
 	ExecLimits
+	// CompileTimeout bounds the compiler of a language that is compiled, beside the
+	// time that the program has. 0 is the default of that.
+	CompileTimeout Duration `json:"compile_timeout_ms,omitempty"`
 	// Runtime names what makes the sandbox. "" is the default.
 	Runtime string `json:"runtime,omitempty"`
 	// OCIRuntime names the engine's runtime, such as "runsc". "" is its default.
@@ -200,6 +203,9 @@ type Result struct {
 	Replaced bool `json:"replaced,omitempty"`
 	// Warm says that its process was forked from a warm interpreter.
 	Warm bool `json:"warm,omitempty"`
+	// Compiled is how it was compiled, nil where it was not. Where that failed, it is
+	// what the Result tells of, and the program never began.
+	Compiled *Compiled `json:"compiled,omitempty"`
 	// Shell is the shell that it ran in, nil of other execs.
 	Shell *ShellState `json:"shell,omitempty"`
 	// Connections are those that it asked for by [NetworkAllow], refused ones too, in
@@ -216,6 +222,19 @@ type Result struct {
 	Runtime     string   `json:"runtime,omitempty"`
 	NotEnforced []string `json:"not_enforced,omitempty"`
 }
+
+// Compiled is what a compiler did before its program ran.
+type Compiled struct {
+	Exit
+	// Stdout and Stderr are kept as those of a [Result]. What is no UTF-8 is replaced.
+	Stdout    string    `json:"stdout"`
+	Stderr    string    `json:"stderr"`
+	Truncated Truncated `json:"truncated"`
+	Duration  Duration  `json:"duration_ms"`
+}
+
+// Failed reports whether there is no program to run.
+func (c *Compiled) Failed() bool { return c != nil && (c.Reason != ReasonExited || c.Code != 0) }
 
 // TimedOut reports whether caisson ended the exec because its time was over.
 func (r Result) TimedOut() bool { return r.Reason == ReasonTimeout }
