@@ -31,7 +31,7 @@ SCANNER := CGO_ENABLED=1 $(GO) build -trimpath -tags netgo,osusergo \
 	-gcflags=mvdan.cc/sh/v3/...=-l -gcflags=$(OURS)/shell=-l -gcflags=$(OURS)/javascript=-l \
 	-ldflags '-s -w -linkmode external -extldflags "-static -Wl,--gc-sections"'
 
-.PHONY: help setup setup-tests build sdk install images image demo test lint bench bench-smoke eval soak ci darwin clean
+.PHONY: help setup setup-tests build sdk install images languages image demo test lint bench bench-smoke eval soak ci darwin clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,7 +55,10 @@ install: build ## install caisson below PREFIX (/usr/local), or below DESTDIR fo
 	install -m 755 $(BIN)/caisson $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 $(BIN)/caisson-agent $(BIN)/caisson-scan $(DESTDIR)$(PREFIX)/libexec/caisson/
 
-images: build ## make the images of the languages present (the first time: assembled, a minute)
+images: build ## make the images of Python, Node and shell present (the first time: assembled, a minute)
+	@bin/caisson images build python node shell
+
+languages: build ## make the images of all languages present: some 2 GB, and five minutes the first time
 	@bin/caisson images build
 
 image: build ## build the image of caisson itself, caisson/caisson:dev
@@ -94,7 +97,8 @@ ci: ## what CI runs: set-up, lint, a Mac's build, the tests, a smoke run of the 
 	$(MAKE) --no-print-directory lint
 	$(MAKE) --no-print-directory darwin
 	$(MAKE) --no-print-directory bench-smoke
-	CAISSON_REQUIRE_BUBBLEWRAP=1 $(MAKE) --no-print-directory test
+	$(MAKE) --no-print-directory languages
+	CAISSON_REQUIRE_BUBBLEWRAP=1 CAISSON_REQUIRE_LANGUAGES=1 $(MAKE) --no-print-directory test
 
 clean: ## remove what was built; images and the engine stay
 	rm -rf bin .cache

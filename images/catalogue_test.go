@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/caisson-dev/caisson/images"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -15,10 +16,10 @@ import (
 func TestBuiltinLanguages(t *testing.T) {
 	t.Parallel()
 	c := images.Builtin()
-	if diff := cmp.Diff([]string{"node", "node@18", "python", "shell", "shell@12"}, c.Names()); diff != "" {
+	if diff := cmp.Diff([]string{"cpp", "go", "java", "lua", "node", "node@18", "perl", "php", "python", "r", "ruby", "shell", "shell@12", "sql", "typescript"}, c.Names()); diff != "" {
 		t.Error(diff)
 	}
-	for alias, want := range map[string]string{"python": "python", "py": "python", "python3": "python", "js": "node", "bash": "shell", "sh": "shell"} {
+	for alias, want := range map[string]string{"python": "python", "py": "python", "python3": "python", "js": "node", "bash": "shell", "sh": "shell", "c++": "cpp", "golang": "go", "R": "r", "ts": "typescript"} {
 		l, err := c.Language(alias)
 		if err != nil || l.Name != want {
 			t.Errorf("Language(%q) is %q, %v", alias, l.Name, err)
@@ -42,7 +43,7 @@ func TestBuiltinLanguages(t *testing.T) {
 func TestUnknownLanguage(t *testing.T) {
 	t.Parallel()
 	_, err := images.Builtin().Language("cobol")
-	if !errors.Is(err, sandbox.Invalid) || !strings.Contains(sandbox.HintOf(err), "node, node@18, python, shell") {
+	if !errors.Is(err, sandbox.Invalid) || !strings.Contains(sandbox.HintOf(err), "node, node@18, perl, php, python, r, ruby, shell") {
 		t.Errorf("error %v, hint %q", err, sandbox.HintOf(err))
 	}
 }
@@ -160,12 +161,12 @@ func TestExtend(t *testing.T) {
 	t.Parallel()
 	c, err := images.Builtin().Extend([]byte(`
 languages:
-  ruby:
-    suffixes: [.rb]
-    image: caisson/ruby:3.1
-    packages: [ruby]
-    run_code: [ruby, "{file}"]
-    run_file: [ruby, "{file}"]
+  tcl:
+    suffixes: [.tcl]
+    image: caisson/tcl:8.6
+    packages: [tcl]
+    run_code: [tclsh, "{file}"]
+    run_file: [tclsh, "{file}"]
   python:
     env: {PYTHONUTF8: "0", MORE: "1"}
     versions:
@@ -177,10 +178,10 @@ languages:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"node", "node@18", "python", "python@3.13", "ruby", "shell", "shell@12"}, c.Names()); diff != "" {
+	if diff := cmp.Diff(append([]string{"python@3.13", "tcl"}, images.Builtin().Names()...), c.Names(), cmpopts.SortSlices(strings.Compare)); diff != "" {
 		t.Error(diff)
 	}
-	if l, err := c.ForFile("x.rb"); err != nil || l.Image != "caisson/ruby:3.1" {
+	if l, err := c.ForFile("x.tcl"); err != nil || l.Image != "caisson/tcl:8.6" {
 		t.Errorf("a new language is %+v, %v", l, err)
 	}
 	py, err := c.Language("python")
@@ -218,9 +219,9 @@ func TestExtendRefuses(t *testing.T) {
 		{"unknown key, with its line", "languages:\n  python:\n    colour: red\n", "line 3: field colour"},
 		{"image of another language", "languages:\n  python:\n    image: caisson/node:20\n", "belongs to"},
 		{"a version without an image", "languages:\n  python:\n    versions: {\"3.13\": {suite: trixie}}\n", "needs an image"},
-		{"a base without a Dockerfile", "languages:\n  ruby: {suffixes: [.rb], image: r:1, from: ruby:3}\n", "needs a dockerfile"},
+		{"a base without a Dockerfile", "languages:\n  tcl: {suffixes: [.tcl], image: r:1, from: tcl:8}\n", "needs a dockerfile"},
 		{"no such version", "languages:\n  python: {offline: \"2.7\"}\n", "does not have"},
-		{"half a language", "languages:\n  ruby: {suffixes: [.rb]}\n", "needs an image"},
+		{"half a language", "languages:\n  tcl: {suffixes: [.tcl]}\n", "needs an image"},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {

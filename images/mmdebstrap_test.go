@@ -155,7 +155,7 @@ func TestNewLanguage(t *testing.T) {
 	t.Parallel()
 	needTool(t)
 	f := &fixture{engine: dockertest.Engine(t), ref: "caisson-test/ruby:" + sandbox.NewID().Short()}
-	catalogue, err := Builtin().Extend([]byte("languages:\n  ruby:\n    suffixes: [.rb]\n    packages: [ruby]\n    image: "+f.ref+
+	catalogue, err := Builtin().Extend([]byte("languages:\n  mine:\n    suffixes: [.mine]\n    packages: [ruby]\n    image: "+f.ref+
 		"\n    run_code: [ruby, -e, \"{code}\"]\n    run_file: [ruby, \"{file}\"]\n    run_tests: [ruby, -r, minitest/autorun, \"{file}\"]\n"), "")
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ func TestNewLanguage(t *testing.T) {
 	if ids[0] != ids[1] {
 		t.Errorf("two assemblies differ: %v", ids)
 	}
-	ruby, err := catalogue.Language("ruby")
+	ruby, err := catalogue.Language("mine")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -401,6 +401,10 @@ func TestUnknownLanguage(t *testing.T) {
 		{"allowed", sandbox.Run{Language: "ruby", Code: "puts 1"}, sandbox.Allow, sandbox.Allow, "SBX-GATE-0005"},
 		{"a file allowed", sandbox.Run{Language: "ruby", File: "x.rb"}, sandbox.Allow, sandbox.Allow, "SBX-GATE-0005"},
 		{"denied", sandbox.Run{Language: "ruby", File: "x.rb"}, sandbox.Deny, sandbox.Deny, "SBX-GATE-0006"},
+		{"tests of Go's asked", command("go", "test", "./..."), sandbox.Ask, sandbox.Ask, "SBX-GATE-0001"},
+		{"tests of Go's allowed", command("go", "test", "x_test.go"), sandbox.Allow, sandbox.Allow, "SBX-GATE-0005"},
+		{"which another program runs", command("go", "test", "-exec=./x", "x_test.go"), sandbox.Allow, sandbox.Ask, "SBX-GATE-0001"},
+		{"what Go generates", command("go", "generate"), sandbox.Allow, sandbox.Ask, "SBX-GATE-0001"},
 		{"what is judged all the same", sandbox.Run{Language: "python", Code: evilPython}, sandbox.Allow, sandbox.Deny, "SBX-BL-0001"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

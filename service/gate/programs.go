@@ -36,6 +36,11 @@ func (w *walker) followProgram(ctx context.Context, from *unit, r policy.Ref) er
 		return w.followGit(ctx, r)
 	case "npm", "npx", "yarn", "pnpm":
 		return w.followNPM(ctx, r)
+	case "go":
+		if plainGo(r.Args) {
+			w.unknown = append(w.unknown, map[string]any{"name": "go " + r.Args[0], "language": "go"})
+			return nil
+		}
 	case "pip", "pip3":
 		if !slices.ContainsFunc(r.Args, localPackage) {
 			return nil // of an index: the rules about networks and installing speak of it
@@ -43,6 +48,14 @@ func (w *walker) followProgram(ctx context.Context, from *unit, r policy.Ref) er
 	}
 	w.cannot(r.Name, "it runs what it finds in the workspace, which is not followed")
 	return nil
+}
+
+// plainGo reports whether the words of a go command compile and run Go alone, which is
+// a language that nothing judges, and no other program by a flag.
+func plainGo(words []string) bool {
+	return len(words) > 0 && slices.Contains([]string{"build", "run", "test"}, words[0]) && !slices.ContainsFunc(words, func(word string) bool {
+		return strings.HasPrefix(word, "-") && (strings.Contains(word, "exec") || strings.Contains(word, "tool") || strings.Contains(word, "overlay"))
+	})
 }
 
 // localPackage reports whether a word names a package of the workspace to pip,
