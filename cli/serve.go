@@ -53,7 +53,7 @@ root on the engine's host: docs/server.md says more.`,
 	f.StringArrayVar(&o.AllowHosts, "allow-host", nil, "`NAME` under which it may be asked, beside addresses, localhost and those in its certificate (repeatable)")
 	f.StringArrayVar(&o.AllowOrigins, "allow-origin", nil, "`ORIGIN` whose pages may ask it from a browser (repeatable)")
 	f.StringArrayVar(&o.AllowRuntimes, "allow-runtime", nil, "`RUNTIME` that callers who are no admins may ask for, beside the server's own (repeatable)")
-	f.StringArrayVar(&o.Wires, "wire", nil, "answer clients of another product too, by its `NAME`: e2b (repeatable)")
+	f.StringArrayVar(&o.Wires, "wire", nil, "answer clients of another product too, by its `NAME`: e2b, fusion or swerex (repeatable)")
 	f.BoolVar(&o.OthersApprove, "others-approve", false, "who asks may not approve: what a token asks, another has to")
 	durationVar(f, &o.Drain, "drain", o.Drain, "time for what is being answered, once the server ends")
 	f.StringVar(&o.Lease, "lease", "", "end once nobody has `FIFO` open for writing any more: for a server that its users start")

@@ -106,7 +106,8 @@ func sockets(door *caisson.Caisson, o cli.ServeOptions) (listen.Config, error) {
 	return cfg, nil
 }
 
-// secretHeaders are where callers show their tokens: that of HTTP, that of many
+// secretHeaders are where callers show their tokens: that of HTTP (also as a
+// password, for clients that know their server by an address alone), that of many
 // APIs, and where the vendor of functions has what is temporary.
 var secretHeaders = []string{"Authorization", "X-API-Key", "X-Amz-Security-Token"}
 
@@ -116,9 +117,11 @@ func authenticate(door *caisson.Caisson) func(*http.Request) (sandbox.Caller, er
 		for _, name := range secretHeaders {
 			secret := r.Header.Get(name)
 			if name == "Authorization" {
-				var bearer bool
-				if secret, bearer = cutBearer(secret); !bearer {
-					continue
+				var is bool
+				if secret, is = cutBearer(secret); !is {
+					if _, secret, is = r.BasicAuth(); !is {
+						continue
+					}
 				}
 			}
 			if secret != "" {

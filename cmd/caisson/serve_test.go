@@ -19,7 +19,6 @@ import (
 func ask(t *testing.T, address, method, path, token string, in, out any) int {
 	t.Helper()
 	tr := &http.Transport{}
-	defer tr.CloseIdleConnections()
 	if socket, ok := strings.CutPrefix(address, "unix://"); ok {
 		address = "http://localhost"
 		tr.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -29,11 +28,7 @@ func ask(t *testing.T, address, method, path, token string, in, out any) int {
 	}
 	var body io.Reader
 	if in != nil {
-		b, err := json.Marshal(in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body = bytes.NewReader(b)
+		body = encoded(t, in)
 	}
 	r, err := http.NewRequestWithContext(t.Context(), method, address+path, body)
 	if err != nil {
@@ -45,6 +40,22 @@ func ask(t *testing.T, address, method, path, token string, in, out any) int {
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
+	return answered(t, tr, r, out)
+}
+
+func encoded(t *testing.T, in any) io.Reader {
+	t.Helper()
+	b, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.NewReader(b)
+}
+
+// answered sends a request, and reads its answer, which is JSON.
+func answered(t *testing.T, tr *http.Transport, r *http.Request, out any) int {
+	t.Helper()
+	defer tr.CloseIdleConnections()
 	res, err := (&http.Client{Transport: tr}).Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +67,7 @@ func ask(t *testing.T, address, method, path, token string, in, out any) int {
 	}
 	if out != nil {
 		if err := json.Unmarshal(b, out); err != nil {
-			t.Fatalf("%s %s: %d %s: %v", method, path, res.StatusCode, b, err)
+			t.Fatalf("%s %s: %d %s: %v", r.Method, r.URL, res.StatusCode, b, err)
 		}
 	}
 	return res.StatusCode

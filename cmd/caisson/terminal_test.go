@@ -107,3 +107,42 @@ func TestExecInATerminal(t *testing.T) {
 		t.Errorf("the recording: %s\n%s", head, events)
 	}
 }
+
+// TestTerminalsDenied has a setting forbid terminals, wherever one is asked for.
+func TestTerminalsDenied(t *testing.T) {
+	t.Parallel()
+	kit, base := place(t)
+	settings, err := os.ReadFile("../../policies/data/settings.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(base+"/policy", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		base + "/policy/settings.yaml": strings.Replace(string(settings), "terminals: allow", "terminals: deny", 1),
+		base + "/caisson.yaml":         "version: 1\ndefaults:\n  policy-data: " + base + "/policy\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said(t, kit, base, "session", "create", "work")
+	with := []string{"--config", base + "/caisson.yaml"}
+	for _, args := range [][]string{{"exec", "--tty", "work", "--", "echo", "shown"}, {"run", "--tty", "--approve", "always", "--", "echo", "shown"}} {
+		p := start(t, kit, base, append(with, args...)...)
+		if code := p.code(t); code != 126 || !strings.Contains(p.errs.String(), "SBX-GATE-0008") {
+			t.Errorf("%q: code %d, %s", args, code, p.errs)
+		}
+	}
+	if out := said(t, kit, base, append(with, "exec", "work", "--", "echo", "without one")...); out != "without one" {
+		t.Errorf("without a terminal: %q", out)
+	}
+	if out := said(t, kit, base, "exec", "--tty", "work", "--", "echo", "shown"); !strings.Contains(out, "shown") {
+		t.Errorf("where it is not forbidden: %q", out)
+	}
+	if list := said(t, kit, base, "session", "list"); strings.Contains(list, "run-") {
+		t.Errorf("the session of a refused run stays: %s", list)
+	}
+	said(t, kit, base, "session", "rm", "work")
+}

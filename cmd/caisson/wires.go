@@ -16,7 +16,9 @@ import (
 
 	"github.com/caisson-dev/caisson/api"
 	"github.com/caisson-dev/caisson/api/e2b"
+	"github.com/caisson-dev/caisson/api/fusion"
 	"github.com/caisson-dev/caisson/api/server"
+	"github.com/caisson-dev/caisson/api/swerex"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -36,6 +38,8 @@ var wireMakers = map[string]func(wireParts) (server.Wire, error){
 		}
 		return e2b.New(e2b.Config{Service: p.svc, Key: key, Log: p.log})
 	},
+	"fusion": func(p wireParts) (server.Wire, error) { return fusion.New(fusion.Config{Service: p.svc}) },
+	"swerex": func(p wireParts) (server.Wire, error) { return swerex.New(swerex.Config{Service: p.svc}) },
 }
 
 // wires makes those that were asked for, and has those work that have work of their

@@ -350,9 +350,10 @@ func everyWayIn(t *testing.T, p *place) {
 		}
 	}
 	functionsIn(t, p, file)
+	wiresIn(t, p)
 	started := 0
 	for e, err := range p.store.Events(t.Context(), sandbox.EventFilter{Kinds: []string{sandbox.EventExecStarted}}) {
-		if started++; err != nil || started > 4 { // the shell, and the beginnings in it
+		if started++; err != nil || started > 6 { // the shells, and the beginnings in them
 			t.Errorf("%v, it started: %s", err, e.Data)
 		}
 	}
