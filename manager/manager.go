@@ -82,8 +82,9 @@ type Manager struct {
 	lives  map[sandbox.ID]*box.Box    // the others
 	closed bool
 
-	meters map[string]*egress.Meter // by owner
-	tasks  sync.WaitGroup           // followers of recovered execs; they end with the boxes' connections
+	meters  map[string]*egress.Meter // by owner
+	prompts map[sandbox.ID]*prompted // what goes on in shells between two calls
+	tasks   sync.WaitGroup           // followers of recovered execs; they end with the boxes' connections
 }
 
 // New checks a Config. It starts nothing. Errors: Invalid.
@@ -116,7 +117,7 @@ func New(cfg Config) (*Manager, error) {
 		cfg.Alive = HolderAlive
 	}
 	return &Manager{
-		cfg: cfg, open: map[*Sandbox]struct{}{}, shells: map[sandbox.ID]client.Held{}, boxes: map[sandbox.ID]*box.Box{}, lives: map[sandbox.ID]*box.Box{},
+		cfg: cfg, open: map[*Sandbox]struct{}{}, shells: map[sandbox.ID]client.Held{}, boxes: map[sandbox.ID]*box.Box{}, lives: map[sandbox.ID]*box.Box{}, prompts: map[sandbox.ID]*prompted{},
 		maker: &box.Maker{Images: cfg.Images, Holder: cfg.Holder, Patience: cfg.Patience},
 	}, nil
 }

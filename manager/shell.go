@@ -225,9 +225,15 @@ func (m *Manager) RunShell(ctx context.Context, session, name string, run sandbo
 	if err != nil {
 		return sandbox.Result{}, err
 	}
-	streams, finish := expecting(run.Expect, streams)
-	defer finish()
-	res, err := m.runShell(ctx, v, e, b, run, streams)
+	var res sandbox.Result
+	if run.Continue || len(run.Until) > 0 {
+		res, err = m.runPrompted(ctx, v, e, b, run, streams)
+	} else {
+		var finish func()
+		streams, finish = expecting(run.Expect, streams)
+		defer finish()
+		res, err = m.runShell(ctx, v, e, b, run, streams, nil)
+	}
 	if res.Shell != nil {
 		res.Shell.Opened = opened
 	}
@@ -238,6 +244,7 @@ func (m *Manager) RunShell(ctx context.Context, session, name string, run sandbo
 func checked(mode sandbox.CheckMode, res sandbox.Result, err error) (sandbox.Result, error) {
 	switch {
 	case err != nil:
+	case res.Shell != nil && res.Shell.Prompt != "": // it goes on
 	case mode == sandbox.CheckIgnore && res.Reason == sandbox.ReasonExited:
 		res.Code = 0
 	case mode == sandbox.CheckRaise && (res.Code != 0 || res.Reason != sandbox.ReasonExited):
@@ -250,7 +257,8 @@ func checked(mode sandbox.CheckMode, res sandbox.Result, err error) (sandbox.Res
 // meanwhile.
 const shellTries = 5
 
-func (m *Manager) runShell(ctx context.Context, v sandbox.SessionView, e sandbox.ExecRecord, b *box.Box, run sandbox.ShellRun, streams sandbox.Streams) (res sandbox.Result, err error) {
+// runShell runs a text in a shell. told is told its id, before it is judged.
+func (m *Manager) runShell(ctx context.Context, v sandbox.SessionView, e sandbox.ExecRecord, b *box.Box, run sandbox.ShellRun, streams sandbox.Streams, told func(sandbox.ID)) (res sandbox.Result, err error) {
 	for range shellTries {
 		held, err := m.heldBy(ctx, b, e)
 		if err != nil {
@@ -263,6 +271,9 @@ func (m *Manager) runShell(ctx context.Context, v sandbox.SessionView, e sandbox
 		r.space.connect = func(context.Context) (*client.Client, error) { return b.Client, nil }
 		r.question.Plan = func(context.Context) (runtimes.Plan, error) { return b.Plan, nil }
 		r.note(ctx)
+		if told != nil {
+			told(r.id)
+		}
 		d, err := m.judgeExec(ctx, r)
 		if err != nil {
 			return m.refused(ctx, r, err)
@@ -347,4 +358,5 @@ func (m *Manager) forgetShell(id sandbox.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.shells, id)
+	delete(m.prompts, id)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/caisson-dev/caisson/internal/enginetest"
 	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -395,5 +396,61 @@ func TestShellsAtOnce(t *testing.T) {
 	_ = w.Close()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// A run is handed back at its prompts, and goes on with the next input: what it puts
+// out is told once, and so is its end.
+func TestShellHandsBack(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.create(t, sandbox.SessionOptions{Name: "work"})
+	openIn(t, p.Manager, "s", "")
+	minute := sandbox.ExecLimits{Timeout: sandbox.Duration(enginetest.Patience)}
+	ask := sandbox.ShellRun{
+		Text: "x=1; printf 'Name: '; read name; printf 'Sure? ' >&2; read sure; echo; echo $name $sure; y=$name; (exit 4)", Until: []string{"Name: $", `Sure\? $`}, ExecLimits: minute,
+	}
+	res := inWith(t, p.Manager, "s", ask, "")
+	if string(res.Stdout) != "Name: " || len(res.Stderr) != 0 || res.Shell.Prompt != "Name: $" || res.Reason != "" || res.ExecID == "" {
+		t.Errorf("at the first prompt: %q, %q, %+v, %+v", res.Stdout, res.Stderr, res.Shell, res.Exit)
+	}
+	id := res.ExecID
+	if _, err := p.RunShell(t.Context(), "work", "s", sandbox.ShellRun{Text: "true"}, sandbox.Streams{}); !errors.Is(err, sandbox.Conflict) {
+		t.Errorf("another text meanwhile: %v", err)
+	}
+	var live bytes.Buffer
+	res, err := p.RunShell(t.Context(), "work", "s", sandbox.ShellRun{Text: "Ada\n", Continue: true, Until: ask.Until}, sandbox.Streams{Stderr: &live})
+	if err != nil || len(res.Stdout) != 0 || string(res.Stderr) != "Sure? " || live.String() != "Sure? " || res.Shell.Prompt != `Sure\? $` || res.ExecID != id {
+		t.Errorf("at the second: %q, %q, %q, %+v, %v", res.Stdout, res.Stderr, live.String(), res.Shell, err)
+	}
+	res, err = p.RunShell(t.Context(), "work", "s", sandbox.ShellRun{Text: "yes\n", Continue: true, Check: sandbox.CheckRaise}, sandbox.Streams{})
+	if failed, raised := errors.AsType[*sandbox.FailedError](err); !raised || failed.Result.Code != 4 || string(res.Stdout) != "\nAda yes\n" || res.Shell.Prompt != "" || res.ExecID != id {
+		t.Errorf("at the end: %q, %q, %+v, %v", res.Stdout, res.Stderr, res.Exit, err)
+	}
+	if _, err := p.RunShell(t.Context(), "work", "s", sandbox.ShellRun{Text: "more\n", Continue: true}, sandbox.Streams{}); !errors.Is(err, sandbox.Conflict) || sandbox.HintOf(err) == "" {
+		t.Errorf("after the end: %v", err)
+	}
+	if res = in(t, p.Manager, "s", "echo $x $y"); string(res.Stdout) != "1 Ada\n" {
+		t.Errorf("what it left: %q", res.Stdout)
+	}
+	// Who gives up while it waits ends it; the shell lives.
+	inWith(t, p.Manager, "s", sandbox.ShellRun{Text: "echo ready; read x; echo go; sleep 1000", Until: []string{"ready"}, ExecLimits: minute}, "")
+	ctx, cancel := context.WithCancel(t.Context())
+	res, err = p.RunShell(ctx, "work", "s", sandbox.ShellRun{Text: "on\n", Continue: true}, sandbox.Streams{Stdout: &firstWrite{do: cancel}})
+	if err != nil || res.Reason != sandbox.ReasonCanceled || string(res.Stdout) != "go\n" {
+		t.Errorf("given up: %q, %+v, %v", res.Stdout, res.Exit, err)
+	}
+	// A shell that is closed takes along what waits in it.
+	inWith(t, p.Manager, "s", sandbox.ShellRun{Text: "echo ready; read x", Until: []string{"ready"}, ExecLimits: minute}, "")
+	if err := p.CloseShell(t.Context(), "work", "s"); err != nil {
+		t.Error(err)
+	}
+	if _, err := p.RunShell(t.Context(), "work", "s", sandbox.ShellRun{Text: "x", Continue: true}, sandbox.Streams{}); !errors.Is(err, sandbox.NotFound) {
+		t.Errorf("in a closed shell: %v", err)
+	}
+	for _, bad := range []sandbox.ShellRun{{Text: "x", Until: []string{"("}}, {Text: "x", Until: []string{""}}, {Text: "x", Until: []string{"y"}, Expect: []sandbox.Expect{{Pattern: "y"}}}} {
+		if err := bad.Validate(); !errors.Is(err, sandbox.Invalid) {
+			t.Errorf("%+v: %v", bad, err)
+		}
 	}
 }

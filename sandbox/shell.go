@@ -100,8 +100,15 @@ type ShellRun struct {
 	Check CheckMode `json:"check,omitempty"`
 	// Expect answers what it asks. Its standard input is open until it ends then, and
 	// what the caller gives comes first.
-	Expect []Expect   `json:"expect,omitempty"`
-	Track  ChangeMode `json:"track,omitempty"`
+	Expect []Expect `json:"expect,omitempty"`
+	// Until are patterns, as those of Expect: once either output shows one, the run is
+	// handed back and goes on. Its Result has no reason of an end then, and
+	// [ShellState].Prompt. It needs somebody who stays: a server, or a Go program.
+	Until []string `json:"until,omitempty"`
+	// Continue goes on with a run that was handed back: Text is written to its standard
+	// input as it stands, unjudged, and its time limit goes on to count.
+	Continue bool       `json:"continue,omitempty"`
+	Track    ChangeMode `json:"track,omitempty"`
 	// Open opens the shell where it is not open.
 	Open    *ShellOptions `json:"open,omitempty"`
 	Approve ApproveMode   `json:"approve,omitempty"`
@@ -120,6 +127,14 @@ func (r ShellRun) Validate() error {
 			return Errorf(Invalid, "expect %q: not a pattern", e.Pattern).WithHint("write a regular expression, such as 'Password: $'")
 		}
 	}
+	for _, pattern := range r.Until {
+		if _, err := regexp.Compile(pattern); err != nil || pattern == "" {
+			return Errorf(Invalid, "until %q: not a pattern", pattern).WithHint("write a regular expression, such as '>>> $'")
+		}
+	}
+	if len(r.Expect) > 0 && (r.Continue || len(r.Until) > 0) {
+		return Errorf(Invalid, "answers are given, and the run is handed back to be answered").WithHint("leave out expect, or until and continue")
+	}
 	return nil
 }
 
@@ -128,6 +143,9 @@ type ShellState struct {
 	Name   string `json:"name"`
 	Dir    string `json:"dir"` // where it is now
 	Opened bool   `json:"opened,omitempty"`
+	// Prompt is the pattern at which the run was handed back, which goes on; "" of one
+	// that has ended.
+	Prompt string `json:"prompt,omitempty"`
 	// Ended says why it has ended with this run, "" where it goes on.
 	Ended string `json:"ended,omitempty"`
 }
