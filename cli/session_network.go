@@ -18,9 +18,9 @@ func newSessionNetwork(cfg Config) *cobra.Command {
 		Use:   "network NAME",
 		Short: "Change which hosts a session may reach, also while it runs",
 		Long:  "Change the lists of a session that was made with --network allow, also while something runs in it: its next\nconnection is held to them. Without a flag it prints them.",
-		Example: `  caisson session create work --network allow --allow python-packages
-  caisson session network work --allow example.org --deny pypi.org:80
-  caisson session network work --drop example.org --unlisted deny`,
+		Example: `  caisson session create loader --network allow --allow python-packages
+  caisson session network loader --allow example.org --deny pypi.org:80
+  caisson session network loader --drop example.org --unlisted deny`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			svc, err := open[interface {
