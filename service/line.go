@@ -162,7 +162,7 @@ func (s *Service) giveUpWaiting(ctx context.Context, me *waiter, patience time.D
 	s.quotas.leave(me)
 	why := s.quotas.whyNot(me)
 	switch {
-	case ctx.Err() != nil && (why == nil || !errors.Is(ctx.Err(), context.DeadlineExceeded)):
+	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return context.Cause(ctx)
 	case why == nil:
 		return sandbox.Errorf(sandbox.Exhausted, "nobody had the time to see whether there is room").WithHint("try again")
