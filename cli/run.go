@@ -157,6 +157,7 @@ func boxFlags(f *pflag.FlagSet, l *sandbox.Limits, image *string, network *sandb
 	f.Var(&l.Shm, "shm-size", "size of /dev/shm")
 	f.IntVar(&l.OpenFiles, "open-files", d.OpenFiles, "open files of a process")
 	f.Var(&l.FileSize, "file-size", "largest file")
+	f.StringVar((*string)(&l.Hardening), "hardening", "", "second layer around programs: strict or off (default strict where it works)")
 }
 
 // envFlag is --env, wherever variables are set.

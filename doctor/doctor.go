@@ -112,6 +112,7 @@ func checks() []check {
 		{"apparmor", true, false, appArmor},
 		{"user_mapping", true, false, userMapping},
 		{"user_namespaces", false, false, userNamespaces},
+		{"hardening", false, false, hardening},
 		{"watches", false, false, watches},
 		{"oci_runtimes", true, false, ociRuntimes},
 		{"clock", true, false, clock},

@@ -95,7 +95,8 @@ func well(t *testing.T) *patient {
 		Agent: program(t, dir, 0x3e, false), Runtimes: has(api.RuntimeInfo{Name: "docker", Default: true, Available: true, Engine: "Docker Engine 24.0.7"}),
 		Host: doctor.Host{
 			Proc: p.proc, UID: os.Geteuid,
-			Room: func(string) (doctor.Room, error) { return doctor.Room{Free: sandbox.TiB}, nil },
+			Room:    func(string) (doctor.Room, error) { return doctor.Room{Free: sandbox.TiB}, nil },
+			Hardens: func() error { return nil },
 		},
 	}
 	for _, d := range []string{p.cfg.StateDir, p.cfg.RuntimeDir} {
@@ -160,8 +161,8 @@ func (p *patient) examine(t *testing.T) map[string]api.Check {
 func TestWell(t *testing.T) {
 	t.Parallel()
 	found := well(t).examine(t)
-	if len(found) != 22 {
-		t.Errorf("%d checks, want 22", len(found))
+	if len(found) != 23 {
+		t.Errorf("%d checks, want 23", len(found))
 	}
 	for name, c := range found {
 		if c.Status != api.CheckOK {
@@ -213,6 +214,12 @@ func TestFaults(t *testing.T) {
 		{"mapped by a rootless engine", func(_ *testing.T, p *patient) {
 			p.engine.facts.Security = append(p.engine.facts.Security, "name=rootless")
 		}, "user_mapping", api.CheckWarning, "no workspace can be a folder of the host", "files push"},
+		{"no Landlock", func(_ *testing.T, p *patient) {
+			p.cfg.Host.Hardens = func() error { return errors.New("no Landlock") }
+		}, "hardening", api.CheckWarning, "no Landlock", "5.19"},
+		{"a kernel of its own", func(_ *testing.T, p *patient) {
+			p.engine.facts.DefaultRuntime, p.engine.facts.OCIRuntimes = "runsc", []string{"runc", "runsc"}
+		}, "hardening", api.CheckWarning, "runsc", "--oci-runtime"},
 		{"no userns", func(t *testing.T, p *patient) { p.sysctl(t, "user/max_user_namespaces", "0") }, "user_namespaces", api.CheckWarning, "no user namespace", "sysctl -w user.max_user_namespaces"},
 		{"userns for root", func(t *testing.T, p *patient) {
 			p.sysctl(t, "kernel/unprivileged_userns_clone", "0")

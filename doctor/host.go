@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caisson-dev/caisson/internal/harden"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -18,6 +19,8 @@ type Host struct {
 	UID func() int
 	// Room tells how much is free in a folder.
 	Room func(dir string) (Room, error)
+	// Hardens tells why programs cannot be hardened by this kernel, or nil.
+	Hardens func() error
 }
 
 // Room is what a file system has left.
@@ -35,6 +38,9 @@ func (h Host) withDefaults() Host {
 	}
 	if h.Room == nil {
 		h.Room = room
+	}
+	if h.Hardens == nil {
+		h.Hardens = harden.Works
 	}
 	return h
 }
@@ -63,6 +69,20 @@ func userNamespaces(_ context.Context, r *round) finding {
 		}
 	}
 	return ok("can be made%s", who)
+}
+
+// hardening: the agent holds programs to rules of its own where the kernel has them.
+func hardening(_ context.Context, r *round) finding {
+	switch err := r.Host.Hardens(); {
+	case err != nil:
+		return warn("use Linux 5.19 or newer with landlock among CONFIG_LSM or lsm=", "programs have the sandbox alone around them: %v", err)
+	case r.Engine != nil && !r.Engine.Local():
+		return ok("works on this host; what the engine's kernel can do is not known: --hardening strict finds out")
+	case r.facts.DefaultRuntime != "" && r.facts.DefaultRuntime != "runc" && r.facts.DefaultRuntime != "crun":
+		return warn("name it instead, by --oci-runtime, or ask for --hardening off",
+			"works on this host; the engine's default runtime %s may have a kernel of its own, by which sandboxes then fail", r.facts.DefaultRuntime)
+	}
+	return ok("strict: programs write in their folders alone, look into no other exec, and make no calls that none needs")
 }
 
 // enoughSandboxes should be able to watch all the folders that they may.

@@ -215,13 +215,14 @@ func TestGateOverlapsCreation(t *testing.T) {
 	}
 }
 
-func await(t *testing.T, c chan struct{}) {
+func await[T any](t *testing.T, c <-chan T) (v T) {
 	t.Helper()
 	select {
-	case <-c:
+	case v = <-c:
 	case <-time.After(time.Minute):
 		t.Error("the other side did not come")
 	}
+	return v
 }
 
 func TestBrokenSandboxIsReplaced(t *testing.T) {

@@ -388,7 +388,11 @@ func TestShellsAtOnce(t *testing.T) {
 		_, err := p.RunShell(t.Context(), "work", "s0", sandbox.ShellRun{Text: "echo go; cat"}, sandbox.Streams{Stdin: r, Stdout: &firstWrite{do: func() { close(began) }}})
 		done <- err
 	}()
-	<-began
+	select {
+	case <-began:
+	case err := <-done:
+		t.Fatalf("it ended before it began: %v", err)
+	}
 	if _, err := p.RunShell(t.Context(), "work", "s0", sandbox.ShellRun{Text: "true"}, sandbox.Streams{}); !errors.Is(err, sandbox.Conflict) || sandbox.HintOf(err) == "" {
 		t.Errorf("two at once: %v", err)
 	}

@@ -50,12 +50,14 @@ func TestCallsThatReachOut(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("the numbers are those of amd64")
 	}
-	b := openBox(t, manager.OpenOptions{Language: "python"})
-	res := b.run(t, sandbox.Run{Command: []string{"python3", "-c", callsOut}})
-	if len(res.Stderr) > 0 {
-		t.Errorf("it said: %s", res.Stderr)
-	}
-	want := `unix open
+	for _, hardening := range []sandbox.Hardening{sandbox.HardeningOff, sandbox.HardeningStrict} {
+		t.Run(string(hardening), func(t *testing.T) {
+			b := openBox(t, manager.OpenOptions{Language: "python", Limits: sandbox.Limits{Hardening: hardening}})
+			res := b.run(t, sandbox.Run{Command: []string{"python3", "-c", callsOut}})
+			if len(res.Stderr) > 0 {
+				t.Errorf("it said: %s", res.Stderr)
+			}
+			want := `unix open
 inet open
 inet6 open
 netlink open
@@ -75,11 +77,13 @@ request_key EPERM
 bpf EPERM
 perf_event_open EPERM
 socketcall of vsock, 32 bits ENOSYS
-vsock, 32 bits EPERM
-unix, 32 bits open
-keyctl, 32 bits EPERM
-`
-	if diff := cmp.Diff(want, string(res.Stdout)); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
+` + map[sandbox.Hardening]string{
+				sandbox.HardeningOff:    "vsock, 32 bits EPERM\nunix, 32 bits open\nkeyctl, 32 bits EPERM\n",
+				sandbox.HardeningStrict: "vsock, 32 bits ENOSYS\nunix, 32 bits ENOSYS\nkeyctl, 32 bits ENOSYS\n",
+			}[hardening]
+			if diff := cmp.Diff(want, string(res.Stdout)); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
 	}
 }

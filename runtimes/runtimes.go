@@ -133,9 +133,31 @@ type Plan struct {
 	// Walls are the limits that Create enforces, or fails. One that is only asked
 	// for, and may not hold here, is not among them.
 	Walls []sandbox.Wall `json:"walls,omitempty"`
+	// Hardened says that the agent is to harden what it starts, or the sandbox is not
+	// used. Where it is not set, [Hardening] is among NotEnforced.
+	Hardened bool `json:"hardened,omitempty"`
 	// NotEnforced names limits that nothing holds the sandbox to, as
 	// [Capabilities.NotEnforced] does.
 	NotEnforced []string `json:"not_enforced,omitempty"`
+}
+
+// Hardening is the name by which [Capabilities.NotEnforced] has the second layer.
+const Hardening = "hardening"
+
+// Harden settles whether the sandbox of a plan is hardened: works says why it would not
+// be here, or nil. Errors: Unsupported where it has to be.
+func (p *Plan) Harden(works error) error {
+	p.NotEnforced = slices.DeleteFunc(slices.Clone(p.NotEnforced), func(name string) bool { return name == Hardening })
+	switch h := p.Spec.Limits.Hardening; {
+	case h != sandbox.HardeningOff && works == nil:
+		p.Hardened = true
+		return nil
+	case h == sandbox.HardeningStrict:
+		return sandbox.Errorf(sandbox.Unsupported, "harden what runs in a sandbox: %w", works).
+			WithHint("leave --hardening out, and it is done where it works; caisson doctor says what is missing")
+	}
+	p.NotEnforced = append(p.NotEnforced, Hardening)
+	return nil
 }
 
 // HandleVersion is the version of [Handle] that this code writes.
@@ -209,6 +231,8 @@ type Capabilities struct {
 	Seccomp   Level `json:"seccomp"`
 	AppArmor  Level `json:"apparmor"`
 	Users     Level `json:"users"` // uids of their own, which agent and roles are kept apart by
+	// Hardening is the second layer around programs: see [sandbox.Hardening].
+	Hardening Level `json:"hardening"`
 
 	Pause  bool `json:"pause"`
 	Sample bool `json:"sample"`
@@ -233,7 +257,7 @@ func (c Capabilities) NotEnforced() []string {
 		name  string
 		level Level
 	}{{"memory", c.Memory}, {"cpu", c.CPU}, {"pids", c.PIDs}, {"tmpfs", c.Tmpfs}, {"volumes", c.Volumes}, {"network", c.NoNetwork},
-		{"read_only_root", c.ReadOnly}, {"seccomp", c.Seccomp}, {"users", c.Users}} {
+		{"read_only_root", c.ReadOnly}, {"seccomp", c.Seccomp}, {"users", c.Users}, {Hardening, c.Hardening}} {
 		if l.level == NotEnforced {
 			names = append(names, l.name)
 		}

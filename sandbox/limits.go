@@ -15,7 +15,21 @@ type Limits struct {
 	Shm       Bytes   `json:"shm_bytes,omitempty"`       // size of /dev/shm
 	OpenFiles int     `json:"open_files,omitempty"`      // RLIMIT_NOFILE
 	FileSize  Bytes   `json:"file_size_bytes,omitempty"` // RLIMIT_FSIZE
+	// Hardening is the second layer around programs, beside the sandbox itself.
+	Hardening Hardening `json:"hardening,omitempty"`
 }
+
+// Hardening says whether the agent holds what it starts to rules of its own: writes
+// where the sandbox has room for them and nowhere else, looks at and traces nothing
+// but its own exec's processes, and makes no system calls that no program needs. The
+// zero value is [HardeningStrict] where that works.
+type Hardening string
+
+// The two that can be asked for.
+const (
+	HardeningStrict Hardening = "strict" // or no sandbox is made
+	HardeningOff    Hardening = "off"
+)
 
 // DefaultLimits is what a zero field of [Limits] means.
 var DefaultLimits = Limits{
@@ -38,6 +52,7 @@ func (l Limits) Or(d Limits) Limits {
 	fill(&l.Shm, d.Shm)
 	fill(&l.OpenFiles, d.OpenFiles)
 	fill(&l.FileSize, d.FileSize)
+	fill(&l.Hardening, d.Hardening)
 	return l
 }
 
@@ -61,6 +76,8 @@ func (l Limits) Check() error {
 		return outOfRange("--open-files", l.OpenFiles, "16 to 1048576")
 	case l.FileSize < 1:
 		return outOfRange("--file-size", l.FileSize, "a positive size")
+	case l.Hardening != "" && l.Hardening != HardeningStrict && l.Hardening != HardeningOff:
+		return outOfRange("--hardening", l.Hardening, "strict or off")
 	}
 	return nil
 }

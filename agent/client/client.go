@@ -58,6 +58,10 @@ type Claim struct {
 	Env []string
 	// Workspace bounds what the workspace holds; 0 is no bound.
 	Workspace sandbox.Bytes
+	// Writable are the folders that programs are held to, with OpenFiles as their limit
+	// of files, in a sandbox that is hardened. None leaves them to the sandbox alone.
+	Writable  []string
+	OpenFiles int
 }
 
 // entryBytes is for how many bytes of its size a workspace may hold an entry: a
@@ -137,6 +141,7 @@ func greet(conn net.Conn, cfg Config) (wire.Welcome, error) {
 	if c := cfg.Claim; c != nil {
 		h.Claim = &wire.Claim{
 			Secret: cfg.Secret, UID: c.Identity.UID, RunnerUID: c.Identity.RunnerUID, OneShot: c.OneShot, Env: c.Env,
+			Harden:         hardenOf(c),
 			WorkspaceBytes: int64(c.Workspace), WorkspaceEntries: int64(c.Workspace) / entryBytes,
 			Renew: wire.Renew{IdleMS: wireMS(&c.Idle), TTLMS: wireMS(&c.TTL)},
 		}
@@ -157,10 +162,20 @@ func greet(conn net.Conn, cfg Config) (wire.Welcome, error) {
 	default:
 		err = fmt.Errorf("%w: type %d for a welcome", wire.ErrFrame, f.Type)
 	}
+	if err == nil && h.Claim != nil && h.Claim.Harden != nil && !w.Hardened {
+		return w, sandbox.Errorf(sandbox.Unsupported, "the agent does not harden what it runs: it is an older one")
+	}
 	if err != nil {
 		return w, broken("greet the agent", err)
 	}
 	return w, nil
+}
+
+func hardenOf(c *Claim) *wire.Harden {
+	if len(c.Writable) == 0 {
+		return nil
+	}
+	return &wire.Harden{Writable: c.Writable, OpenFiles: c.OpenFiles}
 }
 
 // Close ends the connection, once the agent knows which ends were taken, or has

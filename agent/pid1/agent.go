@@ -221,6 +221,9 @@ func (a *Agent) admit(h *wire.Hello) *wire.Failure {
 		if err := checkClaim(h.Claim, a.cfg.Alone != nil); err != nil {
 			return refuse("invalid", "%v", err)
 		}
+		if err := a.harden(h.Claim.Harden); err != nil {
+			return refuse("unsupported", "harden what runs here: %v", err)
+		}
 		a.claim = h.Claim
 		a.life.renew(h.Claim.Renew)
 	case a.claim == nil:

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path"
 	"runtime"
+	"slices"
 	"strconv"
 	"syscall"
 	"unsafe"
@@ -18,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/caisson-dev/caisson/agent/wire"
+	"github.com/caisson-dev/caisson/internal/harden"
 )
 
 // Inner is the first process of an exec's own PID namespace: where a sandbox has
@@ -37,6 +39,8 @@ type inner struct {
 	Filter string // the file of the filter of system calls, "" for none
 	Memory int64  // bytes of data that one process may have, 0 is no limit
 	PIDs   int64  // processes of the sandbox, the agent's threads among them; 0 is no limit
+	// Writable are the folders that it may write in; none does not harden it.
+	Writable []string
 }
 
 // innerSocket is the descriptor of the socket to the agent.
@@ -86,23 +90,26 @@ func Inner(argv []string) error {
 // argv is the inner process's command line.
 func (in *inner) argv() []string {
 	head := []string{"caisson-agent", "inner", in.Exec, in.Binary, in.Dir, in.Filter,
-		strconv.FormatInt(in.Memory, 10), strconv.FormatInt(in.PIDs, 10), strconv.Itoa(len(in.Env))}
-	return append(append(head, in.Env...), in.Argv...)
+		strconv.FormatInt(in.Memory, 10), strconv.FormatInt(in.PIDs, 10), strconv.Itoa(len(in.Writable)), strconv.Itoa(len(in.Env))}
+	return slices.Concat(head, in.Writable, in.Env, in.Argv)
 }
 
 func (in *inner) parse(argv []string) error {
-	const head = 9
+	const head = 10
 	if len(argv) < head {
 		return errors.New("too few arguments")
 	}
 	in.Exec, in.Binary, in.Dir, in.Filter = argv[2], argv[3], argv[4], argv[5]
 	memory, err := strconv.ParseInt(argv[6], 10, 64)
 	pids, err2 := strconv.ParseInt(argv[7], 10, 64)
-	n, err3 := strconv.Atoi(argv[8])
-	if err = errors.Join(err, err2, err3); err != nil || n < 0 || len(argv) < head+n+1 {
+	folders, err3 := strconv.Atoi(argv[8])
+	vars, err4 := strconv.Atoi(argv[9])
+	rest := argv[head:]
+	if err = errors.Join(err, err2, err3, err4); err != nil || folders < 0 || vars < 0 || folders > len(rest) || vars >= len(rest)-folders {
 		return fmt.Errorf("not an inner process's arguments: %w", err)
 	}
-	in.Memory, in.PIDs, in.Env, in.Argv = memory, pids, argv[head:head+n], argv[head+n:]
+	in.Memory, in.PIDs = memory, pids
+	in.Writable, in.Env, in.Argv = rest[:folders], rest[folders:folders+vars], rest[folders+vars:]
 	return nil
 }
 
@@ -133,10 +140,30 @@ func (in *inner) enclose() error {
 	if err := dropCapabilities(); err != nil {
 		return err
 	}
-	if in.Filter == "" {
+	if in.Filter != "" {
+		if err := harden.SetFilterOfAll(filter); err != nil {
+			return err
+		}
+	}
+	return in.harden()
+}
+
+// harden holds the program, and all that it starts, to what it may do.
+func (in *inner) harden() error {
+	if len(in.Writable) == 0 {
 		return nil
 	}
-	return setFilter(filter)
+	ruleset, err := harden.Ruleset(in.Writable, pipes) // of folders as the program sees them
+	if err != nil {
+		return err
+	}
+	program, err := harden.Filter()
+	if err != nil {
+		return err
+	}
+	// The filter comes first: it sees to it that no privileges are gained, without
+	// which there are no rules.
+	return errors.Join(harden.SetFilterOfAll(program), harden.Restrict(ruleset), unix.Close(ruleset))
 }
 
 // mounts has the exec see its own processes, and of the agent's folder only what
@@ -220,23 +247,6 @@ func dropCapabilities() error {
 	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none)), 0)
 	if errno != 0 {
 		return fmt.Errorf("give up capabilities: %w", errno)
-	}
-	return nil
-}
-
-// setFilter filters the system calls of every thread, and of all that they start.
-func setFilter(program []byte) error {
-	const size = 8 // of an instruction
-	if len(program) == 0 || len(program)%size != 0 {
-		return errors.New("the filter of system calls is broken")
-	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("gain no privileges: %w", err)
-	}
-	fprog := unix.SockFprog{Len: uint16(len(program) / size), Filter: (*unix.SockFilter)(unsafe.Pointer(&program[0]))}
-	r, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&fprog)))
-	if errno != 0 || r != 0 {
-		return fmt.Errorf("filter system calls: %w (thread %d)", errno, r)
 	}
 	return nil
 }

@@ -56,6 +56,9 @@ func (a *Agent) spawnNested(ex *exec, binary string, env []string, files [3]uint
 	}
 	c := a.cfg.Alone
 	in := inner{Exec: ex.req.ID, Binary: binary, Argv: ex.req.Argv, Env: env, Dir: ex.dir, Filter: c.Filter, Memory: c.Memory, PIDs: c.PIDs}
+	if h := a.claim.Harden; h != nil {
+		in.Writable = h.Writable
+	}
 	ex.nest = &nest{socket: ours, gone: make(chan struct{})}
 	attr := &syscall.ProcAttr{
 		Dir: "/", Env: []string{}, Files: []uintptr{files[0], files[1], files[2], uintptr(theirs)},

@@ -63,7 +63,7 @@ func (a *Agent) greet(conn net.Conn) (*lease, error) {
 		return nil, errors.Join(errors.New(no.Message), wire.WriteMessage(conn, wire.TypeFailure, no))
 	}
 	l := a.joinLease(h.Lease)
-	w := wire.Welcome{Version: wire.Version, Build: a.cfg.Build, PID: os.Getpid()}
+	w := wire.Welcome{Version: wire.Version, Build: a.cfg.Build, PID: os.Getpid(), Hardened: a.claim.Harden != nil}
 	err = errors.Join(wire.WriteMessage(conn, wire.TypeWelcome, w), conn.SetDeadline(time.Time{}))
 	if err != nil {
 		a.dismiss(l)

@@ -34,6 +34,7 @@ type spawner struct {
 	orders   chan order
 	oomScore *os.File // nil where it cannot be written
 	ownScore []byte
+	cage     *cage // that programs are put in, where their sandbox is hardened; set once, before anything runs
 }
 
 func newSpawner(r *reaper) *spawner {
@@ -50,8 +51,9 @@ func newSpawner(r *reaper) *spawner {
 	return s
 }
 
-// order asks the spawner's thread for a process.
+// order asks the spawner's thread for a process, or to do something itself.
 type order struct {
+	do     func() error
 	ex     *exec
 	binary string
 	argv   []string
@@ -64,8 +66,19 @@ func (s *spawner) run() {
 	runtime.LockOSThread()
 	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, childNice) // without it the agent is slower to answer, no more
 	for o := range s.orders {
+		if o.do != nil {
+			o.done <- o.do()
+			continue
+		}
 		o.done <- s.fork(o)
 	}
+}
+
+// on calls do on the spawner's thread: what that is held to, all that it starts is.
+func (s *spawner) on(do func() error) error {
+	o := order{do: do, done: make(chan error, 1)}
+	s.orders <- o
+	return <-o.done
 }
 
 // start has a process started and registered; ex then has its pid.
@@ -84,7 +97,11 @@ func (s *spawner) fork(o order) error {
 			defer func() { _, _ = s.oomScore.WriteAt(s.ownScore, 0) }() // cannot fail where raising did not
 		}
 	}
-	pid, err := syscall.ForkExec(o.binary, o.argv, o.attr)
+	start := syscall.ForkExec
+	if s.cage != nil && o.attr.Sys.AmbientCaps == nil { // what has some is ours, and sees to its children
+		start = s.cage.forkExec
+	}
+	pid, err := start(o.binary, o.argv, o.attr)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -177,8 +178,13 @@ func (w *warmth) startLocked(warm *wire.Warm, binary string, env []string, key s
 	if err != nil {
 		return errors.Join(err, unix.Close(fds[1]), control.Close())
 	}
-	err = w.a.spawn.start(up.process, binary, append([]string{binary, text}, warm.Modules...), &syscall.ProcAttr{
-		Dir: "/", Env: append(lasting, "PATH=/usr/bin:/bin", "HOME=/nonexistent"), Files: []uintptr{w.a.null.Fd(), out.Fd(), out.Fd(), uintptr(fds[1])},
+	files, rules := []uintptr{w.a.null.Fd(), out.Fd(), out.Fd(), uintptr(fds[1])}, "0"
+	if c := w.a.spawn.cage; c != nil { // the server is free, and its forks are not
+		rules = strconv.Itoa(len(files))
+		files = append(files, uintptr(c.ruleset))
+	}
+	err = w.a.spawn.start(up.process, binary, append([]string{binary, text, rules}, warm.Modules...), &syscall.ProcAttr{
+		Dir: "/", Env: append(lasting, "PATH=/usr/bin:/bin", "HOME=/nonexistent"), Files: files,
 		Sys: &syscall.SysProcAttr{
 			Setsid: true, Credential: &syscall.Credential{Uid: warmUser, Gid: warmUser, Groups: []uint32{}},
 			AmbientCaps: []uintptr{unix.CAP_SETUID, unix.CAP_SETGID},

@@ -67,6 +67,16 @@ type Claim struct {
 	// file system does not. 0 bytes is no bound.
 	WorkspaceBytes   int64 `json:"workspace_bytes,omitempty"`
 	WorkspaceEntries int64 `json:"workspace_entries,omitempty"`
+	// Harden has the agent hold what it starts to package harden's rules. Where it
+	// cannot, the claim fails, as unsupported. nil leaves it to the sandbox alone.
+	Harden *Harden `json:"harden,omitempty"`
+}
+
+// Harden says what programs of a hardened sandbox may do.
+type Harden struct {
+	Writable []string `json:"writable"` // folders that they may write in; at least one
+	// OpenFiles is how many files each may have open, up to the sandbox's own limit.
+	OpenFiles int `json:"open_files"`
 }
 
 // Renew says when a sandbox ends itself, counted from when it is received. 0
@@ -97,6 +107,8 @@ type Welcome struct {
 	Version int    `json:"version"`
 	Build   string `json:"build"` // of the agent, for people
 	PID     int    `json:"pid"`   // the agent's, in its own namespace: 1 in a container
+	// Hardened says that it holds what it starts to what its claim asked for.
+	Hardened bool `json:"hardened,omitempty"`
 }
 
 // Failure ends a stream: the call did not work.

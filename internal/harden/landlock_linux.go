@@ -31,6 +31,10 @@ const (
 // there is closed by permissions, mounts, and by Landlock's word about processes.
 var kernels = []string{"/dev", "/proc"}
 
+// queues is where message queues of POSIX lie: to be opened by their names there is
+// to have room for them.
+const queues = "/dev/mqueue"
+
 // version is that of the kernel's Landlock; 0 is none.
 func version() int {
 	v, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
@@ -68,7 +72,7 @@ func Ruleset(writable, open []string) (fd int, err error) {
 	if errno != 0 {
 		return -1, fmt.Errorf("make rules of Landlock: %w", errno)
 	}
-	for _, dir := range writable {
+	for _, dir := range slices.Concat(writable, []string{queues}) {
 		err = errors.Join(err, allow(int(r), dir, toDir&mask))
 	}
 	for _, dir := range slices.Concat(open, kernels) {

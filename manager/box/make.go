@@ -223,9 +223,20 @@ func (m *Maker) claim(ctx context.Context, b *Box, o Order) (err error) {
 	spec := b.Plan.Spec
 	b.Client, err = m.greet(ctx, b, &client.Claim{
 		Identity: spec.Identity, OneShot: b.Session == "", Idle: time.Duration(o.Idle), TTL: time.Duration(o.TTL), Env: baseEnv(spec.Image.Env),
-		Workspace: watchedSize(spec.Workspace),
+		Workspace: watchedSize(spec.Workspace), Writable: writable(b.Plan), OpenFiles: spec.Limits.OpenFiles,
 	})
+	if errors.Is(err, sandbox.Unsupported) && b.Plan.Hardened {
+		return sandbox.Errorf(sandbox.Unsupported, "%w", err).WithHint("leave hardening out by --hardening off; caisson doctor says what is missing")
+	}
 	return err
+}
+
+// writable are the folders that the agent holds programs to; none where it is not to.
+func writable(p runtimes.Plan) []string {
+	if !p.Hardened {
+		return nil
+	}
+	return sandbox.Writable(p.Spec.Image.Volumes)
 }
 
 // Reach connects to a box that was made before, by whomever: of is what is known

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/caisson-dev/caisson/internal/harden"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/runtimes/local"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -115,6 +116,9 @@ func (r *Runtime) capabilities() runtimes.Capabilities {
 		Runtime: Name, Isolation: "jail", Tmpfs: runtimes.Enforced, Volumes: runtimes.Watched, NoNetwork: runtimes.Enforced, Egress: true, Claim: true, ReadOnly: runtimes.Enforced,
 		Seccomp: runtimes.Enforced, Users: runtimes.Enforced, LocalStreams: true,
 		Workspaces: []string{string(sandbox.WorkspaceTmpfs), string(sandbox.WorkspaceVolume), string(sandbox.WorkspaceHost)},
+	}
+	if harden.Works() == nil {
+		c.Hardening = runtimes.Enforced
 	}
 	if r.Alone {
 		c.Users, c.PIDs = runtimes.NotEnforced, local.ProcessLimit() // there is one user, whom the kernel counts

@@ -67,7 +67,7 @@ func (m *making) args(mounted []string) []string {
 		args = append(args, "--ro-bind", b.Source, b.Target)
 	}
 	args = append(args, linkArgs(m.req.Links)...)
-	args = append(args, "--proc", "/proc", "--dev", "/dev")
+	args = append(args, "--proc", "/proc", "--dev", "/dev", "--mqueue", "/dev/mqueue")
 	if !m.req.Nested { // else nobody there is root, and a second /proc can be mounted where this one is whole
 		args = append(args, closedProc()...)
 	}

@@ -336,3 +336,43 @@ func TestSweep(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The second layer is around what runs here too, and off where that is asked for. A
+// device without a driver, which needs no privilege, tells of Landlock, and a program
+// that reads its own memory by a call of the filter.
+func TestHardening(t *testing.T) { both(t, hardened) }
+
+func hardened(t *testing.T) {
+	const script = `
+import ctypes, os, stat
+try:
+    os.mknod("device", stat.S_IFCHR, os.makedev(0, 0))
+    print("device")
+except PermissionError:
+    print("no device")
+libc = ctypes.CDLL(None, use_errno=True)
+to, at = ctypes.create_string_buffer(8), ctypes.create_string_buffer(b"memory")
+vec = lambda b: (ctypes.c_size_t * 2)(ctypes.addressof(b), 6)
+print(libc.process_vm_readv(os.getpid(), vec(to), 1, vec(at), 1, 0))
+assert libc.mq_open(b"/queue", os.O_CREAT | os.O_RDWR, 0o600, None) >= 0, os.strerror(ctypes.get_errno())
+os.makedirs("a/b")
+os.rename("a/b", "b")
+for place in "/tmp", "/home/sandbox", "/dev/shm":
+    open(place + "/f", "w").close()
+open("/dev/null", "w").close()
+`
+	p := newPlace(t)
+	m := p.manager(t, p.runtime(t, "", p.agent))
+	for hardening, want := range map[sandbox.Hardening]string{sandbox.HardeningOff: "device\n6\n", sandbox.HardeningStrict: "no device\n-1\n", "": "no device\n-1\n"} {
+		res, err := m.Run(t.Context(), sandbox.Run{Language: "python", Command: []string{"python3", "-c", script}, Limits: sandbox.Limits{Hardening: hardening}}, sandbox.Streams{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(res.Stdout) != want || res.Code != 0 {
+			t.Errorf("hardening %q: %q, want %q\n%s", hardening, res.Stdout, want, res.Stderr)
+		}
+		if off := slices.Contains(res.NotEnforced, runtimes.Hardening); off != (hardening == sandbox.HardeningOff) {
+			t.Errorf("hardening %q: not enforced, by the result: %q", hardening, res.NotEnforced)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/caisson-dev/caisson/internal/harden"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/runtimes/local"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -75,5 +76,5 @@ func (r *Runtime) Plan(_ context.Context, spec sandbox.Spec) (runtimes.Plan, err
 		plan.Walls = append(plan.Walls, sandbox.WallLimits)
 	}
 	plan.NotEnforced = r.capabilities().NotEnforced()
-	return plan, nil
+	return plan, plan.Harden(harden.Works())
 }

@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"path"
@@ -13,6 +14,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 
+	"github.com/caisson-dev/caisson/internal/harden"
 	"github.com/caisson-dev/caisson/internal/syscalls"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -105,7 +107,22 @@ func (r *Runtime) Plan(ctx context.Context, spec sandbox.Spec) (runtimes.Plan, e
 	if err != nil {
 		return runtimes.Plan{}, fmt.Errorf("encode the create request: %w", err)
 	}
-	return runtimes.Plan{Runtime: Name, Spec: spec, Request: raw, Walls: wallsOf(spec.Network.Mode, host)}, nil
+	plan := runtimes.Plan{Runtime: Name, Spec: spec, Request: raw, Walls: wallsOf(spec.Network.Mode, host)}
+	return plan, plan.Harden(r.hardens(spec))
+}
+
+// hardens reports why the agent of a sandbox could not harden what it starts, as far
+// as it is known here, or nil. Where somebody insists on it the agent finds out.
+func (r *Runtime) hardens(spec sandbox.Spec) error {
+	switch {
+	case spec.Limits.Hardening == sandbox.HardeningStrict && (r.remote || spec.OCIRuntime != ""):
+		return nil
+	case r.remote:
+		return errors.New("what the kernel of another host can do is not known")
+	case spec.OCIRuntime != "" && spec.OCIRuntime != "runc" && spec.OCIRuntime != "crun":
+		return fmt.Errorf("%s may have a kernel of its own", spec.OCIRuntime)
+	}
+	return harden.Works()
 }
 
 // wallsOf reads off a request what stops programs: what the engine made of it is

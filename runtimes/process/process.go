@@ -139,7 +139,7 @@ func (r *Runtime) Plan(_ context.Context, spec sandbox.Spec) (runtimes.Plan, err
 	if r.Groups.Work() {
 		plan.Walls = []sandbox.Wall{sandbox.WallLimits}
 	}
-	return plan, nil
+	return plan, plan.Harden(errors.New("the process runtime is for code that is trusted"))
 }
 
 // Create makes a sandbox, and returns once its agent listens. Errors: Unavailable

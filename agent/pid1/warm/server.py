@@ -56,7 +56,8 @@ def _fork():
         values.text = f.read()
     sys.modules[values.__name__] = values
     exec(compile(values.text, "caisson_values.py", "exec"), values.__dict__)
-    for name in sys.argv[1:]:
+    rules = int(sys.argv[1])  # of Landlock, that each fork takes on; 0 is none
+    for name in sys.argv[2:]:
         try:
             __import__(name)
         except ImportError:
@@ -71,6 +72,8 @@ def _fork():
     def strip():
         # The version of 64-bit sets, this process, and no capability in any of them.
         if libc.capset(struct.pack("=Ii", 0x20080522, 0), struct.pack("=6I", 0, 0, 0, 0, 0, 0)) != 0:
+            os._exit(125)
+        if rules and libc.syscall(446, rules, 0) != 0:  # landlock_restrict_self
             os._exit(125)
         libc.prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: what is in /proc/self is the program's
 
