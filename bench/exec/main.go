@@ -30,7 +30,7 @@ func run(ctx context.Context, s *measure.Suite) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	for _, set := range []func(context.Context, *measure.Suite, *fixture) error{
-		warmTrue, warmPython, sideBySide, create, output, ends, agentSize,
+		warmTrue, warmPython, hardening, sideBySide, create, output, ends, agentSize,
 	} {
 		if err := set(ctx, s, f); err != nil {
 			return err
