@@ -21,9 +21,9 @@ go mod tidy -diff
 # The linter is a module of its own, so that its dependencies are not ours. It
 # is built again only when its version has changed.
 linter=.cache/bin/golangci-lint
-if [ ! -x "$linter" ] || [ tools/go.mod -nt "$linter" ]; then
+if [ ! -x "$linter" ] || [ scripts/lint/go.mod -nt "$linter" ]; then
 	step "building golangci-lint (some minutes, once)"
-	(cd tools && go build -o "../$linter" github.com/golangci/golangci-lint/v2/cmd/golangci-lint)
+	(cd scripts/lint && go build -o "../../$linter" github.com/golangci/golangci-lint/v2/cmd/golangci-lint)
 fi
 step golangci-lint
 GOLANGCI_LINT_CACHE="$PWD/.cache/golangci-lint" "$linter" run ./...

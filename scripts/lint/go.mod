@@ -1,4 +1,4 @@
-module github.com/caisson-dev/caisson/tools
+module github.com/caisson-dev/caisson/scripts/lint
 
 go 1.26
 
