@@ -43,6 +43,7 @@ import (
 	"github.com/caisson-dev/caisson/service"
 	"github.com/caisson-dev/caisson/store/sqlite"
 	"github.com/caisson-dev/caisson/telemetry"
+	"github.com/caisson-dev/caisson/tools"
 )
 
 // Config says what is opened. Its zero value is what the command works with,
@@ -73,6 +74,9 @@ type Config struct {
 	AllowRuntimes []string
 	// OthersApprove has what a caller with a name asks be approved by another.
 	OthersApprove bool
+	// Tools are functions of this program that runs may call, beside those of File:
+	// see [tools.Func].
+	Tools []sandbox.Callable
 	// Log gets what nobody asked about, and from the level info on a line for each
 	// event. nil discards.
 	Log *slog.Logger
@@ -271,6 +275,15 @@ func (c *Caisson) join(ctx context.Context) (*service.Service, error) {
 	}
 	c.atEnd(svc.Close)
 	return svc, errors.Join(c.carryOut(ctx, book, svc), fill())
+}
+
+// tools are those that programs may call.
+func (c *Caisson) tools() (*tools.Set, error) {
+	declared, err := tools.Open(c.cfg.File.Tools, c.cfg.File.Name, c.cfg.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	return tools.New(slices.Concat(declared, c.cfg.Tools)...)
 }
 
 // functions makes what keeps functions, and calls them in sessions of a service.

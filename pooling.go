@@ -25,6 +25,9 @@ type kept struct {
 // manager makes a manager, with the pool that it takes from. fill begins to fill that,
 // if it is this process's own.
 func (c *Caisson) manager(ctx context.Context, state string, cfg manager.Config) (mgr *manager.Manager, fill func() error, err error) {
+	if cfg.Tools, err = c.tools(); err != nil {
+		return nil, nil, err
+	}
 	ready, err := c.keep(ctx, state, cfg, func(ctx context.Context, k pool.Kind) (runtimes.Instance, sandbox.Image, error) {
 		return mgr.Prepare(ctx, k.Runtime, k.Spec())
 	})

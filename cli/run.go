@@ -46,6 +46,7 @@ type runOptions struct {
 	tty, interactive bool
 	terminal         terminalOptions
 	track            string
+	tools            string // file of tools that this process answers
 	into             string // folder for artifacts
 	taken            *artifactFolder
 	batch            batchOptions
@@ -123,6 +124,8 @@ func (o *runOptions) execFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.track, "changes", string(sandbox.ModeFast), "how to find what it changes: fast, exact or off")
 	f.StringArrayVar(&o.run.Artifacts, "artifact", nil, "collect files that match `PATTERN`, such as 'out/**' (repeatable; default what it puts into artifacts/)")
 	f.StringVar(&o.into, "artifacts-to", "", "collect them into this `FOLDER` of the host; without it they are in what --json prints")
+	f.StringVar(&o.tools, "tools", "", "let its programs call the tools that `FILE` declares, answered by caisson here: see docs/tools.md")
+	f.StringArrayVar(&o.run.Tools, "tool", nil, "let them call the tool `NAME` alone, of all that there are (repeatable)")
 	f.BoolVar(&o.json, "json", false, "print one JSON object instead of the program's output")
 	f.BoolVarP(&o.tty, "tty", "t", false, "give it a terminal; with -i, this one: ctrl-p ctrl-q leaves it")
 	o.terminal.flags(f)
@@ -199,6 +202,9 @@ func (o *runOptions) execute(ctx context.Context, cfg Config, args []string, das
 	}
 	var pipe notedWriter
 	streams := sandbox.Streams{Local: sandbox.Local{Contents: o.contents.open}}
+	if streams.Tools, err = o.openTools(cfg); err != nil {
+		return err
+	}
 	if !o.json {
 		pipe.Writer = cfg.IO.Out
 		streams.Stdout, streams.Stderr = &pipe, cfg.IO.Err

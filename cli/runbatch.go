@@ -39,6 +39,10 @@ func (o *runOptions) executeBatch(ctx context.Context, cfg Config, args []string
 	if err := o.collect(cfg); err != nil {
 		return err
 	}
+	answered, err := o.openTools(cfg)
+	if err != nil {
+		return err
+	}
 	in, total, err := o.batch.open(cfg.IO.In)
 	if err != nil {
 		return err
@@ -57,7 +61,7 @@ func (o *runOptions) executeBatch(ctx context.Context, cfg Config, args []string
 	bar := newBatchBar(cfg.IO.Err, "runs ", total)
 	tally := runTally{all: stand.count}
 	runs := batch.Runs{
-		Workers: o.batch.atOnce(), Ordered: o.ordered, Like: o.run, Local: sandbox.Local{Contents: o.contents.open}, Do: svc.Run, LanguageOf: svc.LanguageOf,
+		Workers: o.batch.atOnce(), Ordered: o.ordered, Like: o.run, Local: sandbox.Local{Contents: o.contents.open, Tools: answered}, Do: svc.Run, LanguageOf: svc.LanguageOf,
 		Skip: func(id batch.Name) bool { return stand.ids[id] },
 	}
 	bar.add(stand.count)

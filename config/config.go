@@ -24,6 +24,8 @@
 //	  default: {sandboxes: 10, memory: 8g}
 //	pool:                # sandboxes that a server keeps ready
 //	  python: 2
+//	tools:               # of this host, that programs may call
+//	  - {name: search, command: [./search]}
 //
 // It is strict: a key that nobody knows is an error that names its line. It
 // holds no defaults and reads no environment: what it says counts where neither
@@ -43,6 +45,7 @@ import (
 
 	"github.com/caisson-dev/caisson/internal/onedoc"
 	"github.com/caisson-dev/caisson/sandbox"
+	"github.com/caisson-dev/caisson/tools"
 )
 
 // File is what a caisson.yaml says. The zero value says nothing. It is safe for
@@ -69,6 +72,8 @@ type File struct {
 	Quotas sandbox.Quotas
 	// Pool are the sandboxes that are kept ready.
 	Pool []sandbox.PoolWant
+	// Tools are those of this host that programs may call.
+	Tools []tools.Entry
 
 	values []value
 }
@@ -111,6 +116,7 @@ type form struct {
 		Every yaml.Node `yaml:"every"`
 		Rules yaml.Node `yaml:"rules"`
 	} `yaml:"monitor"`
+	Tools  []tools.Entry `yaml:"tools"`
 	Quotas struct {
 		Default yaml.Node            `yaml:"default"`
 		Total   yaml.Node            `yaml:"total"`
@@ -155,7 +161,7 @@ func Parse(name string, data []byte) (*File, error) {
 	if err := f.hosts(in.Hosts); err != nil {
 		return nil, err
 	}
-	f.Folders = in.Folders
+	f.Folders, f.Tools = in.Folders, in.Tools
 	for folder, path := range f.Folders {
 		if strings.Contains(folder, "/") || path == "" {
 			return nil, f.bad(0, "folders: %q: write a name without a slash, and the folder's path", folder)

@@ -11,23 +11,23 @@ import (
 
 // startTracked starts a background exec. What was touched before it is recorded
 // first, as the session's own. Its answers are those of [client.Client.Start].
-func (m *Manager) startTracked(ctx context.Context, b *box.Box, r *resolved) (never *client.Outcome, err error) {
+func (m *Manager) startTracked(ctx context.Context, b *box.Box, r *resolved, d sandbox.Decision) (never *client.Outcome, err error) {
 	if err := m.verify(ctx, b, r); err != nil {
 		return nil, err
 	}
-	way, err := m.openWay(ctx, b, r)
+	ways, err := m.openWays(ctx, b, r, d)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil || never != nil {
-			err = joinErr(err, way.close(ctx))
+			err = joinErr(err, ways.close(ctx))
 			return
 		}
-		way.keep(ctx)
+		ways.keep(ctx)
 	}()
 	cmd := r.command()
-	way.show(&cmd)
+	ways.into(&cmd)
 	cmd.Track, cmd.Later = m.tracked(r), r.run.Input || r.opens != nil
 	r.record.PID, never, err = b.Client.Start(ctx, cmd)
 	if errors.Is(err, sandbox.Conflict) && cmd.Track {

@@ -17,6 +17,7 @@ import (
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
 	"github.com/caisson-dev/caisson/telemetry"
+	"github.com/caisson-dev/caisson/tools"
 )
 
 // inlineMost is how much code an argv may carry. The kernel takes 128 KiB in
@@ -38,12 +39,13 @@ type resolved struct {
 	program  *Program             // what the gate puts in its place; nil is as asked for
 	opens    *sandbox.ShellRecord // the shell that it is; nil of others
 	shell    *inShell             // that it runs in; nil of others
+	tools    *tools.Set           // that it may call
 }
 
 // resolve turns a run into an argv, and into the question about it: what it is
 // bound by is settled here, so that nothing else is judged than holds. Errors:
-// Invalid.
-func resolve(run sandbox.Run, lang sandbox.Language, limits sandbox.Limits, streams sandbox.Streams, background bool) (*resolved, error) {
+// Invalid, and NotFound for a tool.
+func (m *Manager) resolve(run sandbox.Run, lang sandbox.Language, limits sandbox.Limits, streams sandbox.Streams, background bool) (*resolved, error) {
 	asked := run.ExecLimits
 	r := &resolved{run: run, id: sandbox.NewID(), asked: time.Now(), limits: asked.WithDefaults()}
 	if err := r.limits.Check(); err != nil {
@@ -68,11 +70,16 @@ func resolve(run sandbox.Run, lang sandbox.Language, limits sandbox.Limits, stre
 	if run.Warm && lang.Warm == nil {
 		return nil, sandbox.Errorf(sandbox.Invalid, "there are no warm interpreters of this language").WithHint("leave --warm out, or name the language with -l python")
 	}
+	callable, err := m.toolsOf(run, streams.Local)
+	if err != nil {
+		return nil, err
+	}
+	r.tools = callable
 	r.space = newSpace(run, streams.Local)
 	q := ExecQuestion{
 		ID: r.id, Run: run, Ask: streams.Ask, Language: lang, Env: slices.Concat(lang.Env, run.Env), Dir: run.Dir, Role: run.Role, Limits: limits.WithDefaults(), ExecLimits: r.limits,
 		User: "one-shot", Network: run.Network.WithDefaults(), Stdin: streams.Stdin, Workspace: r.space,
-		Background: background, Terminal: run.Terminal != nil,
+		Background: background, Terminal: run.Terminal != nil, Tools: callable.Tools(),
 	}
 	switch {
 	case len(run.Command) > 0:
@@ -95,7 +102,6 @@ func resolve(run sandbox.Run, lang sandbox.Language, limits sandbox.Limits, stre
 			template = lang.RunFile
 		}
 		q.Stage = []byte(run.Code)
-		var err error
 		if q.Staged, err = stagedFiles(run.Stage, streams.Local, name); err != nil {
 			return nil, err
 		}
@@ -196,7 +202,7 @@ func checkRun(run sandbox.Run) error {
 // written down.
 func (s *Sandbox) Exec(ctx context.Context, run sandbox.Run, streams sandbox.Streams) (sandbox.Result, error) {
 	run.Network = s.opts.Network
-	r, err := resolve(run, s.language, s.opts.Limits, streams, false)
+	r, err := s.m.resolve(run, s.language, s.opts.Limits, streams, false)
 	if err != nil {
 		return sandbox.Result{}, err
 	}
@@ -273,17 +279,17 @@ func (m *Manager) runIn(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 		return sandbox.Result{}, forgedBy(err), err
 	}
 	defer guard.stop()
-	way, err := m.openWay(ctx, b, r)
+	ways, err := m.openWays(ctx, b, r, d)
 	if err != nil {
 		return sandbox.Result{}, brokenByCall(err), err
 	}
-	defer func() { err = joinErr(err, way.close(ctx)) }()
+	defer func() { err = joinErr(err, ways.close(ctx)) }()
 	if err := m.begin(ctx, b, r, d, false); err != nil {
 		return sandbox.Result{}, nil, err
 	}
 	stdout, stderr := newCapture(streams.Stdout, int64(r.limits.KeepOutput)), newCapture(streams.Stderr, int64(r.limits.KeepOutput))
 	cmd := r.command()
-	way.show(&cmd)
+	ways.into(&cmd)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Reap = r.stdin(streams), stdout, stderr, reap || r.run.Reap
 	seen := b.Witness(ctx, r.patience())
 	running, done := telemetry.Start(ctx, "exec")
@@ -311,7 +317,7 @@ func (m *Manager) runIn(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 		ExecID: r.id, Session: r.run.Session, Language: r.question.Language.Name, Exit: out.Exit, Duration: out.Usage.Wall, Usage: out.Usage,
 		Decision: d, Sandbox: b.ID, Image: b.Plan.Spec.Image.ID, Runtime: b.Plan.Runtime, NotEnforced: b.Plan.NotEnforced, Warm: out.Warm, Compiled: compiled,
 	}
-	untold := way.tell(ctx, &res)
+	untold := ways.tell(ctx, &res)
 	if s := r.shell; s != nil {
 		s.state.Dir, s.state.Ended = cmp.Or(out.Dir, s.state.Dir), out.ShellEnded
 		res.Shell = &s.state

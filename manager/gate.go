@@ -18,6 +18,7 @@ type Question struct {
 	Exec *ExecQuestion
 	Plan *PlanQuestion
 	Host *HostQuestion
+	Tool *ToolQuestion
 }
 
 // HostQuestion is a host that an exec, which runs, wants to connect to. No list
@@ -70,6 +71,8 @@ type ExecQuestion struct {
 	Background bool
 	// Terminal says that it has a terminal, where anything may be typed later.
 	Terminal bool
+	// Tools are those of the host that it may call; each call is asked about then.
+	Tools []sandbox.Tool
 	// Workspace is what it will find.
 	Workspace Workspace
 	// Plan waits for the sandbox that it runs in, and says what that was made as:

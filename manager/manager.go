@@ -11,6 +11,7 @@ import (
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
 	"github.com/caisson-dev/caisson/telemetry"
+	"github.com/caisson-dev/caisson/tools"
 )
 
 // Images is what the manager needs of the images.
@@ -45,6 +46,8 @@ type Config struct {
 	Egress egress.Config
 	// Quotas bound what the execs of each owner move by that.
 	Quotas sandbox.Quotas
+	// Tools are those of this host that programs may call. nil is none.
+	Tools *tools.Set
 	// Patience is how much longer than its timeout an exec may go unanswered
 	// before its sandbox is given up; 0 is the agent's client's own.
 	Patience time.Duration

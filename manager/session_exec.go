@@ -55,7 +55,7 @@ func (m *Manager) resolveIn(ctx context.Context, session string, run sandbox.Run
 	} else if lang, err = m.cfg.Images.Language(run.Language); err != nil {
 		return v, lang, nil, err
 	}
-	if r, err = resolve(run, lang, v.Limits, streams, background); err != nil {
+	if r, err = m.resolve(run, lang, v.Limits, streams, background); err != nil {
 		return v, lang, nil, err
 	}
 	r.question.User, r.question.Network = userOf(v), v.Network.WithDefaults()
@@ -115,7 +115,7 @@ func (m *Manager) StartIn(ctx context.Context, session string, run sandbox.Run, 
 	if err := m.begin(ctx, b, r, d, true, oldest(v.Execs)...); err != nil {
 		return sandbox.ExecRecord{}, err
 	}
-	never, err := m.startTracked(ctx, b, r)
+	never, err := m.startTracked(ctx, b, r, d)
 	switch {
 	case err != nil:
 		return sandbox.ExecRecord{}, joinErr(err, m.notStarted(ctx, b, r, err))

@@ -53,7 +53,7 @@ func (m *Manager) OpenShell(ctx context.Context, session, name string, o sandbox
 	if err := m.begin(ctx, b, r, d, true, oldest(v.Execs)...); err != nil {
 		return sandbox.Shell{}, err
 	}
-	never, err := m.startTracked(ctx, b, r)
+	never, err := m.startTracked(ctx, b, r, d)
 	switch {
 	case err != nil:
 		return sandbox.Shell{}, joinErr(err, m.notStarted(ctx, b, r, err))
@@ -320,7 +320,7 @@ func (m *Manager) resolveShell(v sandbox.SessionView, e sandbox.ExecRecord, held
 	if err != nil {
 		return nil, err
 	}
-	r, err := resolve(sandbox.Run{
+	r, err := m.resolve(sandbox.Run{
 		Session: v.Name, Language: lang.Name, Code: run.Text, Dir: held.Dir, Labels: run.Labels, ExecLimits: run.ExecLimits, Track: run.Track, Approve: run.Approve,
 	}, lang, v.Limits, streams, false)
 	if err != nil {

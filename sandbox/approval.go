@@ -84,7 +84,7 @@ type Approval struct {
 // ApprovalQuestion is what is to be run or made, whole: nothing in it is
 // shortened. It is text of a stranger's, to be escaped before it is shown.
 type ApprovalQuestion struct {
-	Kind     string   `json:"kind"` // "exec", "sandbox", or [QuestionConnection] of an exec that runs
+	Kind     string   `json:"kind"` // "exec", "sandbox", "tool", or [QuestionConnection] of an exec that runs
 	Language string   `json:"language,omitempty"`
 	Command  []string `json:"command,omitempty"` // argv, as it was asked for
 	Dir      string   `json:"dir,omitempty"`
@@ -105,6 +105,9 @@ type ApprovalQuestion struct {
 	Texts      []ApprovalText  `json:"texts,omitempty"`
 	Plan       json.RawMessage `json:"plan,omitempty"` // of a sandbox, in the engine's terms
 	Background bool            `json:"background,omitempty"`
+	// Tool is the tool that a program wants to call, and Arguments what it gives it.
+	Tool      string          `json:"tool,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
 // QuestionConnection is the kind of a question about a host.

@@ -127,6 +127,7 @@ const (
 	EventExecEnded        = "exec.ended"
 	EventExecDenied       = "exec.denied"
 	EventExecConnected    = "exec.connected" // its connections, once its way out is closed
+	EventToolCalled       = "tool.called"    // a call of a tool has ended: its data is the [ToolCall]
 	EventFilesChanged     = "files.changed"  // by no exec that has just ended
 	EventUndone           = "undone"
 	EventApprovalAsked    = "approval.asked"

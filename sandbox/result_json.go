@@ -43,6 +43,8 @@ type resultJSON struct {
 	Shell        *ShellState  `json:"shell,omitempty"`
 	Connections  []Connection `json:"connections,omitempty"`
 	LeftOut      int          `json:"connections_left_out,omitempty"`
+	Calls        []ToolCall   `json:"calls,omitempty"`
+	CallsLeftOut int          `json:"calls_left_out,omitempty"`
 }
 
 type usageJSON struct {
@@ -81,6 +83,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		DurationMS: r.Duration.Milliseconds(), TimedOut: r.TimedOut(), OOMKilled: r.OOMKilled(), Decision: r.Decision,
 		Sandbox: r.Sandbox, Image: r.Image, Runtime: r.Runtime, NotEnforced: r.NotEnforced, Artifacts: r.Artifacts, LeftWhy: r.ArtifactsError,
 		UnknownWhy: r.ChangesError, Usage: r.Usage, Compiled: r.Compiled, Warm: r.Warm, Shell: r.Shell, Connections: r.Connections, LeftOut: r.ConnectionsLeftOut,
+		Calls: r.Calls, CallsLeftOut: r.CallsLeftOut,
 	}
 	if j.Changes = r.Changes; j.Changes == nil {
 		j.Changes = []FileChange{}
@@ -115,6 +118,7 @@ func (r *Result) UnmarshalJSON(b []byte) error {
 		Truncated: j.Truncated, Duration: time.Duration(j.DurationMS) * time.Millisecond, Decision: j.Decision,
 		Sandbox: j.Sandbox, Image: j.Image, Runtime: j.Runtime, NotEnforced: j.NotEnforced, Changes: j.Changes, ChangesError: j.UnknownWhy,
 		Artifacts: j.Artifacts, ArtifactsError: j.LeftWhy, Usage: j.Usage, Compiled: j.Compiled, Warm: j.Warm, Shell: j.Shell, Connections: j.Connections, ConnectionsLeftOut: j.LeftOut,
+		Calls: j.Calls, CallsLeftOut: j.CallsLeftOut,
 	}
 	return nil
 }

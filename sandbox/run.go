@@ -60,6 +60,9 @@ type Run struct {
 	// "*.png": * and ? stay in one folder, ** does not. Links are not followed.
 	// nil is what the run has put below [DefaultArtifacts].
 	Artifacts []string `json:"artifacts,omitzero"`
+	// Tools names the tools of the host that its programs may call, of those that there
+	// are: see [Tool]. nil is all of them, and an empty list none.
+	Tools []string `json:"tools,omitzero"`
 	// Keep leaves the sandbox in place when the run has failed, for a look.
 	Keep bool `json:"keep,omitempty"`
 	// Approve says what becomes of it where policy asks.
@@ -77,6 +80,8 @@ type Local struct {
 	// Folder is the absolute path of the host's folder that a session has as its
 	// workspace, where the request says [WorkspaceHost] and names none.
 	Folder string
+	// Tools are further ones that the run's programs may call, answered here.
+	Tools []Callable
 }
 
 // Open opens a content by its Ref. Errors: NotFound, and those of Contents.
@@ -213,6 +218,10 @@ type Result struct {
 	// [MaxConnections].
 	Connections        []Connection `json:"connections,omitempty"`
 	ConnectionsLeftOut int          `json:"connections_left_out,omitempty"`
+	// Calls are its calls of tools, in the order in which they ended. CallsLeftOut
+	// counts those above [MaxToolCalls].
+	Calls        []ToolCall `json:"calls,omitempty"`
+	CallsLeftOut int        `json:"calls_left_out,omitempty"`
 	// Sandbox is the id of the sandbox that it ran in, Image the digest of the
 	// image that this was made from.
 	Sandbox ID     `json:"sandbox,omitempty"`

@@ -13,18 +13,38 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// MaxOutward is how many connections of one exec an agent hands on at once.
-const MaxOutward = wire.MaxOutward
+// MaxOutward is how many connections of one exec an agent hands on at once, and
+// MaxCalling how many to a tools' socket.
+const (
+	MaxOutward = wire.MaxOutward
+	MaxCalling = wire.MaxCalling
+)
+
+// ToolsLib is the folder of an exec's staged files where programs with
+// [Command].Tools find modules.
+const ToolsLib = wire.ToolsLib
 
 // Outlet is where an exec's programs connect to when they want to reach something
-// outside: a port of the sandbox's loopback device. Its owner closes it.
+// outside: a port of the sandbox's loopback device, or, where Port is 0, the socket
+// for calls of tools. Its owner closes it.
 type Outlet struct {
 	Port int
 
-	c  *Client
-	s  *yamux.Stream
-	r  *wire.Reader
-	id sandbox.ID
+	c     *Client
+	s     *yamux.Stream
+	r     *wire.Reader
+	id    sandbox.ID
+	tools bool
+}
+
+// Tools opens the outlet of an exec that has [Command].Tools and is about to begin.
+// The agent closes it when the exec has ended. What it refuses, Accept tells.
+func (c *Client) Tools(ctx context.Context, id sandbox.ID) (*Outlet, error) {
+	s, err := c.open(ctx, wire.Request{Op: wire.OpTools, Tools: &wire.Tools{ID: string(id)}})
+	if err != nil {
+		return nil, err
+	}
+	return &Outlet{c: c, s: s, r: wire.NewReader(s), id: id, tools: true}, nil
 }
 
 // Egress opens an outlet for an exec, which may not have begun. The agent closes it
@@ -76,7 +96,7 @@ func (o *Outlet) Accept(ctx context.Context) (*OutletConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := o.c.open(ctx, wire.Request{Op: wire.OpTake, Take: &wire.Take{ID: string(o.id), Conn: n}})
+	s, err := o.c.open(ctx, wire.Request{Op: wire.OpTake, Take: &wire.Take{ID: string(o.id), Conn: n, Tools: o.tools}})
 	if err != nil {
 		return nil, err
 	}

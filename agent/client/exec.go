@@ -60,6 +60,8 @@ type Command struct {
 	// Warm forks a warm Python in place of starting one, with modules imported before,
 	// where that is the same for the program: see [Outcome].
 	Warm *Warm
+	// Tools gives it a socket by which the host's tools are called: see [Client.Tools].
+	Tools bool
 	// In runs a text in a shell, in place of Argv, Env, Dir, Role and Stage.
 	In *ShellText
 }
@@ -127,7 +129,7 @@ func execRequest(cmd Command) *wire.Exec {
 	req := &wire.Exec{
 		ID: string(cmd.ID), Argv: cmd.Argv, Env: cmd.Env, Dir: cmd.Dir, Role: string(cmd.Role), TimeoutMS: ceilMS(cmd.Timeout),
 		MaxOutput: int64(cmd.MaxOutput), Stdin: cmd.Stdin != nil, Reap: cmd.Reap, Drop: cmd.Drop, Hold: cmd.Hold,
-		Track: cmd.Track, Late: cmd.Late, Fresh: cmd.Fresh, Shell: string(cmd.Shell),
+		Track: cmd.Track, Late: cmd.Late, Fresh: cmd.Fresh, Shell: string(cmd.Shell), Tools: cmd.Tools,
 	}
 	if t := cmd.Terminal; t != nil {
 		req.Terminal = &wire.Size{Rows: t.Rows, Cols: t.Cols}

@@ -63,6 +63,7 @@ type Agent struct {
 	room    *room
 	watches track.Watches // of all that watches folders
 	outward outward
+	calling calling
 	warm    *warmth
 
 	leavable map[string]uint32 // see there; never changed

@@ -38,8 +38,18 @@ type outlet struct {
 	mu      sync.Mutex
 	over    bool
 	last    uint32
-	waiting map[uint32]*net.TCPConn // that the host has not taken yet
-	all     map[*net.TCPConn]struct{}
+	waiting map[uint32]passage // that the host has not taken yet
+	all     map[passage]struct{}
+}
+
+// passage is a program's connection.
+type passage interface {
+	net.Conn
+	CloseWrite() error
+}
+
+func newOutlet(ln net.Listener, places int) *outlet {
+	return &outlet{ln: ln, places: make(chan struct{}, places), waiting: map[uint32]passage{}, all: map[passage]struct{}{}}
 }
 
 var (
@@ -63,7 +73,7 @@ func (o *outward) open(ctx context.Context, id string) (*outlet, error) {
 	if o.outlets == nil {
 		o.outlets = map[string]*outlet{}
 	}
-	out := &outlet{ln: ln, places: make(chan struct{}, wire.MaxOutward), waiting: map[uint32]*net.TCPConn{}, all: map[*net.TCPConn]struct{}{}}
+	out := newOutlet(ln, wire.MaxOutward)
 	o.outlets[id] = out
 	return out, nil
 }
@@ -80,20 +90,25 @@ func (o *outward) end(id string) {
 	out := o.outlets[id]
 	delete(o.outlets, id)
 	o.mu.Unlock()
-	if out == nil {
+	out.end()
+}
+
+// end closes an outlet and all its connections. nil is none.
+func (o *outlet) end() {
+	if o == nil {
 		return
 	}
-	_ = out.ln.Close()
-	out.mu.Lock()
-	defer out.mu.Unlock()
-	out.over = true
-	for c := range out.all {
+	_ = o.ln.Close()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.over = true
+	for c := range o.all {
 		_ = c.Close()
 	}
 }
 
 // add notes a connection, and returns its number.
-func (o *outlet) add(c *net.TCPConn) (n uint32, ok bool) {
+func (o *outlet) add(c passage) (n uint32, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.over {
@@ -107,7 +122,7 @@ func (o *outlet) add(c *net.TCPConn) (n uint32, ok bool) {
 }
 
 // take hands a connection that waits to whoever asks first; nil is none.
-func (o *outlet) take(n uint32) *net.TCPConn {
+func (o *outlet) take(n uint32) passage {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	c := o.waiting[n]
@@ -116,7 +131,7 @@ func (o *outlet) take(n uint32) *net.TCPConn {
 }
 
 // drop closes a connection and gives its place back. nil is none.
-func (o *outlet) drop(c *net.TCPConn) {
+func (o *outlet) drop(c passage) {
 	if c == nil {
 		return
 	}
@@ -150,14 +165,25 @@ func (a *Agent) callEgress(s *yamux.Stream, r *wire.Reader, req *wire.Egress) {
 	if _, err := s.Write(wire.AppendNumber(nil, uint32(out.ln.Addr().(*net.TCPAddr).Port))); err != nil {
 		return
 	}
+	out.announce(s, func(net.Conn) bool { return true })
+}
+
+// announce tells the host of each connection that comes and that is admitted, until
+// the outlet ends or the host does.
+func (o *outlet) announce(s io.Writer, admit func(net.Conn) bool) {
 	for {
-		out.places <- struct{}{} // who has none waits in the kernel's queue
-		c, err := out.ln.Accept()
+		o.places <- struct{}{} // who has none waits in the kernel's queue
+		c, err := o.ln.Accept()
 		if err != nil {
 			return
 		}
-		conn := c.(*net.TCPConn)
-		n, ok := out.add(conn)
+		if !admit(c) {
+			_ = c.Close()
+			<-o.places
+			continue
+		}
+		conn := c.(passage)
+		n, ok := o.add(conn)
 		if !ok {
 			_ = conn.Close()
 			return
@@ -171,7 +197,10 @@ func (a *Agent) callEgress(s *yamux.Stream, r *wire.Reader, req *wire.Egress) {
 // callTake carries one connection.
 func (a *Agent) callTake(s *yamux.Stream, r *wire.Reader, req *wire.Take) {
 	out := a.outward.find(req.ID)
-	var conn *net.TCPConn
+	if req.Tools {
+		out = a.calling.find(req.ID)
+	}
+	var conn passage
 	if out != nil {
 		conn = out.take(req.Conn)
 	}
@@ -204,7 +233,7 @@ type onlyReader struct{ io.Reader }
 
 // fromHost copies what the host says to the program, and reports whether it came to
 // its end.
-func fromHost(conn *net.TCPConn, r *wire.Reader) bool {
+func fromHost(conn passage, r *wire.Reader) bool {
 	for {
 		f, err := r.Next()
 		switch {

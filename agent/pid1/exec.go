@@ -95,6 +95,7 @@ func (a *Agent) start(req *wire.Exec, l *lease) (*exec, error) {
 		ex.leave()
 		a.trackEnd(ex, true)
 		// The child may have existed for a moment and used nothing of note.
+		a.calling.end(req.ID)
 		a.unstage(req)
 		a.forget(ex)
 		return nil, err
@@ -118,6 +119,12 @@ func (a *Agent) launch(ex *exec) error {
 	env := mergeEnv(a.claim.Env, ex.req.Env, []string{"PWD=" + ex.dir})
 	if ex.req.Terminal != nil && getenv(env, "TERM") == "" {
 		env = append(env, "TERM=xterm") // which every terminal of today can do, and images know
+	}
+	if ex.req.Tools {
+		if err := a.openTools(ex); err != nil {
+			return fmt.Errorf("open the way to tools: %w", err)
+		}
+		env = withTools(ex.req.ID, env)
 	}
 	if ex.req.Shell != "" {
 		if err := a.makeShell(ex, env); err != nil {

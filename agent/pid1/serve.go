@@ -124,6 +124,8 @@ func (a *Agent) call(s *yamux.Stream, l *lease, conn *wire.Joiner) {
 		a.callRestore(s, r)
 	case req.Op == wire.OpEgress && req.Egress != nil:
 		a.callEgress(s, r, req.Egress)
+	case req.Op == wire.OpTools && req.Tools != nil:
+		a.callTools(s, r, req.Tools)
 	case req.Op == wire.OpTake && req.Take != nil:
 		a.callTake(s, r, req.Take)
 	case req.File != nil:

@@ -134,10 +134,8 @@ func (a *Agent) makeShell(ex *exec, env []string) error {
 }
 
 func (sh *shell) prepare() (err error) {
-	for _, dir := range []string{sh.dir, sh.ctl} {
-		if err := os.Mkdir(dir, 0o711); err != nil {
-			return err
-		}
+	if err := os.MkdirAll(sh.ctl, 0o711); err != nil {
+		return err
 	}
 	if err := os.WriteFile(sh.ctl+"/driver", []byte(sh.named(sh.kind.driver)), 0o444); err != nil {
 		return err

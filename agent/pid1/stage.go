@@ -15,7 +15,7 @@ import (
 // stage writes an exec's staged files where its user can read and not write
 // them.
 func (a *Agent) stage(req *wire.Exec) error {
-	if len(req.Stage) == 0 {
+	if len(req.Stage) == 0 && !req.Tools {
 		return nil
 	}
 	dir := path.Join(wire.StageDir, req.ID)
@@ -34,7 +34,7 @@ func (a *Agent) stage(req *wire.Exec) error {
 }
 
 func (a *Agent) unstage(req *wire.Exec) {
-	if len(req.Stage) > 0 {
+	if len(req.Stage) > 0 || req.Tools {
 		_ = os.RemoveAll(path.Join(wire.StageDir, req.ID)) // what stays is read-only and small, and goes with the sandbox
 	}
 }

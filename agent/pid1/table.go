@@ -81,6 +81,7 @@ func (a *Agent) shareLocked() {
 // conclude notes that ex has ended.
 func (a *Agent) conclude(ex *exec, settled bool) {
 	a.outward.end(ex.req.ID)
+	a.calling.end(ex.req.ID)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	ex.ended = true

@@ -152,7 +152,8 @@ const (
 	OpScrub Op = "scrub" // everything that execs left behind is removed: a Reply, or why not
 
 	OpEgress Op = "egress" // an exec's proxy on the loopback device: see [Egress]
-	OpTake   Op = "take"   // a connection to it: see [Take]
+	OpTools  Op = "tools"  // an exec's socket for calls of the host's tools: see [Tools]
+	OpTake   Op = "take"   // a connection to one of these: see [Take]
 )
 
 // Request opens a call: Op, and the field of its name.
@@ -174,6 +175,7 @@ type Request struct {
 	Observe *Observe `json:"observe,omitempty"`
 	Restore *Restore `json:"restore,omitempty"`
 	Egress  *Egress  `json:"egress,omitempty"`
+	Tools   *Tools   `json:"tools,omitempty"`
 	Take    *Take    `json:"take,omitempty"`
 }
 
@@ -189,12 +191,17 @@ type Egress struct {
 // Take carries a connection that was told of: Data frames both ways, and DataEnd from
 // each side that says no more.
 type Take struct {
-	ID   string `json:"id"`   // of the exec
-	Conn uint32 `json:"conn"` // its number
+	ID    string `json:"id"`              // of the exec
+	Conn  uint32 `json:"conn"`            // its number
+	Tools bool   `json:"tools,omitempty"` // it came by [OpTools]
 }
 
-// MaxOutward is how many connections of one exec the agent holds at once.
-const MaxOutward = 32
+// MaxOutward is how many connections of one exec the agent holds at once, and
+// MaxCalling how many to the tools' sockets of all.
+const (
+	MaxOutward = 32
+	MaxCalling = 96
+)
 
 // Exec asks for a process.
 type Exec struct {
@@ -231,6 +238,8 @@ type Exec struct {
 	// Terminal gives the process a terminal of that size, in place of three streams:
 	// what it shows is standard output. Then Stdin and Drop are set.
 	Terminal *Size `json:"terminal,omitempty"`
+	// Tools gives it, and what it starts, a socket by which the host's tools are called.
+	Tools bool `json:"tools,omitempty"`
 	// Warm forks a Python that runs, in place of starting one, where that is the
 	// same for the program; [End] says whether it was.
 	Warm *Warm `json:"warm,omitempty"`

@@ -53,11 +53,14 @@ type connection struct {
 // connect carries out what begin says over a connection of its own. Where ctx
 // ends, the server ends it, and what came of it is returned nonetheless.
 func connect[O any](ctx context.Context, c *Client, begin wire.Begin, streams sandbox.Streams) (out O, err error) {
-	if err := errors.Join(noFolder(streams.Local), ctx.Err()); err != nil {
+	if err := errors.Join(noFolder(streams.Local), noTools(begin, streams.Local), ctx.Err()); err != nil {
 		return out, err
 	}
 	begin.Stdin, begin.Stdout, begin.Stderr = streams.Stdin != nil, streams.Stdout != nil, streams.Stderr != nil
 	begin.Asks, begin.Artifacts = streams.Ask != nil, streams.Artifact != nil
+	for _, t := range streams.Tools {
+		begin.Tools = append(begin.Tools, t.Tool)
+	}
 	ws, err := c.dial(ctx)
 	if err != nil {
 		return out, whole(err)
@@ -160,6 +163,8 @@ func (x *connection) heed(m wire.Message) error {
 		if m.Approval != nil {
 			x.ask(m)
 		}
+	case wire.MsgCall:
+		x.call(m)
 	case wire.MsgAsked:
 		x.mu.Lock()
 		defer x.mu.Unlock()

@@ -80,6 +80,9 @@ func (s *Server) converse(w http.ResponseWriter, r *http.Request, given *wire.Be
 	if begin.Asks {
 		local.Ask = c.ask
 	}
+	for _, t := range begin.Tools {
+		local.Tools = append(local.Tools, sandbox.Callable{Tool: t, Call: c.answers(t.Name)})
+	}
 	streams := c.streams(begin, local)
 	var reading sync.WaitGroup
 	reading.Go(func() {
@@ -159,6 +162,9 @@ func (c *connection) begin() (b wire.Begin, err error) {
 	}
 	if wanted != 1 || (b.Put != nil || b.ShellRun != nil || b.Terminal != "" || b.Start) && b.Session == "" || b.Start && b.Run == nil {
 		return b, sandbox.Errorf(sandbox.Invalid, "the first message says not what is wanted").WithHint("give one of run, submit, and put with a session")
+	}
+	if len(b.Tools) > 0 && (b.Run == nil || b.Start) {
+		return b, sandbox.Errorf(sandbox.Invalid, "tools that the client answers are for a run that it waits for").WithHint("leave tools out, or give run without start")
 	}
 	return b, nil
 }

@@ -58,6 +58,8 @@ type Begin struct {
 	Stderr    bool `json:"stderr,omitempty"`
 	Asks      bool `json:"asks,omitempty"`      // it has a person to ask
 	Artifacts bool `json:"artifacts,omitempty"` // it takes their contents
+	// Tools are those that the client answers itself, for a Run that it waits for.
+	Tools []sandbox.Tool `json:"tools,omitempty"`
 }
 
 // Types of messages. Those of the server, but for the end of a stream, which both
@@ -67,6 +69,7 @@ const (
 	MsgDrop     = "drop"     // no more of a stream
 	MsgAsk      = "ask"      // the Approval, of a person; the answer names the same stream
 	MsgAsked    = "asked"    // never mind: somebody else has answered, or nobody will
+	MsgCall     = "call"     // a call of a Tool, with its Arguments; the answer names the same stream
 	MsgArtifact = "artifact" // the Artifact follows as a stream, once the client has said MsgTake
 	MsgEnd      = "end"      // of a stream; with a Problem it is cut off
 	MsgProgress = "progress" // news of an image that is made
@@ -75,7 +78,7 @@ const (
 
 // Those of the client.
 const (
-	MsgAnswer = "answer" // the Answer, or the Problem why there is none
+	MsgAnswer = "answer" // the Answer, of a call the Result, or the Problem why there is none
 	MsgTake   = "take"   // an artifact is taken, or with None is not; and its end was taken too
 	MsgCancel = "cancel" // end the run; its result comes nonetheless
 	MsgResize = "resize" // the Size of the terminal that is joined
@@ -95,6 +98,9 @@ type Message struct {
 	Result   json.RawMessage         `json:"result,omitempty"`
 	Problem  *Problem                `json:"problem,omitempty"`
 	Size     *Size                   `json:"size,omitempty"`
+
+	Tool      string          `json:"tool,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
 // Piece is a piece of a stream as it travels.

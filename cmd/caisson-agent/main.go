@@ -2,7 +2,8 @@
 
 // Command caisson-agent is the first process of a sandbox. The runtime mounts
 // it into the image and starts it; it is of no use by hand. As "caisson-agent
-// connect" it is the relay between the agent and an engine's exec.
+// connect" it is the relay between the agent and an engine's exec, and under the name
+// "tool" the program that calls the host's tools.
 package main
 
 import (
@@ -11,11 +12,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path"
 	"runtime"
 	"runtime/debug"
 	"strconv"
 	"syscall"
 
+	"github.com/caisson-dev/caisson/agent/call"
 	"github.com/caisson-dev/caisson/agent/enter"
 	"github.com/caisson-dev/caisson/agent/pid1"
 	"github.com/caisson-dev/caisson/agent/wire"
@@ -28,6 +31,9 @@ func main() {
 	debug.SetGCPercent(50)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	if path.Base(os.Args[0]) == "tool" {
+		os.Exit(call.Main(ctx, os.Args[1:], call.Streams{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}))
+	}
 	if len(os.Args) == 2 && os.Args[1] == "connect" {
 		runtime.GOMAXPROCS(1)
 		if err := pid1.Connect(ctx, os.Stdin, os.Stdout); err != nil {

@@ -50,8 +50,11 @@ func Text(a sandbox.Approval) string {
 	}
 	q := a.Question
 	what := "a program wants to run"
-	if q.Kind == "sandbox" {
+	switch q.Kind {
+	case "sandbox":
 		what = "a sandbox is to be made"
+	case "tool":
+		what = "a program wants to call a tool of this host"
 	}
 	if q.Kind == sandbox.QuestionConnection {
 		what = fmt.Sprintf("a program that runs wants to connect to %s port %d", shown.Text(q.Host), q.Port)
@@ -65,6 +68,8 @@ func Text(a sandbox.Approval) string {
 		words[i] = Word(w)
 	}
 	line("command", strings.Join(words, " "))
+	line("tool", shown.Text(q.Tool))
+	line("arguments", shown.Text(string(q.Arguments)))
 	line("language", shown.Text(q.Language))
 	line("folder", shown.Text(q.Dir))
 	for _, kv := range q.Env {

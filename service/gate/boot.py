@@ -77,15 +77,21 @@ def _boot():
             return None
 
     def excepthook(kind, value, trace):
+        def ours(trace):
+            name = trace.tb_frame.f_code.co_filename
+            return name == boot or awaits and name != shown
+
         begun = trace  # below it, where this was not started but forked, is the server
         while begun is not None and begun.tb_frame.f_code.co_filename != boot:
             begun = begun.tb_next
-        trace = begun or trace
-        while trace is not None and trace.tb_frame.f_code.co_filename == boot:
+        whole = trace = begun or trace
+        while trace is not None and ours(trace):
             trace = trace.tb_next
+        if awaits and trace is None:
+            trace = whole
         sys.__excepthook__(kind, value.with_traceback(trace), trace)
 
-    boot = __file__
+    boot, awaits = __file__, False
     sys.path_hooks.insert(0, hook)
     sys.meta_path.append(Last)
     sys.path[0:1] = @PATHS@
@@ -101,7 +107,15 @@ def _boot():
     del space["_boot"]
     space["__file__"] = shown
     space["__cached__"] = None
-    return compile(code, shown, "exec", dont_inherit=True), space
+    code = compile(code, shown, "exec", 0x2000 if @AWAIT@ else 0, dont_inherit=True)
+    awaits = bool(code.co_flags & 0x80)
+    if not awaits:
+        return code, space
+    import asyncio
+    import types
+
+    asyncio.run(types.FunctionType(code, space)())
+    return "", space
 
 
 exec(*_boot())

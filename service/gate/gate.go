@@ -129,6 +129,13 @@ func (g *Gate) Judge(ctx context.Context, q manager.Question) (manager.Answer, e
 		}
 		d, err := g.host(ctx, p, q.Host)
 		return manager.Answer{Decision: d}, err
+	case q.Tool != nil:
+		p, err := g.texts.get(ctx)
+		if err != nil {
+			return manager.Answer{}, err
+		}
+		d, err := g.tool(ctx, p, q.Tool)
+		return manager.Answer{Decision: d}, err
 	}
 	return manager.Answer{}, sandbox.Errorf(sandbox.Internal, "a gate was asked nothing")
 }

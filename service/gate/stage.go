@@ -95,7 +95,7 @@ func (e *execution) copies(p *manager.Program, lang string) [][2]string {
 
 func (e *execution) python(p *manager.Program) {
 	p.Env = without(p.Env, "PYTHONPATH")
-	if e.f.code && !e.w.loads {
+	if e.f.code && !e.w.loads && len(e.q.Tools) == 0 {
 		return // the workspace is not looked at for modules at all
 	}
 	mods := e.copies(p, "python")
@@ -122,13 +122,20 @@ func (e *execution) python(p *manager.Program) {
 		list[i] = pyString(s)
 	}
 	boot := strings.NewReplacer("@MAIN@", pyString(main), "@SHOWN@", pyString(shown), "@ARGV0@", pyString(firstOf(e.f.shown, shown)), "@MODULES@", "{"+b.String()+"}",
-		"@PATHS@", "["+strings.Join(list, ", ")+"]", "@WRITABLE@", e.unjudged()).Replace(bootPython)
+		"@PATHS@", "["+strings.Join(list, ", ")+"]", "@WRITABLE@", e.unjudged(), "@AWAIT@", pyBool(len(e.q.Tools) > 0)).Replace(bootPython)
 	p.Stage = append(p.Stage, manager.StageFile{Name: "boot.py", Data: []byte(boot)})
 	interpreter := e.f.interpreter
 	if e.f.code {
 		interpreter = e.q.Language.RunCode[:1]
 	}
 	p.Argv = slices.Concat(interpreter, []string{manager.StagePath(e.q.ID, "boot.py")}, e.f.args)
+}
+
+func pyBool(b bool) string {
+	if b {
+		return "True"
+	}
+	return "False"
 }
 
 // unjudged is a list, in Python and JavaScript, of the folders from which nothing

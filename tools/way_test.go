@@ -1,0 +1,335 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/caisson-dev/caisson/agent/wire"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// calling is a tool without schemas.
+func calling(name string, call sandbox.ToolFunc) sandbox.Callable {
+	return sandbox.Callable{Tool: sandbox.Tool{Name: name}, Call: call}
+}
+
+func echo(_ context.Context, arguments json.RawMessage) (json.RawMessage, error) {
+	return arguments, nil
+}
+
+// records keeps what is written down.
+type records struct {
+	mu   sync.Mutex
+	list []sandbox.ToolCall
+	err  error
+}
+
+func (r *records) record(_ context.Context, c sandbox.ToolCall) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.list = append(r.list, c)
+	return r.err
+}
+
+func allowing(context.Context, Question) (sandbox.Decision, error) {
+	return sandbox.Decision{Verdict: sandbox.Allow}, nil
+}
+
+func newWay(t testing.TB, callables ...sandbox.Callable) (*Way, *records) {
+	t.Helper()
+	set, err := New(callables...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &records{}
+	return NewWay(Config{Set: set, Judge: allowing, Record: r.record}), r
+}
+
+// TestOrder takes calls as far as they come, and writes each of them down.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	schema := json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","maximum":9007199254740993}},"required":["n"],"additionalProperties":false}`)
+	ran := 0
+	number := sandbox.Callable{Tool: sandbox.Tool{Name: "number", Parameters: schema, Result: json.RawMessage(`{"type":"object"}`), Budget: 2},
+		Call: func(_ context.Context, arguments json.RawMessage) (json.RawMessage, error) {
+			ran++
+			return arguments, nil
+		}}
+	var asked []string
+	set, err := New(number, calling("wrong", func(context.Context, json.RawMessage) (json.RawMessage, error) { return json.RawMessage("{"), nil }),
+		calling("crash", func(context.Context, json.RawMessage) (json.RawMessage, error) { panic("boom") }), calling("denied", echo))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &records{}
+	w := NewWay(Config{Set: set, Record: r.record, Judge: func(_ context.Context, q Question) (sandbox.Decision, error) {
+		asked = append(asked, q.Tool.Name+string(q.Arguments))
+		if q.Tool.Name == "denied" {
+			return sandbox.Decision{Verdict: sandbox.Deny, Findings: []sandbox.Finding{{ID: "X-1", Message: "no"}}}, nil
+		}
+		return sandbox.Decision{Verdict: sandbox.Allow}, nil
+	}})
+	for _, tt := range []struct {
+		tool, arguments string
+		want            string // of the result, or of the error
+		kind            error
+	}{
+		{"nothing", `{}`, "there is no tool", sandbox.NotFound},
+		{"number", `{`, "not JSON", sandbox.Invalid},
+		{"number", `{"n":1} {}`, "not JSON", sandbox.Invalid},
+		{"number", `[1]`, "no object", sandbox.Invalid},
+		{"number", `{"n":"1"}`, "do not fit", sandbox.Invalid},
+		{"number", `{"n":1,"m":2}`, "do not fit", sandbox.Invalid},
+		{"number", strings.Repeat(`{"n":`, 20000), "not JSON", sandbox.Invalid},
+		{"number", `{"n":1,"n":9007199254740993}`, `{"n":9007199254740993}`, nil},
+		{"number", ` {"n": 2}`, `{"n":2}`, nil},
+		{"number", `{"n":3}`, "has made its 2 calls", sandbox.Exhausted},
+		{"denied", `{}`, "X-1: no", sandbox.Denied},
+		{"wrong", ``, "not as declared", sandbox.Internal},
+		{"crash", ``, "it crashed: boom", sandbox.Internal},
+	} {
+		result, err := w.Call(t.Context(), tt.tool, []byte(tt.arguments))
+		if tt.kind == nil && (err != nil || string(result) != tt.want) {
+			t.Errorf("%s %s: %s, %v", tt.tool, tt.arguments, result, err)
+		}
+		if tt.kind != nil && (!errors.Is(err, tt.kind) || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s %.40s: %v, want %v: %s", tt.tool, tt.arguments, err, tt.kind, tt.want)
+		}
+	}
+	if ran != 2 || len(r.list) != 13 {
+		t.Errorf("it ran %d times, and %d calls are written down", ran, len(r.list))
+	}
+	if got, want := strings.Join(asked, " "), `number{"n":9007199254740993} number{"n":2} number{"n":3} denied{} wrong{} crash{}`; got != want {
+		t.Errorf("policy was asked %s, want %s", got, want)
+	}
+	r.err = errors.New("disk full")
+	if _, err := w.Call(t.Context(), "denied", nil); !errors.Is(err, sandbox.Unavailable) {
+		t.Errorf("what is not written down: %v", err)
+	}
+}
+
+// TestRate holds each owner to its own.
+func TestRate(t *testing.T) {
+	t.Parallel()
+	r := rate{limit: sandbox.ToolRate{Calls: 2, Per: sandbox.Duration(time.Minute)}}
+	now := time.Now()
+	for i, tt := range []struct {
+		owner string
+		after time.Duration
+		ok    bool
+	}{{"a", 0, true}, {"a", 10 * time.Second, true}, {"a", 20 * time.Second, false}, {"b", 20 * time.Second, true}, {"a", time.Minute, true}, {"a", 61 * time.Second, false}, {"a", 70 * time.Second, true}} {
+		if wait, ok := r.take(tt.owner, now.Add(tt.after)); ok != tt.ok || !ok && (wait <= 0 || wait > time.Minute) {
+			t.Errorf("%d: %s, %v", i, wait, ok)
+		}
+	}
+}
+
+// TestTime ends the wait for a tool that hangs, and keeps its turn from others.
+func TestTime(t *testing.T) {
+	t.Parallel()
+	leave := make(chan struct{})
+	hang := sandbox.Callable{Tool: sandbox.Tool{Name: "hang", Timeout: sandbox.Duration(50 * time.Millisecond), Concurrency: 1},
+		Call: func(context.Context, json.RawMessage) (json.RawMessage, error) {
+			<-leave
+			return json.RawMessage("1"), nil
+		}}
+	w, _ := newWay(t, hang)
+	for range 2 {
+		if _, err := w.Call(t.Context(), "hang", nil); !errors.Is(err, sandbox.TimedOut) {
+			t.Errorf("a tool that hangs: %v", err)
+		}
+	}
+	close(leave)
+}
+
+// program is the other end of a connection that a way serves.
+type program struct {
+	net.Conn
+	r    *wire.CallReader
+	over chan struct{}
+}
+
+func serve(t *testing.T, w *Way) *program {
+	t.Helper()
+	ours, theirs := net.Pipe()
+	p := &program{Conn: ours, r: wire.NewCallReader(ours), over: make(chan struct{})}
+	go func() {
+		defer close(p.over)
+		w.Serve(t.Context(), theirs)
+	}()
+	t.Cleanup(func() {
+		_ = ours.Close()
+		<-p.over
+		if w.share.held != 0 {
+			t.Errorf("%d bytes are held at the end", w.share.held)
+		}
+	})
+	return p
+}
+
+func (p *program) send(frames ...wire.CallFrame) error {
+	var b []byte
+	for _, f := range frames {
+		b = wire.AppendCall(b, f)
+	}
+	_, err := p.Write(b)
+	return err
+}
+
+// answers reads n answers, by call.
+func (p *program) answers(t *testing.T, n int) map[uint32]string {
+	t.Helper()
+	parts, whole := map[uint32][]byte{}, map[uint32]string{}
+	for len(whole) < n {
+		f, err := p.r.Next()
+		if err != nil {
+			t.Fatalf("%d of %d answers: %v", len(whole), n, err)
+		}
+		parts[f.Call] = append(parts[f.Call], f.Payload...)
+		if f.Type == wire.CallLast {
+			whole[f.Call] = string(parts[f.Call])
+		}
+	}
+	return whole
+}
+
+func request(tool, arguments string) []byte {
+	return fmt.Appendf(nil, `{"tool":%q,"arguments":%s}`, tool, arguments)
+}
+
+// TestAtOnce has a thousand calls open, none of which is answered before all are.
+func TestAtOnce(t *testing.T) {
+	t.Parallel()
+	const n = 1000
+	var there atomic.Int32
+	all := make(chan struct{})
+	together := sandbox.Callable{Tool: sandbox.Tool{Name: "together", Concurrency: n}, Call: func(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error) {
+		if there.Add(1) == n {
+			close(all)
+		}
+		select {
+		case <-all:
+			return arguments, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}}
+	w, _ := newWay(t, together)
+	p := serve(t, w)
+	go func() {
+		for i := range n {
+			_ = p.send(wire.CallFrame{Type: wire.CallLast, Call: uint32(i), Payload: request("together", fmt.Sprintf(`{"n":%d}`, i))})
+		}
+	}()
+	for call, text := range p.answers(t, n) {
+		if want := fmt.Sprintf(`{"result":{"n":%d}}`, call); text != want {
+			t.Errorf("call %d: %s", call, text)
+		}
+	}
+}
+
+// TestLarge moves 64 MiB of bytes there and back while small calls pass.
+func TestLarge(t *testing.T) {
+	t.Parallel()
+	w, _ := newWay(t, calling("echo", echo))
+	p := serve(t, w)
+	large := request("echo", `{"x":"`+strings.Repeat("QUJD", 64<<20/3+1)+`"}`)
+	go func() {
+		_ = wire.CallFrames(1, large, func(f wire.CallFrame) error {
+			return p.send(f, wire.CallFrame{Type: wire.CallCancel, Call: 7})
+		})
+	}()
+	if got := p.answers(t, 1)[1]; len(got) != len(`{"result":`)+len(large)-len(`{"tool":"echo","arguments":`) {
+		t.Errorf("%d bytes came back of %d: %.100s", len(got), len(large), got)
+	}
+	go func() {
+		for len(large) < int(sandbox.MaxToolData)+1 {
+			large = append(large, large...)
+		}
+		_ = wire.CallFrames(2, large, func(f wire.CallFrame) error { return p.send(f) })
+	}()
+	if got := p.answers(t, 1)[2]; !strings.Contains(got, `"kind":"exhausted"`) {
+		t.Errorf("too much: %.200s", got)
+	}
+}
+
+// TestNonsense ends connections that say what makes no sense, and theirs alone.
+func TestNonsense(t *testing.T) {
+	t.Parallel()
+	stay := make(chan struct{})
+	w, _ := newWay(t, calling("echo", echo), calling("stay", func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
+		select {
+		case <-stay:
+		case <-ctx.Done():
+		}
+		return nil, ctx.Err()
+	}))
+	one := wire.AppendCall(nil, wire.CallFrame{Type: wire.CallLast, Call: 1, Payload: request("stay", "{}")})
+	many := []byte{}
+	for i := range wire.MaxCallOpen + 1 {
+		many = wire.AppendCall(many, wire.CallFrame{Type: wire.CallPart, Call: uint32(i)})
+	}
+	for name, said := range map[string][]byte{
+		"garbage": bytes.Repeat([]byte("garbage"), 100), "zeros": make([]byte, 100), "a frame too long": {0xff, 0xff, 0xff, 0xff, 0, 0, 0, 1, 1},
+		"a number twice": append(append([]byte{}, one...), one...), "too many open": many,
+	} {
+		p := serve(t, w)
+		go func() { _, _ = p.Write(said) }()
+		if _, err := p.r.Next(); err == nil {
+			t.Errorf("%s: an answer came", name)
+		}
+		<-p.over
+	}
+	close(stay)
+	p := serve(t, w)
+	go func() {
+		_ = p.send(wire.CallFrame{Type: wire.CallCancel, Call: 9}, wire.CallFrame{Type: wire.CallLast, Call: 1, Payload: []byte("{]")}, wire.CallFrame{Type: wire.CallLast, Call: 2, Payload: request("echo", `{"a":1}`)})
+	}()
+	got := p.answers(t, 2)
+	if got[2] != `{"result":{"a":1}}` || !strings.Contains(got[1], `"kind":"invalid"`) {
+		t.Errorf("beside nonsense: %v", got)
+	}
+}
+
+// TestGivenUp cancels what a program wants no more, and all of it where it goes.
+func TestGivenUp(t *testing.T) {
+	t.Parallel()
+	began, ended := make(chan struct{}, 2), make(chan struct{}, 2)
+	w, r := newWay(t, calling("stay", func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
+		began <- struct{}{}
+		<-ctx.Done()
+		ended <- struct{}{}
+		return nil, ctx.Err()
+	}), calling("echo", echo))
+	p := serve(t, w)
+	for i := range 2 {
+		if err := p.send(wire.CallFrame{Type: wire.CallLast, Call: uint32(i), Payload: request("stay", "{}")}); err != nil {
+			t.Fatal(err)
+		}
+		<-began
+	}
+	if err := p.send(wire.CallFrame{Type: wire.CallCancel, Call: 0}); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	_ = p.Close()
+	<-ended
+	<-p.over
+	for _, c := range r.list {
+		if c.Kind != "unavailable" {
+			t.Errorf("a call that was given up: %+v", c)
+		}
+	}
+	if told, _ := w.Calls(); len(told) != 2 {
+		t.Errorf("%d calls are told", len(told))
+	}
+}
