@@ -58,9 +58,10 @@ type Claim struct {
 	Env []string
 	// Workspace bounds what the workspace holds; 0 is no bound.
 	Workspace sandbox.Bytes
-	// Writable are the folders that programs are held to, with OpenFiles as their limit
-	// of files, in a sandbox that is hardened. None leaves them to the sandbox alone.
-	Writable  []string
+	// Writable are the folders that programs are held to in a sandbox that is
+	// hardened. None leaves them to the sandbox alone.
+	Writable []string
+	// OpenFiles is how many files a program may have open at first.
 	OpenFiles int
 }
 
@@ -143,7 +144,8 @@ func greet(conn net.Conn, cfg Config) (wire.Welcome, error) {
 			Secret: cfg.Secret, UID: c.Identity.UID, RunnerUID: c.Identity.RunnerUID, OneShot: c.OneShot, Env: c.Env,
 			Harden:         hardenOf(c),
 			WorkspaceBytes: int64(c.Workspace), WorkspaceEntries: int64(c.Workspace) / entryBytes,
-			Renew: wire.Renew{IdleMS: wireMS(&c.Idle), TTLMS: wireMS(&c.TTL)},
+			OpenFiles: c.OpenFiles,
+			Renew:     wire.Renew{IdleMS: wireMS(&c.Idle), TTLMS: wireMS(&c.TTL)},
 		}
 	}
 	var w wire.Welcome
@@ -192,6 +194,9 @@ func (c *Client) Close() error {
 
 // AgentBuild names the agent's version, as it says.
 func (c *Client) AgentBuild() string { return c.welcome.Build }
+
+// SeesStarts reports whether the agent can see, and refuse, what execs start.
+func (c *Client) SeesStarts() bool { return c.welcome.Starts }
 
 // ErrForged is in every error of an agent that broke the protocol: it may be in
 // the hands of what it ran, and its sandbox must not be used again.

@@ -62,6 +62,11 @@ type Command struct {
 	Warm *Warm
 	// Tools gives it a socket by which the host's tools are called: see [Client.Tools].
 	Tools bool
+	// Starts has what it starts seen: see [Client.Judge]. The agent must be able to
+	// ([Client.SeesStarts]).
+	Starts *Starts
+	// Clock, where set, can be stopped while it runs.
+	Clock *Clock
 	// In runs a text in a shell, in place of Argv, Env, Dir, Role and Stage.
 	In *ShellText
 }
@@ -89,6 +94,9 @@ type Outcome struct {
 	Touched int
 	// Warm says that it was forked from a warm interpreter.
 	Warm bool
+	// Starts counts the programs that it started, Refused those that it could not,
+	// where that was seen.
+	Starts, Refused int
 	// Dir is where the shell is that a text ran in, ShellEnded why that has ended.
 	Dir, ShellEnded string
 	// Broken says that the sandbox must not be used again. Cut is of those: its
@@ -137,6 +145,9 @@ func execRequest(cmd Command) *wire.Exec {
 	if cmd.Warm != nil {
 		req.Warm = &wire.Warm{Modules: cmd.Warm.Modules}
 	}
+	if s := cmd.Starts; s != nil {
+		req.Starts = &wire.Starts{Ask: s.Ask, End: s.End}
+	}
 	for _, f := range cmd.Stage {
 		req.Stage = append(req.Stage, wire.Stage(f))
 	}
@@ -178,6 +189,7 @@ type follower struct {
 	begun    time.Time // when that was heard
 	stdin    *yamux.Stream
 	deadline time.Time // until when the agent must have answered; zero is never
+	still    bool      // it stands still
 }
 
 // ackEvery is how many bytes are delivered between two acknowledgements.
@@ -191,6 +203,9 @@ func (f *follower) follow(ctx context.Context) (Outcome, error) {
 			patience = max(patience, shellPatience)
 		}
 		f.expect(time.Now().Add(f.cmd.Timeout + patience))
+	}
+	if f.cmd.Clock != nil {
+		f.cmd.Clock.of(f)
 	}
 	stop := context.AfterFunc(ctx, f.cancel)
 	defer stop()
@@ -259,7 +274,7 @@ func (f *follower) take(ctx context.Context, frame wire.Frame) (*wire.End, error
 func (f *follower) expect(by time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.deadline = by
+	f.deadline, f.still = by, false
 	_ = f.s.SetDeadline(by) // never fails on a stream
 }
 
@@ -277,7 +292,7 @@ func (f *follower) forgive(d time.Duration) {
 func (f *follower) late() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return !f.deadline.IsZero() && time.Now().After(f.deadline)
+	return !f.still && !f.deadline.IsZero() && time.Now().After(f.deadline)
 }
 
 // cancel asks the agent to end the exec. Who only looks stops looking.

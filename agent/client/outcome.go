@@ -14,6 +14,7 @@ import (
 
 var ended = map[string]sandbox.ExitReason{
 	"timeout": sandbox.ReasonTimeout, "canceled": sandbox.ReasonCanceled, "output": sandbox.ReasonOutput, "disk": sandbox.ReasonDisk,
+	"denied": sandbox.ReasonDenied,
 }
 
 // failedFor lists the events that explain a failure, the likeliest first.
@@ -41,7 +42,8 @@ func (f *follower) conclude(end *wire.End) Outcome {
 			out.Events = append(out.Events, e.event)
 		}
 	}
-	if out.Reason = f.reason(end, out); out.Reason == sandbox.ReasonCanceled {
+	out.Starts, out.Refused = max(end.Starts, 0), max(end.Refused, 0)
+	if out.Reason = f.reason(end, out); out.Reason == sandbox.ReasonCanceled || out.Reason == sandbox.ReasonDenied {
 		out.Cause = end.Cause[:min(len(end.Cause), 256)]
 	}
 	if f.sink != nil {

@@ -64,6 +64,7 @@ type Agent struct {
 	watches track.Watches // of all that watches folders
 	outward outward
 	calling calling
+	starts  *starts
 	warm    *warmth
 
 	leavable map[string]uint32 // see there; never changed
@@ -112,6 +113,7 @@ func New(cfg Config) (*Agent, error) {
 	a.life = &life{end: a.endWith}
 	a.room = newRoom(a)
 	a.warm, a.leavable = &warmth{a: a}, leavable()
+	a.starts = newStarts(a)
 	a.tracker = track.New(track.Config{Root: wire.WorkspaceDir, Watch: true, Watches: &a.watches, As: func(do func()) error { return a.as("", do) }})
 	return a, nil
 }

@@ -21,6 +21,7 @@ const (
 	endedCanceled = "canceled"
 	endedOutput   = "output"
 	endedDisk     = "disk"
+	endedDenied   = "denied"
 )
 
 // exec is one process that the agent was asked to run, and all that it starts.
@@ -40,6 +41,8 @@ type exec struct {
 	over    chan struct{}   // closed once its process, and what was to end with it, has ended
 	done    chan struct{}   // closed once its end is set
 	leave   func() held     // of the room
+	watched *watched        // what it starts; nil where that is not seen
+	clock   clock           // stands still while a person is asked about a start
 	shell   *shell          // that it is, or that it runs in; nil of others
 	warm    bool            // it was forked by the server of warm interpreters
 
@@ -91,8 +94,13 @@ func (a *Agent) start(req *wire.Exec, l *lease) (*exec, error) {
 	if req.Shell == "" { // what is run in it answers for itself
 		ex.leave = a.room.enter(ex)
 	}
-	if err := a.launch(ex); err != nil {
+	err := a.seeStarts(ex)
+	if err == nil {
+		err = a.launch(ex)
+	}
+	if err != nil {
 		ex.leave()
+		a.starts.end(ex)
 		a.trackEnd(ex, true)
 		// The child may have existed for a moment and used nothing of note.
 		a.calling.end(req.ID)
@@ -102,6 +110,15 @@ func (a *Agent) start(req *wire.Exec, l *lease) (*exec, error) {
 	}
 	go a.follow(ex, before, disks)
 	return ex, nil
+}
+
+// seeStarts has what ex starts seen, where that was asked for. A process that could not
+// be held to that is not begun.
+func (a *Agent) seeStarts(ex *exec) error {
+	if ex.req.Starts == nil {
+		return nil
+	}
+	return a.starts.begin(ex)
 }
 
 func workingDir(dir string) string {
@@ -180,22 +197,8 @@ func (a *Agent) follow(ex *exec, before counters, disks disks) {
 		defer a.life.use()()
 		watch = a.sampler.watch(disks)
 	}
-	var deadline <-chan time.Time
-	if ms := ex.req.TimeoutMS; ms > 0 {
-		t := time.NewTimer(time.Duration(ms)*time.Millisecond - time.Since(ex.started))
-		defer t.Stop()
-		deadline = t.C
-	}
 	end := &wire.End{}
-	var st exitStatus
-	alive := false
-	select {
-	case st = <-ex.exited:
-	case <-deadline:
-		end.Ended, alive = endedTimeout, true
-	case why := <-ex.stop:
-		end.Ended, end.Cause, alive = why.by, why.cause, true
-	}
+	st, alive := ex.await(end)
 	wall := time.Since(ex.started)
 	settled := false
 	if alive || ex.req.Reap {
@@ -233,10 +236,38 @@ func (a *Agent) follow(ex *exec, before counters, disks disks) {
 		ex.shell.close()
 	}
 	end.Touched = a.trackEnd(ex, settled)
+	end.Starts, end.Refused = ex.watched.totals()
 	ex.out.finish(end)
+	a.starts.end(ex)
 	a.conclude(ex, settled)
 	for _, p := range ex.pumps {
 		go p.trail()
+	}
+}
+
+// await waits for the end of an exec's process, or a reason to end it.
+func (ex *exec) await(end *wire.End) (st exitStatus, alive bool) {
+	var deadline <-chan time.Time
+	limit := time.Duration(ex.req.TimeoutMS) * time.Millisecond
+	timer := time.NewTimer(limit - time.Since(ex.started))
+	defer timer.Stop()
+	if limit > 0 {
+		deadline = timer.C
+	}
+	for {
+		select {
+		case st = <-ex.exited:
+			return st, false
+		case <-deadline:
+			if left := limit - time.Since(ex.started) + ex.clock.stood(); left > 0 {
+				timer.Reset(max(left, clockStep))
+				continue
+			}
+			end.Ended = endedTimeout
+		case why := <-ex.stop:
+			end.Ended, end.Cause = why.by, why.cause
+		}
+		return st, true
 	}
 }
 

@@ -12,7 +12,9 @@ import (
 // procInfo is what /proc says of one process.
 type procInfo struct {
 	pid     int
+	group   int // of threads: the process's own number, where pid is a thread's
 	parent  int
+	uid     int    // the effective one
 	state   byte   // of its main thread
 	threads int    // its main thread among them, also one that has ended
 	groups  []byte // the Groups line's value, as it stands
@@ -109,8 +111,16 @@ func readProc(pid int) (procInfo, bool) {
 		if v, ok := bytes.CutPrefix(line, []byte("State:\t")); ok && len(v) > 0 {
 			info.state = v[0]
 		}
+		if v, ok := bytes.CutPrefix(line, []byte("Tgid:\t")); ok {
+			info.group = int(parseInt(v))
+		}
 		if v, ok := bytes.CutPrefix(line, []byte("PPid:\t")); ok {
 			info.parent = int(parseInt(v))
+		}
+		if v, ok := bytes.CutPrefix(line, []byte("Uid:\t")); ok {
+			_, v, _ = bytes.Cut(v, []byte{'\t'})
+			v, _, _ = bytes.Cut(v, []byte{'\t'})
+			info.uid = int(parseInt(v))
 		}
 		if v, ok := bytes.CutPrefix(line, []byte("Groups:\t")); ok {
 			info.groups = bytes.TrimSpace(v)

@@ -32,6 +32,11 @@ func (a *Agent) as(role string, do func()) error {
 		do()
 		return nil
 	}
+	return actAs(uid, do)
+}
+
+// actAs is [Agent.as] for a number, and waits for no place.
+func actAs(uid int, do func()) error {
 	runtime.LockOSThread()
 	setfs := func(id int) error {
 		// Both calls report no failure; the second one tells what holds now.

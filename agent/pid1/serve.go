@@ -63,7 +63,7 @@ func (a *Agent) greet(conn net.Conn) (*lease, error) {
 		return nil, errors.Join(errors.New(no.Message), wire.WriteMessage(conn, wire.TypeFailure, no))
 	}
 	l := a.joinLease(h.Lease)
-	w := wire.Welcome{Version: wire.Version, Build: a.cfg.Build, PID: os.Getpid(), Hardened: a.claim.Harden != nil}
+	w := wire.Welcome{Version: wire.Version, Build: a.cfg.Build, PID: os.Getpid(), Hardened: a.claim.Harden != nil, Starts: canSeeStarts(a.cfg.Alone != nil)}
 	err = errors.Join(wire.WriteMessage(conn, wire.TypeWelcome, w), conn.SetDeadline(time.Time{}))
 	if err != nil {
 		a.dismiss(l)
@@ -128,6 +128,8 @@ func (a *Agent) call(s *yamux.Stream, l *lease, conn *wire.Joiner) {
 		a.callTools(s, r, req.Tools)
 	case req.Op == wire.OpTake && req.Take != nil:
 		a.callTake(s, r, req.Take)
+	case req.Op == wire.OpJudge && req.Judge != nil:
+		a.callJudge(s, r, req.Judge)
 	case req.File != nil:
 		a.callFile(s, r, req.Op, req.File)
 	case req.Op == wire.OpList:

@@ -34,7 +34,9 @@ type spawner struct {
 	orders   chan order
 	oomScore *os.File // nil where it cannot be written
 	ownScore []byte
-	cage     *cage // that programs are put in, where their sandbox is hardened; set once, before anything runs
+	cage     *cage        // that programs are put in, where their sandbox is hardened; set once, before anything runs
+	key      *[3]uint64   // of the filter that has starts seen; nil without
+	files    *unix.Rlimit // of open files, for what it starts then
 }
 
 func newSpawner(r *reaper) *spawner {
@@ -98,7 +100,10 @@ func (s *spawner) fork(o order) error {
 		}
 	}
 	start := syscall.ForkExec
-	if s.cage != nil && o.attr.Sys.AmbientCaps == nil { // what has some is ours, and sees to its children
+	switch {
+	case s.key != nil:
+		start = s.forkJudged
+	case s.cage != nil && o.attr.Sys.AmbientCaps == nil: // what has some is ours, and sees to its children
 		start = s.cage.forkExec
 	}
 	pid, err := start(o.binary, o.argv, o.attr)

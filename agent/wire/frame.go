@@ -33,6 +33,8 @@ const (
 	TypeData                     // bytes of a file transfer
 	TypeDataEnd                  // empty
 	TypeObserved                 // [Observed], JSON
+	TypeStart                    // [Start], JSON
+	TypeVerdict                  // [Verdict], JSON
 	typeLimit
 )
 
@@ -65,7 +67,7 @@ func MaxFrame(t Type) int {
 		return 0
 	case TypeAck:
 		return ackSize
-	case TypeWelcome, TypeFailure, TypeReply, TypeStarted, TypeEnd, TypeSignal, TypeObserved:
+	case TypeWelcome, TypeFailure, TypeReply, TypeStarted, TypeEnd, TypeSignal, TypeObserved, TypeStart, TypeVerdict:
 		return MaxAnswer
 	default: // a request, or no type at all
 	}

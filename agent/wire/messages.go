@@ -67,6 +67,9 @@ type Claim struct {
 	// file system does not. 0 bytes is no bound.
 	WorkspaceBytes   int64 `json:"workspace_bytes,omitempty"`
 	WorkspaceEntries int64 `json:"workspace_entries,omitempty"`
+	// OpenFiles is how many files a program may have open at first; 0 is as many as
+	// the agent may. It is needed where starts are seen.
+	OpenFiles int `json:"open_files,omitempty"`
 	// Harden has the agent hold what it starts to package harden's rules. Where it
 	// cannot, the claim fails, as unsupported. nil leaves it to the sandbox alone.
 	Harden *Harden `json:"harden,omitempty"`
@@ -109,6 +112,8 @@ type Welcome struct {
 	PID     int    `json:"pid"`   // the agent's, in its own namespace: 1 in a container
 	// Hardened says that it holds what it starts to what its claim asked for.
 	Hardened bool `json:"hardened,omitempty"`
+	// Starts says that what an exec starts can be seen here, and refused.
+	Starts bool `json:"starts,omitempty"`
 }
 
 // Failure ends a stream: the call did not work.
@@ -154,6 +159,7 @@ const (
 	OpEgress Op = "egress" // an exec's proxy on the loopback device: see [Egress]
 	OpTools  Op = "tools"  // an exec's socket for calls of the host's tools: see [Tools]
 	OpTake   Op = "take"   // a connection to one of these: see [Take]
+	OpJudge  Op = "judge"  // what an exec starts while it runs: see [Judge]
 )
 
 // Request opens a call: Op, and the field of its name.
@@ -177,6 +183,7 @@ type Request struct {
 	Egress  *Egress  `json:"egress,omitempty"`
 	Tools   *Tools   `json:"tools,omitempty"`
 	Take    *Take    `json:"take,omitempty"`
+	Judge   *Judge   `json:"judge,omitempty"`
 }
 
 // Egress asks the agent to listen on the loopback device of the sandbox, for what an
@@ -240,14 +247,11 @@ type Exec struct {
 	Terminal *Size `json:"terminal,omitempty"`
 	// Tools gives it, and what it starts, a socket by which the host's tools are called.
 	Tools bool `json:"tools,omitempty"`
+	// Starts has what it starts seen; nil has not.
+	Starts *Starts `json:"starts,omitempty"`
 	// Warm forks a Python that runs, in place of starting one, where that is the
 	// same for the program; [End] says whether it was.
 	Warm *Warm `json:"warm,omitempty"`
-}
-
-// Warm says what a warm interpreter has imported before.
-type Warm struct {
-	Modules []string `json:"modules,omitempty"`
 }
 
 // Size is a terminal's, in characters.
@@ -405,7 +409,7 @@ type Started struct {
 type End struct {
 	Code   int      `json:"code"`             // of the process, or 128 + signal
 	Signal int      `json:"signal,omitempty"` // that ended it
-	Ended  string   `json:"ended,omitempty"`  // "timeout", "canceled", "output", "disk": who ended it, if caisson did
+	Ended  string   `json:"ended,omitempty"`  // "timeout", "canceled", "output", "disk", "denied": who ended it, if caisson did
 	Cause  string   `json:"cause,omitempty"`  // why, as who canceled it said
 	Events []string `json:"events,omitempty"` // "oom", "pids", "disk"
 	Shared bool     `json:"shared,omitempty"`
@@ -430,6 +434,10 @@ type End struct {
 	// Of a run in a shell: the folder that this is in now, or why it has ended.
 	Dir        string `json:"dir,omitempty"`
 	ShellEnded string `json:"shell_ended,omitempty"`
+	// Starts counts what it started, Refused those that were refused, where that
+	// was seen.
+	Starts  int `json:"starts,omitempty"`
+	Refused int `json:"refused,omitempty"`
 }
 
 // Usage is what an exec used, each figure with its method.

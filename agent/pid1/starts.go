@@ -1,0 +1,340 @@
+//go:build linux
+
+package pid1
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/caisson-dev/caisson/agent/wire"
+)
+
+// starts sees what execs start while they run, before it happens, and decides what
+// it can: the rest is asked about. The kernel tells it by a file that the thread of
+// the [spawner] got; whatever that thread makes, and all that descends from it, waits
+// at each start for an answer. Where nobody answers any more, as when the agent is
+// gone, no start works.
+type starts struct {
+	a    *Agent
+	once sync.Once
+	err  error
+	file *os.File
+
+	mu       sync.Mutex
+	rules    string                         // that passed and programs follow from
+	passed   map[[sha256.Size]byte]struct{} // starts that were let pass, by all that was judged of them
+	programs map[string]struct{}            // programs that may be started with any arguments
+	watched  map[string]*watched            // by exec
+}
+
+// mostPassed bounds each of the two memories. A full one begins anew.
+const mostPassed = 4096
+
+func newStarts(a *Agent) *starts { return &starts{a: a, watched: map[string]*watched{}} }
+
+// begin has an exec's starts seen, from its first process on.
+func (s *starts) begin(ex *exec) error {
+	s.once.Do(func() { s.err = s.install() })
+	if s.err != nil {
+		return s.err
+	}
+	w := s.of(ex.req.ID)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.starts, w.began = *ex.req.Starts, time.Now()
+	w.env = make(map[string]struct{}, len(ex.req.Env)+len(s.a.claim.Env))
+	for _, kv := range mergeEnv(s.a.claim.Env, ex.req.Env) {
+		w.env[kv] = struct{}{}
+	}
+	w.end, w.stand = ex.endWith, func(still bool) { s.a.stand(ex, still) }
+	s.a.mu.Lock()
+	defer s.a.mu.Unlock()
+	ex.watched = w
+	return nil
+}
+
+// install asks the kernel. It happens on the thread that nothing but execs is born of.
+func (s *starts) install() error {
+	if !canSeeStarts(s.a.cfg.Alone != nil) {
+		return errors.New("what an exec starts cannot be seen here")
+	}
+	var b [24]byte
+	_, _ = rand.Read(b[:]) // crypto/rand.Read never fails
+	var key [3]uint64
+	for i := range key {
+		key[i] = binary.NativeEndian.Uint64(b[8*i:])
+	}
+	var files *unix.Rlimit
+	if n := s.a.claim.OpenFiles; n > 0 {
+		files = &unix.Rlimit{}
+		if err := unix.Getrlimit(unix.RLIMIT_NOFILE, files); err != nil {
+			return err
+		}
+		files.Cur = min(uint64(n), files.Max)
+	}
+	spawn := s.a.spawn
+	err := spawn.on(func() (err error) {
+		if s.file, err = installStarts(key); err == nil {
+			spawn.key, spawn.files = &key, files
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	conn, err := s.file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	go func() {
+		for {
+			var n notice
+			if err := conn.Read(func(fd uintptr) bool { return receive(fd, &n) }); err != nil {
+				s.a.endWith(fmt.Sprintf("what is started cannot be seen any more: %v", err))
+				return
+			}
+			s.decide(s.file.Fd(), &n)
+		}
+	}()
+	return nil
+}
+
+// of finds what is known of an exec's starts, or begins to know it.
+func (s *starts) of(id string) *watched {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.watched[id]
+	if w == nil {
+		w = newWatched()
+		s.watched[id] = w
+	}
+	return w
+}
+
+// end is for an exec that has ended: nothing more is told of it.
+func (s *starts) end(ex *exec) {
+	if ex.watched == nil {
+		return
+	}
+	ex.watched.finish()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !ex.watched.judged() { // whoever judges it drops it
+		delete(s.watched, ex.req.ID)
+	}
+}
+
+// owner is the exec that a process belongs to, whose starts are seen.
+func (s *starts) owner(p procInfo) (ex *exec, w *watched) {
+	group := p.execGroup()
+	s.a.mu.Lock()
+	defer s.a.mu.Unlock()
+	if ex = s.a.groups[group]; ex == nil {
+		return nil, nil
+	}
+	return ex, ex.watched
+}
+
+// decide answers a notice, or has somebody asked about it.
+func (s *starts) decide(fd uintptr, n *notice) {
+	p, ok := readProc(int(n.PID))
+	if !ok {
+		n.answer(fd, 0, false) // it is gone
+		return
+	}
+	ex, w := s.owner(p)
+	if ex == nil || w == nil {
+		n.answer(fd, 0, ex != nil)
+		return
+	}
+	var b *begin
+	var err error
+	acted := actAs(p.uid, func() { b, err = readStart(n, p.group, w.matters) })
+	if !n.waits(fd) {
+		return // and so was what was read another's
+	}
+	if err = errors.Join(acted, err); err != nil {
+		b = &begin{}
+	}
+	if err == nil && b.errno != 0 {
+		n.answer(fd, b.errno, false) // as the kernel would find, or has found by then
+		return
+	}
+	if err == nil && b.file == "" {
+		err = errNoFile
+	}
+	t := b.told()
+	t.PID, t.Parent, t.AtUS = p.group, p.parent, time.Since(w.began).Microseconds()
+	key := b.key()
+	switch {
+	case err != nil:
+		w.refuse(t, err)
+		n.answer(fd, 0, false)
+	case !w.starts.Ask || s.known(b, key):
+		w.tell(t)
+		n.answer(fd, 0, true)
+	default:
+		go s.ask(fd, n, p, w, b, t, key)
+	}
+}
+
+// ask has a start judged by the host.
+func (s *starts) ask(fd uintptr, n *notice, p procInfo, w *watched, b *begin, t *wire.Start, key [sha256.Size]byte) {
+	if b.own {
+		var err error
+		if acted := actAs(p.uid, func() { err = b.contents(t) }); acted != nil || err != nil {
+			w.refuse(t, fmt.Errorf("its file cannot be read: %w", errors.Join(acted, err)))
+			n.answer(fd, 0, false)
+			return
+		}
+	}
+	v, err := w.ask(t)
+	switch {
+	case err != nil:
+		w.refuse(t, err)
+	case !v.Allow:
+		w.refused(v.Cause)
+	default:
+		s.learn(b, key, v)
+	}
+	n.answer(fd, 0, err == nil && v.Allow)
+}
+
+// known reports whether a start was let pass before, or one that it is like.
+func (s *starts) known(b *begin, key [sha256.Size]byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b.image && len(b.env) == 0 {
+		if _, any := s.programs[b.program()]; any {
+			return true
+		}
+	}
+	_, same := s.passed[key]
+	return same
+}
+
+// learn remembers an answer.
+func (s *starts) learn(b *begin, key [sha256.Size]byte, v wire.Verdict) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v.Any && b.image && len(b.env) == 0 {
+		if s.programs == nil || len(s.programs) >= mostPassed {
+			s.programs = map[string]struct{}{}
+		}
+		s.programs[b.program()] = struct{}{}
+	}
+	if v.Same && !b.cut {
+		if s.passed == nil || len(s.passed) >= mostPassed {
+			s.passed = map[[sha256.Size]byte]struct{}{}
+		}
+		s.passed[key] = struct{}{}
+	}
+}
+
+// follow forgets what was let pass by other rules.
+func (s *starts) follow(rules string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if rules != s.rules {
+		s.rules, s.passed, s.programs = rules, nil, nil
+	}
+}
+
+// program names one of the image, and as what it is called: some do what their name
+// says.
+func (b *begin) program() string {
+	called := ""
+	if len(b.argv) > 0 {
+		called = path.Base(b.argv[0])
+	}
+	return b.file + "\x00" + path.Base(b.path) + "\x00" + called
+}
+
+// key is made of all that is judged of a start.
+func (b *begin) key() (k [sha256.Size]byte) {
+	h := sha256.New()
+	add := func(words ...string) {
+		_, _ = h.Write(binary.NativeEndian.AppendUint64(nil, uint64(len(words)))) // a hash takes all
+		for _, w := range words {
+			_, _ = h.Write(binary.NativeEndian.AppendUint64(nil, uint64(len(w))))
+			_, _ = h.Write([]byte(w))
+		}
+	}
+	add(b.path, b.file, b.dir)
+	add(b.argv...)
+	add(b.env...)
+	if b.own {
+		st := b.stat
+		add(fmt.Sprint(st.Dev, st.Ino, st.Size, st.Mode, st.Mtim, st.Ctim))
+	}
+	h.Sum(k[:0])
+	return k
+}
+
+// askPatience is how long an answer may take that no person gives, and judge's how
+// long the host may take to hear an exec at all.
+const (
+	askPatience   = 60 * time.Second
+	judgePatience = 10 * time.Second
+)
+
+var (
+	errNoJudge = errors.New("nobody is there to judge it")
+	errOver    = errors.New("its exec has ended")
+	errLate    = errors.New("nobody answered in time")
+)
+
+// ask waits for the host's word about a start.
+func (w *watched) ask(t *wire.Start) (wire.Verdict, error) {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), judgePatience, errNoJudge)
+	defer cancel()
+	select {
+	case <-w.joined:
+	case <-w.over:
+		return wire.Verdict{}, errOver
+	case <-ctx.Done():
+		return wire.Verdict{}, context.Cause(ctx)
+	}
+	answers, err := w.put(t)
+	if err != nil {
+		return wire.Verdict{}, err
+	}
+	late := time.NewTimer(askPatience)
+	defer late.Stop()
+	held := false
+	defer func() {
+		if held {
+			w.stand(false)
+		}
+	}()
+	for {
+		select {
+		case v := <-answers:
+			if v.Hold {
+				late.Stop() // a person takes as long as the exec is there
+				if !held {
+					held = true
+					w.stand(true)
+				}
+				continue
+			}
+			return v, nil
+		case <-w.gone:
+			return wire.Verdict{}, errNoJudge
+		case <-w.over:
+			return wire.Verdict{}, errOver
+		case <-late.C:
+			return wire.Verdict{}, errLate
+		}
+	}
+}

@@ -1,0 +1,310 @@
+//go:build linux
+
+package pid1
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/yamux"
+
+	"github.com/caisson-dev/caisson/agent/wire"
+)
+
+// What is kept of starts for a host that has not heard of them yet.
+const (
+	mostTold      = 1000
+	mostToldBytes = 512 << 10
+	toldText      = 1 << 10 // of one that nobody is asked about
+)
+
+// watched is what is known of one exec's starts: on the one side is what it starts, on
+// the other who judges it. Either may come first.
+type watched struct {
+	starts wire.Starts
+	began  time.Time
+	env    map[string]struct{} // the exec's own
+	end    func(ending)
+	stand  func(still bool) // has the exec stand still, or go on
+
+	joined, gone, over   chan struct{} // the judge came, and went; the exec ended
+	join, leave, endOnce sync.Once
+
+	mu        sync.Mutex
+	changed   sync.Cond
+	variables []string
+	count     uint64
+	refusals  int
+	queue     []*wire.Start
+	size      int // of the queue's texts
+	waiting   map[uint64]chan wire.Verdict
+	judging   bool
+	done      bool // nothing more comes
+}
+
+func newWatched() *watched {
+	w := &watched{joined: make(chan struct{}), gone: make(chan struct{}), over: make(chan struct{}), waiting: map[uint64]chan wire.Verdict{}}
+	w.changed.L = &w.mu
+	return w
+}
+
+// matters reports whether a variable is looked at: one that makes programs load or run
+// something, and that the exec did not have so from the beginning.
+func (w *watched) matters(name, kv string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, v := range w.variables {
+		prefix, wild := strings.CutSuffix(v, "*")
+		if name == v || wild && strings.HasPrefix(name, prefix) {
+			_, own := w.env[kv]
+			return !own
+		}
+	}
+	return false
+}
+
+// tell notes a start that was let pass.
+func (w *watched) tell(t *wire.Start) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.count++
+	t.N = w.count
+	w.queueLocked(t)
+}
+
+// queueLocked keeps a start until the host takes it, where there is room.
+func (w *watched) queueLocked(t *wire.Start) {
+	if !t.Asks {
+		shorten(t)
+		if len(w.queue) >= mostTold || w.size > mostToldBytes {
+			return // the host sees that numbers are missing
+		}
+	}
+	w.queue = append(w.queue, t)
+	w.size += textOf(t)
+	w.changed.Signal()
+}
+
+func textOf(t *wire.Start) int {
+	n := len(t.Path) + len(t.File) + len(t.Dir)
+	for _, a := range t.Argv {
+		n += len(a)
+	}
+	return n
+}
+
+// shorten cuts what is only told.
+func shorten(t *wire.Start) {
+	t.Env, t.Script = nil, nil
+	left := toldText
+	for i, a := range t.Argv {
+		if left -= len(a); left < 0 {
+			t.Argv, t.Cut = t.Argv[:i], true
+			return
+		}
+	}
+}
+
+// put asks the judge about a start.
+func (w *watched) put(t *wire.Start) (<-chan wire.Verdict, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.judging || w.done {
+		return nil, errNoJudge
+	}
+	w.count++
+	t.N, t.Asks = w.count, true
+	answers := make(chan wire.Verdict, 2) // one to wait, one to go
+	w.waiting[t.N] = answers
+	w.queueLocked(t)
+	return answers, nil
+}
+
+// refuse notes a start that the agent refused by itself. It fails alone, and the exec
+// goes on: nobody judged it.
+func (w *watched) refuse(t *wire.Start, why error) {
+	t.Asks, t.Refused = false, why.Error()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t.N == 0 {
+		w.count++
+		t.N = w.count
+	}
+	w.refusals++
+	w.queueLocked(t)
+}
+
+// refused notes that the host refused a start.
+func (w *watched) refused(cause string) {
+	w.mu.Lock()
+	w.refusals++
+	w.mu.Unlock()
+	if w.starts.End {
+		w.end(ending{endedDenied, cause})
+	}
+}
+
+// totals counts what was started, and refused.
+func (w *watched) totals() (count, refusals int) {
+	if w == nil {
+		return 0, 0
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return int(w.count), w.refusals
+}
+
+// finish says that the exec has ended.
+func (w *watched) finish() {
+	w.endOnce.Do(func() { close(w.over) })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.done = true
+	w.changed.Signal()
+}
+
+func (w *watched) judged() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.judging
+}
+
+// next waits for starts to tell; nil is the end.
+func (w *watched) next() []*wire.Start {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.queue) == 0 && !w.done {
+		w.changed.Wait()
+	}
+	all := w.queue
+	w.queue, w.size = nil, 0
+	return all
+}
+
+// hear hands a verdict to who waits for it.
+func (w *watched) hear(v wire.Verdict) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	answers := w.waiting[v.N]
+	if answers == nil {
+		return
+	}
+	select {
+	case answers <- v:
+	default: // a host that says more than there is to say
+	}
+	if !v.Hold {
+		delete(w.waiting, v.N)
+	}
+}
+
+// callJudge tells the host what an exec starts, and takes its answers.
+func (a *Agent) callJudge(s *yamux.Stream, r *wire.Reader, req *wire.Judge) {
+	if !validID(req.ID) {
+		fail(s, "invalid", errors.New("exec id "+req.ID))
+		return
+	}
+	w := a.starts.of(req.ID)
+	w.mu.Lock()
+	if w.judging {
+		w.mu.Unlock()
+		fail(s, "conflict", errors.New("that exec has a judge"))
+		return
+	}
+	w.judging, w.variables = true, req.Variables
+	w.mu.Unlock()
+	a.starts.follow(req.Rules)
+	w.join.Do(func() { close(w.joined) })
+	defer a.starts.drop(req.ID, w)
+	go func() {
+		w.obey(r)
+		w.leave.Do(func() { close(w.gone) })
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.done = true
+		w.changed.Signal()
+	}()
+	var buf []byte
+	for {
+		all := w.next()
+		if all == nil {
+			return
+		}
+		buf = buf[:0]
+		for _, t := range all {
+			var err error
+			if buf, err = wire.AppendMessage(buf, wire.TypeStart, t); err != nil {
+				w.hear(wire.Verdict{N: t.N}) // it does not fit, and is refused
+			}
+		}
+		if _, err := s.Write(buf); err != nil {
+			return
+		}
+	}
+}
+
+// obey takes verdicts until the host has enough.
+func (w *watched) obey(r *wire.Reader) {
+	for {
+		f, err := r.Next()
+		if err != nil || f.Type != wire.TypeVerdict {
+			return
+		}
+		var v wire.Verdict
+		if f.Message(&v) != nil {
+			return
+		}
+		w.hear(v)
+	}
+}
+
+// drop forgets an exec whose judge is gone. What it starts from then on is refused
+// where it cannot be decided without.
+func (s *starts) drop(id string, w *watched) {
+	w.leave.Do(func() { close(w.gone) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.watched, id)
+}
+
+// contents reads the file of a start that users can write.
+func (b *begin) contents(t *wire.Start) error {
+	f, err := os.Open(b.openAs)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	h := sha256.New()
+	head := &bytes.Buffer{}
+	n, err := io.Copy(io.MultiWriter(h, &limited{head, wire.MaxStartScript}), io.LimitReader(f, st.Size()))
+	if err != nil {
+		return err
+	}
+	t.SHA256, t.Size = h.Sum(nil), n
+	t.Native = bytes.HasPrefix(head.Bytes(), []byte("\x7fELF"))
+	if !t.Native && n <= wire.MaxStartScript {
+		t.Script = head.Bytes()
+	}
+	return nil
+}
+
+// limited keeps the first bytes that are written to it.
+type limited struct {
+	buf  *bytes.Buffer
+	most int
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	l.buf.Write(p[:min(len(p), l.most-l.buf.Len())])
+	return len(p), nil
+}

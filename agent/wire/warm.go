@@ -1,0 +1,6 @@
+package wire
+
+// Warm says what a warm interpreter has imported before.
+type Warm struct {
+	Modules []string `json:"modules,omitempty"`
+}
