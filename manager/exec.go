@@ -317,7 +317,8 @@ func (m *Manager) runIn(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 		ExecID: r.id, Session: r.run.Session, Language: r.question.Language.Name, Exit: out.Exit, Duration: out.Usage.Wall, Usage: out.Usage,
 		Decision: d, Sandbox: b.ID, Image: b.Plan.Spec.Image.ID, Runtime: b.Plan.Runtime, NotEnforced: b.Plan.NotEnforced, Warm: out.Warm, Compiled: compiled,
 	}
-	untold := ways.tell(ctx, &res)
+	untold := ways.tell(ctx, &res, out)
+	m.markUnseen(b, r, &res)
 	if s := r.shell; s != nil {
 		s.state.Dir, s.state.Ended = cmp.Or(out.Dir, s.state.Dir), out.ShellEnded
 		res.Shell = &s.state

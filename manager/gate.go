@@ -15,10 +15,11 @@ import (
 
 // Question is what a gate is asked. Exactly one of its fields is set.
 type Question struct {
-	Exec *ExecQuestion
-	Plan *PlanQuestion
-	Host *HostQuestion
-	Tool *ToolQuestion
+	Exec  *ExecQuestion
+	Plan  *PlanQuestion
+	Host  *HostQuestion
+	Tool  *ToolQuestion
+	Start *StartQuestion
 }
 
 // HostQuestion is a host that an exec, which runs, wants to connect to. No list
@@ -94,6 +95,9 @@ type Answer struct {
 	// Program stands for what was asked about, with the bytes that were judged.
 	// nil runs it as it was asked for.
 	Program *Program
+	// Of a start that may happen: Same lets the same one happen again unasked in its
+	// sandbox, Any the same program of the image with whatever arguments.
+	Same, Any bool
 }
 
 // Program is what runs once it was judged.

@@ -48,6 +48,11 @@ type Config struct {
 	Quotas sandbox.Quotas
 	// Tools are those of this host that programs may call. nil is none.
 	Tools *tools.Set
+	// Starts says what becomes of what execs start while they run, StartVariables
+	// which variables make programs load or run something: by name, and a trailing *
+	// is a prefix.
+	Starts         sandbox.StartsRule
+	StartVariables []string
 	// Patience is how much longer than its timeout an exec may go unanswered
 	// before its sandbox is given up; 0 is the agent's client's own.
 	Patience time.Duration
@@ -83,6 +88,7 @@ type Manager struct {
 	shells map[sandbox.ID]client.Held // what is known of them
 	boxes  map[sandbox.ID]*box.Box    // of sessions, that this process is connected to
 	lives  map[sandbox.ID]*box.Box    // the others
+	held   map[sandbox.ID]int         // sandboxes in which starts wait for a person
 	closed bool
 
 	meters  map[string]*egress.Meter // by owner
@@ -103,6 +109,9 @@ func New(cfg Config) (*Manager, error) {
 	if cfg.Store != nil && (cfg.StateID == "" || cfg.LockDir == "") {
 		return nil, sandbox.Errorf(sandbox.Invalid, "manager: a store without a state id and a folder for locks")
 	}
+	if err := cfg.Starts.Check(); err != nil {
+		return nil, err
+	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -120,7 +129,7 @@ func New(cfg Config) (*Manager, error) {
 		cfg.Alive = HolderAlive
 	}
 	return &Manager{
-		cfg: cfg, open: map[*Sandbox]struct{}{}, shells: map[sandbox.ID]client.Held{}, boxes: map[sandbox.ID]*box.Box{}, lives: map[sandbox.ID]*box.Box{}, prompts: map[sandbox.ID]*prompted{},
+		cfg: cfg, open: map[*Sandbox]struct{}{}, shells: map[sandbox.ID]client.Held{}, boxes: map[sandbox.ID]*box.Box{}, lives: map[sandbox.ID]*box.Box{}, held: map[sandbox.ID]int{}, prompts: map[sandbox.ID]*prompted{},
 		maker: &box.Maker{Images: cfg.Images, Holder: cfg.Holder, Patience: cfg.Patience},
 	}, nil
 }

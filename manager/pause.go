@@ -36,6 +36,11 @@ func (m *Manager) eachBox(ctx context.Context, name string, from, to sandbox.Sta
 		if rec.State != from {
 			continue
 		}
+		if to == sandbox.StatePaused {
+			if err := m.checkHeld(rec.ID); err != nil {
+				return err
+			}
+		}
 		h, err := handleOf(rec)
 		if err != nil {
 			return err

@@ -152,8 +152,9 @@ func (w *callWay) keep() {
 
 // ways are an exec's ways out of its sandbox.
 type ways struct {
-	out   *wayOut
-	calls *callWay
+	out    *wayOut
+	calls  *callWay
+	starts *starting // how what it starts is seen
 }
 
 // openWays opens the ways that an exec is to have, which was judged so.
@@ -164,6 +165,9 @@ func (m *Manager) openWays(ctx context.Context, b *box.Box, r *resolved, d sandb
 	if w.calls, err = m.openCalls(ctx, b, r, d); err != nil {
 		return ways{}, errors.Join(err, w.out.close(ctx))
 	}
+	if w.starts, err = m.seeStarts(ctx, b, r, d); err != nil {
+		return ways{}, errors.Join(err, w.close(ctx))
+	}
 	return w, nil
 }
 
@@ -171,18 +175,20 @@ func (m *Manager) openWays(ctx context.Context, b *box.Box, r *resolved, d sandb
 func (w ways) into(cmd *client.Command) {
 	w.out.show(cmd)
 	w.calls.into(cmd)
+	w.starts.into(cmd)
 }
 
-// tell closes the ways and puts what went by them into a Result.
-func (w ways) tell(ctx context.Context, res *sandbox.Result) error {
+// tell closes the ways and puts what went by them into a Result, and what the exec
+// started, which has ended so.
+func (w ways) tell(ctx context.Context, res *sandbox.Result, ended client.Outcome) error {
 	w.calls.tell(res)
-	return w.out.tell(ctx, res)
+	return errors.Join(w.out.tell(ctx, res), w.starts.tell(ctx, res, ended))
 }
 
 // close ends the ways and what goes by them. Doing so twice is fine.
 func (w ways) close(ctx context.Context) error {
 	w.calls.close()
-	if err := w.out.close(ctx); err != nil {
+	if err := errors.Join(w.out.close(ctx), w.starts.close(ctx)); err != nil {
 		return fmt.Errorf("close the ways of an exec: %w", err)
 	}
 	return nil
@@ -193,4 +199,5 @@ func (w ways) close(ctx context.Context) error {
 func (w ways) keep(ctx context.Context) {
 	w.calls.keep()
 	w.out.keep(ctx)
+	w.starts.keep(ctx)
 }

@@ -128,6 +128,7 @@ const (
 	EventExecDenied       = "exec.denied"
 	EventExecConnected    = "exec.connected" // its connections, once its way out is closed
 	EventToolCalled       = "tool.called"    // a call of a tool has ended: its data is the [ToolCall]
+	EventExecStarts       = "exec.starts"    // what it started, once it has ended
 	EventFilesChanged     = "files.changed"  // by no exec that has just ended
 	EventUndone           = "undone"
 	EventApprovalAsked    = "approval.asked"

@@ -45,6 +45,8 @@ type resultJSON struct {
 	LeftOut      int          `json:"connections_left_out,omitempty"`
 	Calls        []ToolCall   `json:"calls,omitempty"`
 	CallsLeftOut int          `json:"calls_left_out,omitempty"`
+	Starts       []Start      `json:"starts,omitempty"`
+	StartsLeft   int          `json:"starts_left_out,omitempty"`
 }
 
 type usageJSON struct {
@@ -84,6 +86,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		Sandbox: r.Sandbox, Image: r.Image, Runtime: r.Runtime, NotEnforced: r.NotEnforced, Artifacts: r.Artifacts, LeftWhy: r.ArtifactsError,
 		UnknownWhy: r.ChangesError, Usage: r.Usage, Compiled: r.Compiled, Warm: r.Warm, Shell: r.Shell, Connections: r.Connections, LeftOut: r.ConnectionsLeftOut,
 		Calls: r.Calls, CallsLeftOut: r.CallsLeftOut,
+		Starts: r.Starts, StartsLeft: r.StartsLeftOut,
 	}
 	if j.Changes = r.Changes; j.Changes == nil {
 		j.Changes = []FileChange{}
@@ -119,6 +122,7 @@ func (r *Result) UnmarshalJSON(b []byte) error {
 		Sandbox: j.Sandbox, Image: j.Image, Runtime: j.Runtime, NotEnforced: j.NotEnforced, Changes: j.Changes, ChangesError: j.UnknownWhy,
 		Artifacts: j.Artifacts, ArtifactsError: j.LeftWhy, Usage: j.Usage, Compiled: j.Compiled, Warm: j.Warm, Shell: j.Shell, Connections: j.Connections, ConnectionsLeftOut: j.LeftOut,
 		Calls: j.Calls, CallsLeftOut: j.CallsLeftOut,
+		Starts: j.Starts, StartsLeftOut: j.StartsLeft,
 	}
 	return nil
 }

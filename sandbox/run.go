@@ -117,7 +117,7 @@ const (
 	ReasonPIDs     ExitReason = "pids"     // it failed, and the process limit had been hit meanwhile
 	ReasonDisk     ExitReason = "disk"     // it failed, and a file system of its was full
 	ReasonOutput   ExitReason = "output"   // caisson ended it at the output cap
-	ReasonDenied   ExitReason = "denied"   // it never started: policy or a person refused
+	ReasonDenied   ExitReason = "denied"   // policy or a person refused it, before it started, or what it started while it ran
 	ReasonInfra    ExitReason = "infra"    // container, agent or engine failed under it: see Cause
 )
 
@@ -222,6 +222,10 @@ type Result struct {
 	// counts those above [MaxToolCalls].
 	Calls        []ToolCall `json:"calls,omitempty"`
 	CallsLeftOut int        `json:"calls_left_out,omitempty"`
+	// Starts are the programs that it started while it ran, where that was seen, in
+	// the order in which they were; StartsLeftOut counts those above [MaxStarts].
+	Starts        []Start `json:"starts,omitempty"`
+	StartsLeftOut int     `json:"starts_left_out,omitempty"`
 	// Sandbox is the id of the sandbox that it ran in, Image the digest of the
 	// image that this was made from.
 	Sandbox ID     `json:"sandbox,omitempty"`

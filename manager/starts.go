@@ -1,0 +1,298 @@
+package manager
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/caisson-dev/caisson/agent/client"
+	"github.com/caisson-dev/caisson/manager/box"
+	"github.com/caisson-dev/caisson/runtimes"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// Start is what an agent tells of a program that is about to be started.
+type Start = client.Start
+
+// StartQuestion is a program that an exec, which runs, is about to start.
+type StartQuestion struct {
+	// Exec is what was asked about the exec itself. Its Workspace is the one that it
+	// runs in, as it is now.
+	Exec  *ExecQuestion
+	Start Start
+	// Hold is called before a person is asked: the exec stands still from then on.
+	Hold func()
+}
+
+// starting is how an exec's starts are seen by this process. nil is that they are not.
+type starting struct {
+	m     *Manager
+	judge *client.Judge
+	asked *ExecQuestion // about the exec itself
+	clock *client.Clock // the exec's, which stands still while a person is asked
+	event sandbox.Event // that tells of them
+	over  chan struct{} // closed once nothing more comes
+	stop  context.CancelFunc
+	once  sync.Once
+
+	mu    sync.Mutex
+	told  []sandbox.Start
+	count int // of those that were not told one by one
+
+	asking sync.Mutex // held while a person is asked: one question at a time
+}
+
+// mostJudged bounds the starts of one exec that are judged at once.
+const mostJudged = 16
+
+// unseen is what [sandbox.Result].NotEnforced calls starts that should be seen and
+// cannot.
+const unseen = "starts"
+
+// seeStarts has an exec's starts seen that is about to begin, where that is the rule
+// and can be had. Errors: Unsupported where it must be had.
+func (m *Manager) seeStarts(ctx context.Context, b *box.Box, r *resolved, d sandbox.Decision) (*starting, error) {
+	rule := m.cfg.Starts
+	if !rule.Sees() || r.shell != nil { // a shell's texts start things by the shell's process
+		return nil, nil //nolint:nilnil // nothing that is asked of it minds
+	}
+	if !b.Client.SeesStarts() {
+		if rule.Required {
+			return nil, sandbox.Errorf(sandbox.Unsupported, "what programs start cannot be seen in this sandbox, and has to be").
+				WithHint("use the docker runtime with runc on Linux 5.19 or newer, or set starts.required to false")
+		}
+		return nil, nil //nolint:nilnil // as above: the Result says so
+	}
+	judge, err := b.Client.Judge(ctx, r.id, client.JudgeConfig{Variables: m.cfg.StartVariables, Rules: d.PolicyRevision})
+	if err != nil {
+		return nil, err
+	}
+	asked := r.question
+	asked.Workspace = &space{role: r.run.Role, index: map[string]int{}, connect: func(context.Context) (*client.Client, error) { return b.Client, nil }}
+	asked.Plan = func(context.Context) (runtimes.Plan, error) { return b.Plan, nil }
+	judging, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s := &starting{
+		m: m, judge: judge, asked: &asked, clock: &client.Clock{}, over: make(chan struct{}), stop: stop,
+		event: sandbox.Event{Kind: sandbox.EventExecStarts, Session: r.run.Session, Sandbox: b.ID, Exec: r.id},
+	}
+	go s.serve(judging)
+	return s, nil
+}
+
+// into says to the agent what is wanted of it.
+func (s *starting) into(cmd *client.Command) {
+	if s == nil {
+		return
+	}
+	cmd.Warm = nil // what is forked from another exec's process is not told apart from that
+	cmd.Clock, cmd.Starts = s.clock, &client.Starts{Ask: s.m.cfg.Starts.Mode == sandbox.StartsJudge, End: !s.m.cfg.Starts.Goes}
+}
+
+// hold notes that a person is asked about what is started in a sandbox, or no more.
+func (m *Manager) hold(box sandbox.ID, more int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.held[box] += more; m.held[box] == 0 {
+		delete(m.held, box)
+	}
+}
+
+// checkHeld refuses to freeze a sandbox in which something waits for a person's answer:
+// the kernel freezes nobody who waits so. Errors: Conflict.
+func (m *Manager) checkHeld(box sandbox.ID) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.held[box] == 0 {
+		return nil
+	}
+	return sandbox.Errorf(sandbox.Conflict, "a person is being asked about what a program starts").WithHint("answer first: caisson approvals list")
+}
+
+// serve hears what is started, and answers.
+func (s *starting) serve(ctx context.Context) {
+	defer close(s.over)
+	var judging sync.WaitGroup
+	defer judging.Wait()
+	defer s.stop()
+	places := make(chan struct{}, mostJudged)
+	for {
+		t, err := s.judge.Next()
+		if err != nil {
+			return
+		}
+		if !t.Asks {
+			s.note(t, nil, nil)
+			continue
+		}
+		places <- struct{}{}
+		judging.Go(func() {
+			defer func() { <-places }()
+			s.answer(ctx, t)
+		})
+	}
+}
+
+// answer judges one start.
+func (s *starting) answer(ctx context.Context, t Start) {
+	held := false
+	hold := func() {
+		s.asking.Lock()
+		held = true
+		s.m.hold(s.event.Sandbox, 1)
+		s.clock.Stop()
+		_ = s.judge.Answer(t.N, client.Verdict{Hold: true}) // who is gone waits for nothing
+	}
+	defer func() {
+		if held {
+			s.clock.Go()
+			s.m.hold(s.event.Sandbox, -1)
+			s.asking.Unlock()
+		}
+	}()
+	a, err := s.m.cfg.Gate(ctx, Question{Start: &StartQuestion{Exec: s.asked, Start: t, Hold: hold}})
+	v := client.Verdict{Allow: err == nil && a.Decision.Permits(), Same: a.Same, Any: a.Any}
+	if !v.Allow {
+		v = client.Verdict{Cause: "it started " + t.Path + ": " + whyRefused(a.Decision, err)}
+	}
+	s.note(t, &a.Decision, err)
+	_ = s.judge.Answer(t.N, v) // as above
+}
+
+// whyRefused says why a start was refused, in a few words.
+func whyRefused(d sandbox.Decision, err error) string {
+	switch {
+	case err != nil:
+		return err.Error()
+	case d.Refused != "":
+		return d.Refused
+	}
+	for _, f := range d.Findings {
+		if f.Verdict == d.Verdict || len(d.Findings) == 1 {
+			return f.ID + " " + f.Title
+		}
+	}
+	return "policy says " + string(d.Verdict)
+}
+
+// note keeps a start for the Result.
+func (s *starting) note(t Start, d *sandbox.Decision, err error) {
+	told := sandbox.Start{
+		PID: t.PID, Parent: t.Parent, At: sandbox.Duration(t.At), Path: strings.ToValidUTF8(t.Path, "\uFFFD"), Cut: t.Cut, SHA256: hex.EncodeToString(t.SHA256),
+		Verdict: sandbox.Allow, Why: t.Refused,
+	}
+	room := 1 << 10
+	for _, word := range t.Argv {
+		if room -= len(word); room < 0 {
+			told.Cut = true
+			break
+		}
+		told.Argv = append(told.Argv, strings.ToValidUTF8(word, "\uFFFD"))
+	}
+	if t.Refused != "" {
+		told.Verdict = sandbox.Deny
+	}
+	if d != nil {
+		for _, f := range d.Findings {
+			told.Rules = append(told.Rules, f.ID)
+		}
+		slices.Sort(told.Rules)
+		told.Rules = slices.Compact(told.Rules)
+		if err != nil || !d.Permits() {
+			told.Verdict, told.Why = sandbox.Deny, whyRefused(*d, err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// The ones that were refused have room beside the others.
+	if n := len(s.told); n < sandbox.MaxStarts || told.Verdict == sandbox.Deny && n < 2*sandbox.MaxStarts {
+		s.told = append(s.told, told)
+		return
+	}
+	s.count++
+}
+
+// close ends the judge, and writes down what was started. Doing so twice is fine.
+func (s *starting) close(ctx context.Context) (err error) {
+	if s == nil {
+		return nil
+	}
+	s.once.Do(func() {
+		s.judge.Finish()
+		<-s.over
+		slices.SortStableFunc(s.told, func(a, b sandbox.Start) int { return cmp.Compare(a.At, b.At) })
+		_ = s.judge.Close() // its connection may be gone
+		if len(s.told) == 0 {
+			return
+		}
+		s.event.Data = data(s.started())
+		if err = s.m.recordLate(ctx, sandbox.Transaction{Events: []sandbox.Event{s.event}}); err != nil {
+			err = fmt.Errorf("write down what exec %s started: %w", s.event.Exec.Short(), err)
+		}
+	})
+	return err
+}
+
+// tell closes the judge, and puts what was started into a Result. out counts it.
+func (s *starting) tell(ctx context.Context, res *sandbox.Result, out client.Outcome) error {
+	if s == nil {
+		return nil
+	}
+	err := s.close(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	res.Starts, res.StartsLeftOut = s.told, max(s.count, out.Starts-len(s.told))
+	return err
+}
+
+// keep judges for an exec in the background until that has ended, or this process is
+// about to.
+func (s *starting) keep(ctx context.Context) {
+	if s == nil {
+		return
+	}
+	s.m.tasks.Go(func() {
+		<-s.over
+		if err := s.close(ctx); err != nil {
+			s.m.cfg.Log.Error("what an exec started is not in the audit", "error", err)
+		}
+	})
+}
+
+// startsData is what an exec.starts event says.
+type startsData struct {
+	Starts  []startData `json:"starts"`
+	LeftOut int         `json:"starts_left_out,omitempty"`
+}
+
+// startData is one start: its words, or where the audit keeps no text, their digest.
+type startData struct {
+	sandbox.Start
+	Digest string `json:"argv_sha256,omitempty"`
+}
+
+func (s *starting) started() startsData {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := startsData{LeftOut: s.count}
+	for _, t := range s.told {
+		one := startData{Start: t}
+		if !s.m.cfg.AuditText {
+			sum := sha256.Sum256([]byte(strings.Join(t.Argv, "\x00")))
+			one.Argv, one.Digest = nil, hex.EncodeToString(sum[:])
+		}
+		d.Starts = append(d.Starts, one)
+	}
+	return d
+}
+
+// markUnseen says in a Result that its starts should have been seen.
+func (m *Manager) markUnseen(b *box.Box, r *resolved, res *sandbox.Result) {
+	if m.cfg.Starts.Sees() && r.shell == nil && !b.Client.SeesStarts() {
+		res.NotEnforced = append(slices.Clone(res.NotEnforced), unseen)
+	}
+}
