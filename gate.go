@@ -48,6 +48,7 @@ func (c *Caisson) gate(desk *approval.Desk, state string) (*gate.Gate, error) {
 	unknown := cmp.Or(sandbox.Verdict(c.cfg.Getenv("CAISSON_UNKNOWN_LANGUAGE")), c.cfg.File.UnknownLanguage)
 	return gate.New(gate.Config{
 		Policy: c.texts(state), Plans: c.plans(state), Desk: desk, Actor: actor(), UnknownLanguage: unknown, Own: slices.Concat(testloop.Own(), functions.Own()),
+		Plain: c.plainPrograms(state),
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/caisson-dev/caisson/manager/pool"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
+	"github.com/caisson-dev/caisson/service/gate"
 )
 
 // kept is the pool that this process takes from, and what keeps it.
@@ -28,6 +29,10 @@ func (c *Caisson) manager(ctx context.Context, state string, cfg manager.Config)
 	if cfg.Tools, err = c.tools(); err != nil {
 		return nil, nil, err
 	}
+	if cfg.Starts, err = c.starts(); err != nil {
+		return nil, nil, err
+	}
+	cfg.StartVariables = gate.StartVariables()
 	ready, err := c.keep(ctx, state, cfg, func(ctx context.Context, k pool.Kind) (runtimes.Instance, sandbox.Image, error) {
 		return mgr.Prepare(ctx, k.Runtime, k.Spec())
 	})

@@ -232,6 +232,22 @@ func InterpreterLanguage(name string) string {
 	return lang
 }
 
+// Plain reports whether nothing is known of a program by its base name: what it does
+// with its arguments stands in no table, and it reads no language that is judged.
+func Plain(t *facts.Tables, name string) bool {
+	lang, interprets := interpreterOf(name)
+	switch lang {
+	case string(facts.Python), string(facts.JavaScript), string(facts.Shell):
+		return !interprets
+	}
+	for _, n := range []string{name, strings.TrimRight(name, "0123456789.")} {
+		if _, known := t.Programs.Get(n); known || n == "" {
+			return false
+		}
+	}
+	return true
+}
+
 // ShebangLanguage gives the language of a text by its first line, and whether
 // that names an interpreter.
 func ShebangLanguage(code []byte) (lang string, ok bool) {

@@ -9,7 +9,7 @@ import (
 
 // settings are what caisson.yaml may set besides flags. Each has its variable:
 // state-dir is CAISSON_STATE_DIR.
-var settings = []string{"state-dir", "runtime-dir", "agent", "log", "audit-text", "policy-data", "policy-rules",
+var settings = []string{"state-dir", "runtime-dir", "agent", "log", "audit-text", "policy-data", "policy-rules", "starts", "on-denied-start", "starts-required",
 	"approve-timeout", "approver", "approve-webhook", "remote",
 	"changes-file", "changes-command", "changes-webhook", "alerts-command", "alerts-webhook", "otlp-endpoint", "executions-workers", "executions-queue", "executions-keep", "callbacks-private"}
 

@@ -30,7 +30,7 @@ func (g *Gate) exec(ctx context.Context, p Policy, q *manager.ExecQuestion) (man
 		}
 		about = map[string]any{"plan": surroundingsOf(q, plan)}
 	}
-	e, d, err := g.decide(ctx, p, q, nil, about)
+	e, d, err := g.decide(ctx, p, q, placesOf(nil), about, nil)
 	if err != nil {
 		return manager.Answer{}, err
 	}
@@ -49,7 +49,7 @@ func (g *Gate) exec(ctx context.Context, p Policy, q *manager.ExecQuestion) (man
 			again.Stdin = e.stdin
 		}
 		q = &again
-		if e, d, err = g.decide(ctx, p, q, plan.Spec.Image.Volumes, about); err != nil {
+		if e, d, err = g.decide(ctx, p, q, placesOf(plan.Spec.Image.Volumes), about, nil); err != nil {
 			return manager.Answer{}, err
 		}
 	}
@@ -82,13 +82,18 @@ func surroundingsOf(q *manager.ExecQuestion, plan runtimes.Plan) sandbox.Surroun
 	}
 }
 
-// decide judges all that one run executes, with the places that its image declares
-// as volumes, and what stands around it. about is what rules see beside each text.
-func (g *Gate) decide(ctx context.Context, p Policy, q *manager.ExecQuestion, volumes []string, about map[string]any) (*execution, sandbox.Decision, error) {
-	at := placesOf(volumes)
+// decide judges all that one run executes, with the places that programs can write,
+// and what stands around it. about is what rules see beside each text; before, where
+// there is one, tells more.
+func (g *Gate) decide(ctx context.Context, p Policy, q *manager.ExecQuestion, at places, about map[string]any, before func(*walker) error) (*execution, sandbox.Decision, error) {
 	e := &execution{q: q, ours: g.c.Own, f: formOf(q, at), w: newWalker(p, q, ownerOf(q), at)}
 	e.w.about = about
 	defer e.w.wait()
+	if before != nil {
+		if err := before(e.w); err != nil {
+			return nil, sandbox.Decision{}, err
+		}
+	}
 	if err := e.examine(ctx); err != nil {
 		return nil, sandbox.Decision{}, err
 	}

@@ -60,12 +60,20 @@ type Config struct {
 	// UnknownLanguage is the verdict on texts of a language that cannot be
 	// judged. "" is [sandbox.Ask].
 	UnknownLanguage sandbox.Verdict
+	// Plain gives what tells whether no rule knows anything of a program by its base
+	// name. It is called at most once, with the first start that is judged. nil is
+	// that rules may know any.
+	Plain func(ctx context.Context) (func(name string) bool, error)
 }
 
 // Gate judges for a manager. It is safe for concurrent use.
 type Gate struct {
 	c            Config
 	texts, boxes loader
+
+	programs sync.Once
+	isPlain  func(name string) bool
+	plainErr error
 }
 
 // loader loads a policy, once.
@@ -115,6 +123,12 @@ func (g *Gate) Judge(ctx context.Context, q manager.Question) (manager.Answer, e
 			return manager.Answer{}, err
 		}
 		return g.exec(ctx, p, q.Exec)
+	case q.Start != nil:
+		p, err := g.texts.get(ctx)
+		if err != nil {
+			return manager.Answer{}, err
+		}
+		return g.start(ctx, p, q.Start)
 	case q.Plan != nil:
 		p, err := g.boxes.get(ctx)
 		if err != nil {

@@ -1,0 +1,182 @@
+package gate
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/caisson-dev/caisson/manager"
+	"github.com/caisson-dev/caisson/policy"
+	"github.com/caisson-dev/caisson/runtimes"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// What a running exec starts is judged by itself, as an exec of that command would be.
+// So only what a program does in its own process has to be known of it: what it starts
+// in turn is asked about in its turn.
+
+// StartVariables are the variables that make a program load code into its own process,
+// by name; a trailing * is a prefix. Others make programs start something, which is
+// seen when it happens.
+func StartVariables() []string {
+	return []string{
+		"LD_*", "GLIBC_TUNABLES", "GCONV_PATH", "OPENSSL_CONF", "OPENSSL_ENGINES", "OPENSSL_MODULES",
+		"BASH_ENV", "ENV", functionPrefix + "*",
+		"PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONWARNINGS", "PYTHONBREAKPOINT", "PYTHONINSPECT", "PYTHONPLATLIBDIR",
+		"NODE_OPTIONS", "NODE_PATH", "PERL5OPT", "PERL5LIB", "PERLLIB", "PERL5DB", "RUBYOPT", "RUBYLIB",
+		"JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH", "LUA_*", "AWKPATH", "AWKLIBPATH",
+	}
+}
+
+// functionPrefix begins the names of variables by which bash hands its functions on.
+const functionPrefix = "BASH_FUNC_"
+
+// several are programs that are what they are called.
+var several = []string{"busybox", "toybox", "coreutils"}
+
+// start judges a program that a running exec is about to start.
+func (g *Gate) start(ctx context.Context, p Policy, q *manager.StartQuestion) (manager.Answer, error) {
+	plan, err := q.Exec.Plan(ctx)
+	if err != nil {
+		return manager.Answer{}, err
+	}
+	at := placesOf(plan.Spec.Image.Volumes)
+	command := commandOf(q.Start, at)
+	if !q.Start.Own && len(q.Start.Env) == 0 && g.plain(ctx, path.Base(command[0])) {
+		return manager.Answer{Decision: allowed(p), Any: true}, nil
+	}
+	if q.Start.Native && contains(plan) {
+		return manager.Answer{Decision: allowed(p), Same: true}, nil
+	}
+	asked, functions := questionOf(q, command)
+	e, d, err := g.decideStart(ctx, p, asked, q, functions, at)
+	if err != nil {
+		return manager.Answer{}, err
+	}
+	if d = p.Contain(ctx, d, wallsOf(asked, plan)); d.Verdict == sandbox.Ask {
+		q.Hold()
+		a := e.question(ctx, d, plan.Spec.Image.ID)
+		if d, err = g.settle(ctx, d, asked.Run.Approve, asked.Ask, a); err != nil {
+			return manager.Answer{Decision: d}, err
+		}
+	}
+	// What depends on files of the workspace may be another thing the next time, and
+	// what a person let pass was this once.
+	same := d.Verdict == sandbox.Allow && !e.w.loads && len(e.w.lists) == 0 && len(e.w.order) == 1+len(functions)
+	return manager.Answer{Decision: d, Same: same}, nil
+}
+
+func allowed(p Policy) sandbox.Decision {
+	return sandbox.Decision{Verdict: sandbox.Allow, Level: sandbox.Safe, Findings: []sandbox.Finding{}, PolicyRevision: p.Revision()}
+}
+
+// plain reports whether no rule knows anything of a program by its name.
+func (g *Gate) plain(ctx context.Context, name string) bool {
+	if g.c.Plain == nil {
+		return false
+	}
+	g.programs.Do(func() { g.isPlain, g.plainErr = g.c.Plain(context.WithoutCancel(ctx)) })
+	return g.plainErr == nil && g.isPlain(name)
+}
+
+// contains reports whether a sandbox holds machine code, which nothing can read, to
+// what is in it.
+func contains(plan runtimes.Plan) bool {
+	has := func(w sandbox.Wall) bool { return slices.Contains(plan.Walls, w) }
+	return has(sandbox.WallRoot) && has(sandbox.WallPrivileges) && has(sandbox.WallLimits) && (has(sandbox.WallNetwork) || has(sandbox.WallEgress))
+}
+
+// commandOf is a start as a command: the program by the name that tells what it does,
+// and its words.
+func commandOf(t manager.Start, at places) []string {
+	name := t.Path
+	if !t.Own && at.writable(path.Dir(name)) {
+		name = t.File // whatever the link to it is called
+	}
+	var words []string
+	if len(t.Argv) > 0 {
+		words = t.Argv[1:]
+		if slices.Contains(several, path.Base(t.File)) {
+			name = path.Join(path.Dir(t.File), path.Base(t.Argv[0]))
+		}
+	}
+	if t.Own && !t.Native {
+		return slices.Concat(shebang(t.Script), []string{name}, words)
+	}
+	return slices.Concat([]string{name}, words)
+}
+
+// shebang is the interpreter that a script names, as the kernel reads it; a text that
+// names none is for a shell.
+func shebang(script []byte) []string {
+	line, _, _ := strings.Cut(string(script[:min(len(script), 256)]), "\n")
+	line, named := strings.CutPrefix(line, "#!")
+	if !named {
+		return []string{"/bin/sh"}
+	}
+	name, arg, _ := strings.Cut(strings.TrimSpace(line), " ")
+	if arg = strings.TrimSpace(arg); arg == "" {
+		return []string{name}
+	}
+	if path.Base(name) == "env" && !strings.HasPrefix(arg, "-") {
+		return []string{"/usr/bin/" + arg} // found by PATH, where it is started in turn
+	}
+	return []string{name, arg}
+}
+
+// questionOf asks about a command as about an exec beside the one that starts it.
+// Functions of bash that it gets are texts, and not variables.
+func questionOf(q *manager.StartQuestion, command []string) (asked *manager.ExecQuestion, functions []string) {
+	e := *q.Exec
+	var env []string
+	for _, kv := range q.Start.Env {
+		if name, body, _ := strings.Cut(kv, "="); strings.HasPrefix(name, functionPrefix) {
+			functions = append(functions, strings.TrimSuffix(strings.TrimPrefix(name, functionPrefix), "%%")+" "+body)
+			continue
+		}
+		env = append(env, kv)
+	}
+	e.Run = sandbox.Run{Session: e.Run.Session, Labels: e.Run.Labels, Approve: e.Run.Approve, Role: e.Run.Role, Network: e.Run.Network, Command: command, Env: env, Dir: q.Start.Dir}
+	e.Argv, e.Env, e.Dir = command, slices.Concat(e.Env, env), q.Start.Dir
+	e.Stage, e.Staged, e.Stdin, e.Shell, e.Making, e.Terminal, e.Background = nil, nil, nil, nil, false, false, false
+	if name, in := inWorkspace(q.Start.Path); q.Start.Own && !q.Start.Native && (!in || name == ".") {
+		// It cannot be read from here: these are the bytes.
+		lang, _ := policy.ShebangLanguage(q.Start.Script)
+		if lang == "" {
+			lang = "bash"
+		}
+		e.Language = sandbox.Language{Name: lang}
+		e.Run.Command, e.Run.Code, e.Run.Args = nil, string(q.Start.Script), command[len(shebang(q.Start.Script))+1:]
+	}
+	return &e, functions
+}
+
+// decideStart judges a start, with what is known of it beside its command.
+func (g *Gate) decideStart(ctx context.Context, p Policy, asked *manager.ExecQuestion, q *manager.StartQuestion, functions []string, at places) (*execution, sandbox.Decision, error) {
+	var about map[string]any
+	if p.LooksAtPlan() {
+		plan, err := asked.Plan(ctx)
+		if err != nil {
+			return nil, sandbox.Decision{}, err
+		}
+		about = map[string]any{"plan": surroundingsOf(asked, plan)}
+	}
+	return g.decide(ctx, p, asked, at, about, func(w *walker) error {
+		switch t := q.Start; {
+		case t.Native:
+			w.cannot(t.Path, "it is machine code, and the sandbox does not contain it")
+		case t.Own && t.Script == nil:
+			w.cannot(t.Path, "it is too large to be judged")
+		}
+		if q.Start.Cut {
+			w.cannot(q.Start.Path, "its arguments and variables are too long to be told whole")
+		}
+		for _, text := range functions {
+			if err := w.examine(ctx, &unit{lang: "bash", code: []byte(text), shown: true}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

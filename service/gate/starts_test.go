@@ -1,0 +1,134 @@
+package gate_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"errors"
+
+	"github.com/caisson-dev/caisson/internal/enginetest"
+	"github.com/caisson-dev/caisson/manager"
+	"github.com/caisson-dev/caisson/policies"
+	"github.com/caisson-dev/caisson/policy"
+	"github.com/caisson-dev/caisson/policy/approval"
+	"github.com/caisson-dev/caisson/policy/tables"
+	"github.com/caisson-dev/caisson/sandbox"
+	"github.com/caisson-dev/caisson/service/gate"
+	"github.com/caisson-dev/caisson/store/sqlite"
+)
+
+// startsPlace is a place where what execs start is judged.
+func startsPlace(t *testing.T, rule sandbox.StartsRule, langs ...string) *place {
+	t.Helper()
+	kit := enginetest.New(t)
+	for _, l := range langs {
+		kit.Image(t, l)
+	}
+	dir := t.TempDir()
+	s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	desk, err := approval.New(approval.Config{Store: s, Poll: 5 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tb, err := tables.Load(policies.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPolicy(t)
+	g, err := gate.New(gate.Config{
+		Policy: func(context.Context) (gate.Policy, error) { return p, nil }, Desk: desk, Actor: "test",
+		Plain: func(context.Context) (func(string) bool, error) {
+			return func(name string) bool { return policy.Plain(tb, name) }, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := manager.Config{
+		Patience: enginetest.Patience, Runtimes: kit.Runtimes(t), Images: kit.Images, Gate: startsOnly(g), Store: s, StateID: s.ID(), LockDir: filepath.Join(dir, "locks"), Actor: "test",
+		Starts: rule, StartVariables: gate.StartVariables(),
+	}
+	m, err := manager.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(m.Close(), s.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return &place{m, s, cfg}
+}
+
+// startsOnly judges what execs start, and lets the execs themselves pass.
+func startsOnly(g *gate.Gate) manager.Gate {
+	return func(ctx context.Context, q manager.Question) (manager.Answer, error) {
+		if q.Start == nil {
+			return manager.Unjudged(ctx, q)
+		}
+		return g.Judge(ctx, q)
+	}
+}
+
+// What a text does not say is judged once it happens: none of these could be told
+// before, or was.
+func TestStartsJudged(t *testing.T) {
+	t.Parallel()
+	p := startsPlace(t, sandbox.StartsRule{Mode: sandbox.StartsJudge}, "python", "shell")
+	for name, code := range map[string]string{
+		"a command from a file": "import os, json\nos.system(json.load(open('cmd.json'))['cmd'])",
+		"one put together":      "import subprocess\nsubprocess.run(bytes([114,109]).decode().split() + ['-rf', '--no-preserve-root', chr(47)])",
+		"awk":                   "import os\nos.system('awk -v c=\"' + 'rm -rf --no-preserve-root /' + '\" \\'BEGIN{system(c)}\\'')",
+		"sed":                   "import os\nos.system('echo x | sed \"1e rm -rf --no-preserve-root /\"')",
+		"tar's checkpoints":     "import os\nos.system('tar cf /dev/null --checkpoint=1 --checkpoint-action=\"exec=rm -rf --no-preserve-root /\" /usr/bin/env')",
+		"TAR_OPTIONS":           "import os\nos.environ['TAR_OPTIONS']='--checkpoint=1 --checkpoint-action=exec=\"rm -rf --no-preserve-root /\"'\nos.system('tar cf /dev/null /usr/bin/env')",
+		"find":                  "import os\nopen('f.sh','w').write('rm -rf --no-preserve-root /')\nos.system('find f.sh -exec sh {} \\\\;')",
+		"run-parts":             "import os\nos.mkdir('d')\nopen('d/x','w').write('#!/bin/sh\\nrm -rf --no-preserve-root /')\nos.chmod('d/x',0o755)\nos.system('run-parts d')",
+		"start-stop-daemon":     "import os\nos.system('start-stop-daemon --start --exec /bin/rm -- -rf --no-preserve-root /')",
+		"a function handed on":  "import os\nos.environ['BASH_FUNC_f%%']='() { rm -rf --no-preserve-root /; }'\nos.system('bash -c f')",
+		"webbrowser":            "import webbrowser\nwebbrowser.get('rm -rf --no-preserve-root %s').open('/')",
+		"a script elsewhere":    "import os\nopen('/tmp/x','w').write('#!/bin/sh\\nrm -rf --no-preserve-root /')\nos.chmod('/tmp/x',0o755)\nos.system('/tmp/x')",
+		"another name":          "import os\nos.symlink('/bin/rm','/tmp/ok')\nos.execv('/tmp/ok',['ls','-rf','--no-preserve-root','/'])",
+		"xargs":                 "import os\nos.system('echo / | xargs rm -rf --no-preserve-root')",
+		"make":                  "import os\nopen('Makefile','w').write('x:\\n\\trm -rf --no-preserve-root /')\nos.system('make 2>/dev/null || env -S \"rm -rf --no-preserve-root /\"')",
+		"a library before it":   "import os\nos.environ['LD_PRELOAD']='/workspace/evil.so'\nos.system('/bin/true')",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			res, err := p.Run(t.Context(), sandbox.Run{
+				Language: "python", Code: code + "\nprint('passed')\n", Files: []sandbox.File{{Path: "cmd.json", Data: []byte(`{"cmd": "rm -rf --no-preserve-root /"}`)}},
+			}, sandbox.Streams{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.Reason != sandbox.ReasonDenied || strings.Contains(string(res.Stdout), "passed") {
+				t.Errorf("%+v %q %q\n%+v", res.Exit, res.Stdout, res.Stderr, res.Starts)
+			}
+		})
+	}
+}
+
+// Everyday programs start others, and none of these is refused.
+func TestStartsLetPass(t *testing.T) {
+	t.Parallel()
+	p := startsPlace(t, sandbox.StartsRule{Mode: sandbox.StartsJudge}, "python", "shell")
+	for _, tt := range []struct{ lang, code, want string }{
+		{"shell", "for i in 1 2 3; do /bin/echo $i; done | sort -r | tr '\\n' ' '", "3 2 1 "},
+		{"python", "import subprocess, sys\nprint(subprocess.check_output([sys.executable, '-c', 'print(6*7)']).decode(), end='')\n", "42\n"},
+		{"python", "import multiprocessing as m\ndef f(x): return x*x\nif __name__ == '__main__':\n  m.set_start_method('fork')\n  with m.Pool(2) as p: print(p.map(f, [1,2,3]))\n", "[1, 4, 9]\n"},
+		{"shell", "printf '#!/bin/sh\\necho in $1\\n' >x.sh; chmod +x x.sh; ./x.sh a", "in a\n"},
+		{"shell", "printf '#!/bin/sh\\necho in $1\\n' >/tmp/x.sh; chmod +x /tmp/x.sh; /tmp/x.sh b", "in b\n"},
+		{"shell", "cp /bin/true ./t; ./t; echo $?", "0\n"},
+	} {
+		res, err := p.Run(t.Context(), sandbox.Run{Language: tt.lang, Code: tt.code}, sandbox.Streams{})
+		if err != nil || string(res.Stdout) != tt.want || res.Reason != sandbox.ReasonExited {
+			t.Errorf("%s: %v %+v %q %q\n%+v", tt.code, err, res.Exit, res.Stdout, res.Stderr, res.Starts)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package caisson
+
+import (
+	"context"
+
+	"github.com/caisson-dev/caisson/policy"
+	"github.com/caisson-dev/caisson/policy/facts"
+	"github.com/caisson-dev/caisson/policy/tables"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// starts is what the settings say of what execs start while they run.
+func (c *Caisson) starts() (sandbox.StartsRule, error) {
+	rule := sandbox.StartsRule{Mode: sandbox.StartsMode(c.getenv("CAISSON_STARTS")), Required: c.getenv("CAISSON_STARTS_REQUIRED") != ""}
+	switch on := c.getenv("CAISSON_ON_DENIED_START"); on {
+	case "", "end":
+	case "fail":
+		rule.Goes = true
+	default:
+		return rule, sandbox.Errorf(sandbox.Invalid, "CAISSON_ON_DENIED_START is %q", on).WithHint("make it end, which ends the exec, or fail")
+	}
+	if err := rule.Check(); err != nil {
+		return rule, sandbox.Errorf(sandbox.Invalid, "CAISSON_STARTS: %w", err).WithHint("make it judge, tell or off")
+	}
+	return rule, nil
+}
+
+// plainPrograms tells which programs the rules' tables know nothing of. Where there
+// are rules or data of others, these may speak of any.
+func (c *Caisson) plainPrograms(state string) func(context.Context) (func(string) bool, error) {
+	return func(context.Context) (func(string) bool, error) {
+		cfg, err := c.keptConfig(state)
+		if err != nil {
+			return nil, err
+		}
+		if cfg.Data != nil || len(cfg.User) > 0 {
+			return func(string) bool { return false }, nil
+		}
+		_, from, err := c.policyConfig()
+		if err != nil {
+			return nil, err
+		}
+		b, err := policy.EncodedTables(cfg, func() (*facts.Tables, error) { return tables.Load(from) })
+		if err != nil {
+			return nil, err
+		}
+		var t facts.Tables
+		if err := t.UnmarshalBinary(b); err != nil {
+			return nil, err
+		}
+		return func(name string) bool { return policy.Plain(&t, name) }, nil
+	}
+}
