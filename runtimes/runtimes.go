@@ -231,14 +231,11 @@ type Capabilities struct {
 	Seccomp   Level `json:"seccomp"`
 	AppArmor  Level `json:"apparmor"`
 	Users     Level `json:"users"` // uids of their own, which agent and roles are kept apart by
-<<<<<<< HEAD
 	// Hardening is the second layer around programs: see [sandbox.Hardening].
 	Hardening Level `json:"hardening"`
-=======
 	// Starts says that what execs start while they run can be seen and refused. Each
 	// sandbox's agent finds out for itself; this is what the machine can.
 	Starts Level `json:"starts"`
->>>>>>> 1825930 (runtimes: say where starts can be seen)
 
 	Pause  bool `json:"pause"`
 	Sample bool `json:"sample"`

@@ -118,13 +118,9 @@ func (r *Runtime) Capabilities(ctx context.Context) (runtimes.Capabilities, erro
 		Memory: level(info.MemoryLimit), CPU: level(info.CPUCfsQuota), PIDs: level(info.PidsLimit),
 		Tmpfs: runtimes.Enforced, Volumes: runtimes.Watched, NoNetwork: runtimes.Enforced, Egress: true, ReadOnly: runtimes.Enforced,
 		Seccomp: level(has("seccomp")), AppArmor: level(has("apparmor")), Users: runtimes.Enforced,
-<<<<<<< HEAD
+		Starts:    level(has("seccomp") && info.Architecture == "x86_64" && tellsStarts(info.KernelVersion)),
 		Hardening: level(r.hardens(sandbox.Spec{OCIRuntime: info.DefaultRuntime}) == nil),
 		Pause:     true, Sample: true, Branch: true, Claim: !r.remote, LocalStreams: !r.remote, OCIRuntimes: slices.Sorted(maps.Keys(info.Runtimes)),
-=======
-		Starts: level(has("seccomp") && info.Architecture == "x86_64" && tellsStarts(info.KernelVersion)),
-		Pause:  true, Sample: true, Branch: true, Claim: !r.remote, LocalStreams: !r.remote, OCIRuntimes: slices.Sorted(maps.Keys(info.Runtimes)),
->>>>>>> 1825930 (runtimes: say where starts can be seen)
 		Workspaces: workspaces,
 	}, nil
 }
