@@ -50,6 +50,9 @@ func (o *runOptions) report(cfg Config, res sandbox.Result, total time.Duration)
 	if res.ChangesError != "" {
 		_, _ = fmt.Fprintln(cfg.IO.Err, "caisson: not all that it changed is known: "+oneLine(res.ChangesError, 300)) // as in printError
 	}
+	if o.trace {
+		printStarts(cfg, res)
+	}
 	o.reportArtifacts(cfg, res)
 	if o.run.Keep && res.Code != 0 && res.Sandbox != "" {
 		_, _ = fmt.Fprintf(cfg.IO.Err, "caisson: kept: container caisson-%s; look with docker, and remove it with: caisson gc --kept\n", res.Sandbox) // as in printError
@@ -97,6 +100,8 @@ func (o *runOptions) explainEnd(r sandbox.Result) string {
 			return "canceled: " + visible(r.Cause)
 		}
 		return "canceled"
+	case sandbox.ReasonDenied:
+		return "ended by policy: " + visible(r.Cause)
 	case sandbox.ReasonOOM:
 		return fmt.Sprintf("out of memory at %s; %s--memory", l.Memory, more)
 	case sandbox.ReasonPIDs:

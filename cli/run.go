@@ -40,6 +40,7 @@ type runOptions struct {
 	kind     string // of workspace
 	json     bool
 	summary  bool
+	trace    bool
 	session  string // of `caisson exec`
 	detach   bool
 	// tty gives it a terminal, and interactive has it read this one.
@@ -129,6 +130,7 @@ func (o *runOptions) execFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.json, "json", false, "print one JSON object instead of the program's output")
 	f.BoolVarP(&o.tty, "tty", "t", false, "give it a terminal; with -i, this one: ctrl-p ctrl-q leaves it")
 	o.terminal.flags(f)
+	f.BoolVar(&o.trace, "trace", false, "print at the end which programs it started, as a tree; where the setting starts has them seen")
 	f.BoolVar(&o.summary, "summary", false, "print exit code, time, memory and processes at the end")
 }
 
