@@ -67,8 +67,7 @@ type Claim struct {
 	// file system does not. 0 bytes is no bound.
 	WorkspaceBytes   int64 `json:"workspace_bytes,omitempty"`
 	WorkspaceEntries int64 `json:"workspace_entries,omitempty"`
-	// OpenFiles is how many files a program may have open at first; 0 is as many as
-	// the agent may. It is needed where starts are seen.
+	// OpenFiles is how many files a program may have open at first, where starts are seen.
 	OpenFiles int `json:"open_files,omitempty"`
 	// Harden has the agent hold what it starts to package harden's rules. Where it
 	// cannot, the claim fails, as unsupported. nil leaves it to the sandbox alone.
