@@ -41,12 +41,12 @@ def main():
         outcome = function(*given["args"], **given["kwargs"])
         if inspect.iscoroutine(outcome):
             outcome = asyncio.run(outcome)
-        if options["pickle"] is None:
+        if options["protocol"] is None:
             answer = encode({"result": outcome}, known, options["limit"])
         else:
             import pickle
 
-            answer = encode({"pickled": pickle.dumps(outcome, options["pickle"])}, {}, options["limit"])
+            answer = encode({"object": pickle.dumps(outcome, options["protocol"])}, {}, options["limit"])
     except BaseException as e:
         answer = encode(problem_of(e), {}, options["limit"])
     if os.getpid() != PID:

@@ -6,10 +6,8 @@ import builtins
 import concurrent.futures
 import functools
 import inspect
-import io
 import itertools
 import os
-import pickle
 import struct
 import sys
 from dataclasses import dataclass
@@ -123,19 +121,6 @@ def _clients_of(options: Options) -> Iterator[Optional[Client]]:
     return itertools.cycle([p if isinstance(p, Client) else Client(p) for p in options.pool])
 
 
-class _Unpickler(pickle.Unpickler):
-    """Reads what a caller trusts; classes that travelled are the caller's own."""
-
-    def __init__(self, data: bytes, known: Mapping[str, type]) -> None:
-        super().__init__(io.BytesIO(data))
-        self._known = known
-
-    def find_class(self, module: str, name: str) -> Any:
-        if module == "caisson_call" and name in self._known:
-            return self._known[name]
-        return super().find_class(module, name)
-
-
 class SandboxFunction:
     """A function whose calls have a sandbox to themselves each, in which nothing is left of any other."""
 
@@ -245,7 +230,12 @@ class _Call:
         o, c, known = self._options, self._capture, self._known()
         limit = o.max_result
         given = values.encode({"data": c.data, "args": args, "kwargs": kwargs}, known, MAX_ARGUMENTS, "arguments")
-        head = values.encode({"pickle": min(pickle.HIGHEST_PROTOCOL, 5) if o.trusted else None, "quiet": o.quiet, "classes": sorted(known), "function": path, "limit": limit})
+        protocol = None
+        if o.trusted:
+            from . import _trusted
+
+            protocol = _trusted.PROTOCOL
+        head = values.encode({"protocol": protocol, "quiet": o.quiet, "classes": sorted(known), "function": path, "limit": limit})
         files = {
             "caisson_call.bin": head + given + struct.pack("!Q", len(head)),
             "caisson_call.py": c.text().encode(),
@@ -267,8 +257,10 @@ class _Call:
                 raise values.ValueFormatError("no message of values: no answer")
             if "result" in answer:
                 return Outcome(answer["result"], None, result)
-            if "pickled" in answer and self._options.trusted:
-                return Outcome(_Unpickler(answer["pickled"], self._known()).load(), None, result)
+            if "object" in answer and self._options.trusted:
+                from . import _trusted
+
+                return Outcome(_trusted.load(answer["object"], self._known()), None, result)
             return Outcome(error=self._error(answer), result=result)
         except Exception as e:  # of a message that lies, or of what a trusted one loads
             return Outcome(error=CrashedError(f"the result cannot be read: {e}", result=result), result=result)
@@ -307,7 +299,7 @@ def sandbox_run(function: Any = None, **options: Any) -> Any:
     Options: ``timeout`` in seconds, ``memory``, ``cpus``, ``image``, ``runtime``, ``files``
     for the workspace, ``quiet`` (output to nowhere), ``keep`` (the sandbox stays where the
     call failed), ``warm`` (False begins each call in a new sandbox and interpreter), ``types`` (classes that may be in the result beside those that travel),
-    ``trusted`` (the result is unpickled here: whatever runs inside can run code here),
+    ``trusted`` (the result may be any object: whatever runs inside can run code here),
     ``pool`` (servers, each asked in turn),
     ``max_result`` bytes, ``approve``, ``on_approval``, ``client``.
     """

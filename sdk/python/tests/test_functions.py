@@ -335,7 +335,7 @@ class TestFunctions(unittest.TestCase):
             import caisson_values
 
             with open("/workspace/.caisson-result", "wb") as f:
-                f.write(caisson_values.encode({"pickled": b"cbuiltins\nlist\n."}))
+                f.write(caisson_values.encode({"object": b"cbuiltins\nlist\n."}))
             os._exit(0)
 
         self.assertIsInstance(claims.outcome().error, CrashedError)
