@@ -72,6 +72,7 @@ var routes = map[string]asked{
 	"POST /v1/sessions/{session}/files/move":                   {query: "from=kept&to=x"},
 	"POST /v1/sessions/{session}/fork":                         {body: `{}`},
 	"POST /v1/sessions/{session}/renew":                        {body: `{"ttl_ms": 1000}`},
+	"POST /v1/sessions/{session}/network":                      {body: `{"allow": ["example.com"]}`},
 	"POST /v1/sessions/{session}/shells":                       {body: `{"name": "x"}`},
 	"POST /v1/sessions/{session}/shells/{shell}/run":           {body: `{"text": "true"}`},
 	"POST /v1/sessions/{session}/snapshots":                    {body: `{"name": "x"}`},
