@@ -150,7 +150,7 @@ func TestEgressClients(t *testing.T) {
 		if err != nil {
 			return
 		}
-		defer ws.CloseNow()
+		defer func() { _ = ws.CloseNow() }()
 		for {
 			kind, b, err := ws.Read(r.Context())
 			if err != nil || ws.Write(r.Context(), kind, append([]byte("echo of "), b...)) != nil {

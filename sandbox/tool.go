@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 )
@@ -65,8 +66,7 @@ func (t Tool) Check() error {
 	case t.Timeout < 0 || t.Concurrency < 0 || t.Budget < 0 || t.Rate.Calls < 0 || (t.Rate.Calls > 0) != (t.Rate.Per > 0):
 		return Errorf(Invalid, "tool %s: a bound is negative, or a rate has no time", t.Name).WithHint("leave out what is not to be bounded")
 	}
-	switch t.Verdict {
-	case "", Allow, Ask, Deny:
+	if slices.Contains([]Verdict{"", Allow, Ask, Deny}, t.Verdict) {
 		return nil
 	}
 	return Errorf(Invalid, "tool %s: verdict is %q", t.Name, t.Verdict).WithHint("make it allow, ask or deny")

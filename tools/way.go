@@ -253,5 +253,5 @@ func (t *tool) guarded(ctx context.Context, arguments json.RawMessage) (result j
 			err = sandbox.Errorf(sandbox.Internal, "tool %s: it crashed: %s", t.Name, shortened(fmt.Sprint(p)))
 		}
 	}()
-	return t.Callable.Call(ctx, arguments)
+	return t.Call(ctx, arguments)
 }

@@ -117,8 +117,7 @@ func (w *Wire) converse(ctx context.Context, rt *runtime, s *shell, a action) (o
 	t := s.term
 	s.mu.Unlock()
 	limit := limitOf(a.Timeout)
-	switch {
-	case t == nil:
+	if t == nil {
 		var err error
 		if t, err = w.launch(ctx, rt, s, a.Command); err != nil {
 			return observation{}, err
@@ -126,7 +125,7 @@ func (w *Wire) converse(ctx context.Context, rt *runtime, s *shell, a action) (o
 		s.mu.Lock()
 		s.term = t
 		s.mu.Unlock()
-	default:
+	} else {
 		t.drop(mostShown)
 		if err := t.say(ctx, a.Command+"\n", limit); err != nil {
 			return observation{}, raise(commandTimeout, "timeout after %s while typing %q: %v", limit, a.Command, err)
