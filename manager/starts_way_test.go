@@ -170,7 +170,7 @@ func TestAskedAboutStart(t *testing.T) {
 		if err := m.PauseSession(t.Context(), "work"); !errors.Is(err, sandbox.Conflict) {
 			t.Errorf("frozen while a person is asked: %v", err)
 		}
-		time.Sleep(3 * time.Second) //nolint:forbidigo // longer than it may run
+		time.Sleep(3 * time.Second) // longer than it may run
 		answer <- yes
 		res := <-over
 		if yes && (res.Reason != sandbox.ReasonExited || string(res.Stdout) != "went on\n") {

@@ -67,11 +67,9 @@ func (b *born) list(texts []string) (uintptr, error) {
 	return pinned(b, &all[0]), nil
 }
 
-// kernelSigaction is the kernel's struct of that name; the zero value is the default.
-type kernelSigaction struct {
-	handler, flags, restorer uintptr
-	mask                     uint64
-}
+// kernelSigaction is the kernel's struct of that name: a handler, flags, a restorer
+// and a mask. All zero is the default.
+type kernelSigaction [4]uint64
 
 const signals = 64
 
@@ -161,7 +159,7 @@ func (s *spawner) forkJudged(binary string, argv []string, attr *syscall.ProcAtt
 	if left[1] != 0 {
 		var st unix.WaitStatus
 		for {
-			if _, err := unix.Wait4(pid, &st, 0, nil); err != unix.EINTR { //nolint:errorlint // an errno, as the kernel gives it
+			if _, err := unix.Wait4(pid, &st, 0, nil); err != unix.EINTR {
 				break
 			}
 		}
