@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"io"
 	"mime"
 	"net/http"
 	"path"
@@ -68,16 +69,14 @@ func executions(s *Server) {
 			kind = "application/octet-stream"
 		}
 		// It is a stranger's: nothing of it is to act in this server's name.
-		late := &lateWriter{w: w, header: http.Header{
-			"Content-Type": {kind}, "Content-Disposition": {"attachment"}, "X-Content-Type-Options": {"nosniff"}, "Content-Security-Policy": {"sandbox"},
-		}}
-		_, err := s.svc.ExecutionArtifact(r.Context(), in.Execution, in.Path, late)
-		if err == nil {
-			late.begin()
-		} else if late.begun {
-			panic(http.ErrAbortHandler) // what is cut off is not to look whole
-		}
-		return err
+		h := w.Header()
+		h.Set("Content-Disposition", "attachment")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Content-Security-Policy", "sandbox")
+		return s.sendBytes(w, r, kind, http.StatusOK, func(to io.Writer) (any, error) {
+			n, err := s.svc.ExecutionArtifact(r.Context(), in.Execution, in.Path, to)
+			return wire.Taken{Bytes: n}, err
+		})
 	})
 	deadLetters(s)
 }
@@ -105,28 +104,4 @@ func waitOf(text string) (sandbox.Duration, error) {
 		err = sandbox.Errorf(sandbox.Invalid, "wait is %s", text).WithHint("give a time such as 30s")
 	}
 	return sandbox.Duration(min(wait, mostWait)), err
-}
-
-// lateWriter sets its headers with the first byte, so that what fails before it can
-// still be answered as an error.
-type lateWriter struct {
-	w      http.ResponseWriter
-	header http.Header
-	begun  bool
-}
-
-func (l *lateWriter) begin() {
-	if l.begun {
-		return
-	}
-	l.begun = true
-	for name, v := range l.header {
-		l.w.Header()[name] = v
-	}
-}
-
-// Write implements [io.Writer].
-func (l *lateWriter) Write(p []byte) (int, error) {
-	l.begin()
-	return l.w.Write(p)
 }
