@@ -56,6 +56,8 @@ func recorded(t *testing.T) *monitor.Metrics {
 			event(t, sandbox.EventExecDenied, "", map[string]any{"language": "python", "verdict": "deny", "rules": []string{"PY-2"}}),
 			event(t, sandbox.EventSandboxFailed, "", map[string]any{"error": "no room", "kind": "exhausted"}),
 			event(t, sandbox.EventAlertFired, one, alert),
+			event(t, sandbox.EventExecConnected, one, map[string]any{"connections": []any{}, "allowed": 3, "refused": 2, "sent_bytes": 10, "received_bytes": 500}),
+			event(t, sandbox.EventExecConnected, two, map[string]any{"allowed": 1, "refused": -7, "sent_bytes": 1}),
 			event(t, sandbox.EventExecution, "", map[string]any{"state": "queued"}),
 			event(t, sandbox.EventExecution, "", map[string]any{"state": "running", "queue_ms": 250}),
 		},
@@ -81,6 +83,8 @@ func TestMetrics(t *testing.T) {
 		`caisson_sandboxes{state="ready"} 1`, `caisson_sandboxes{state="live"} 1`,
 		`caisson_used{resource="cpu_cores"} 0.5`, `caisson_used{resource="memory_bytes"} 1024`, `caisson_used{resource="processes"} 3`, `caisson_used{resource="execs"} 1`,
 		`caisson_alerts_total{rule="oom",severity="high"} 1`, `caisson_alerts_firing{rule="oom",severity="high"} 1`,
+		`caisson_connections_total{verdict="allow"} 4`, `caisson_connections_total{verdict="deny"} 2`,
+		`caisson_traffic_bytes_total{direction="sent"} 11`, `caisson_traffic_bytes_total{direction="received"} 500`,
 		`caisson_errors_total{kind="exhausted"} 1`, `caisson_build_info{go="`,
 	} {
 		if !strings.Contains(first, "\n"+line) {

@@ -283,6 +283,28 @@ func TestDenials(t *testing.T) {
 	}
 }
 
+// TestRefusedConnections fires at a burst of connections that were refused.
+func TestRefusedConnections(t *testing.T) {
+	t.Parallel()
+	l := sandbox.LiveSandbox{ID: sandbox.NewID(), Refused: 19}
+	b := &boxes{live: []sandbox.LiveSandbox{l}, next: memory(1)}
+	store := openStore(t, t.TempDir())
+	news, _ := start(t, monitor.Config{Sandboxes: b, Store: store})
+	for list := []sandbox.Reading(nil); len(list) == 0 || list[0].Samples < 2; {
+		var err error
+		if list, err = store.Readings(t.Context(), sandbox.ReadingFilter{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	b.set(func() { b.live = []sandbox.LiveSandbox{{ID: l.ID, Refused: 20}} })
+	if n := await(t, news, "connections", true); n.Sandbox != l.ID || n.Figures.RefusedConnections != 20 {
+		t.Errorf("%+v", n)
+	}
+	b.set(func() { b.live = []sandbox.LiveSandbox{{ID: l.ID}} })
+	await(t, news, "connections", false)
+}
+
 func TestRefusedRules(t *testing.T) {
 	t.Parallel()
 	given := map[string]int{"": 3, "when": 4, "clear": 5, "for": 6, "action": 7}
