@@ -55,8 +55,8 @@ install: build ## install caisson below PREFIX (/usr/local), or below DESTDIR fo
 	install -m 755 $(BIN)/caisson $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 $(BIN)/caisson-agent $(BIN)/caisson-scan $(DESTDIR)$(PREFIX)/libexec/caisson/
 
-images: build ## make the images of Python, Node and shell present (the first time: assembled, a minute)
-	@bin/caisson images build python node shell
+images: build ## make the images of Python, Node, shell and the E2B profile present (the first time: assembled, two minutes)
+	@bin/caisson images build python python@e2b node shell
 
 languages: build ## make the images of all languages present: some 2 GB, and five minutes the first time
 	@bin/caisson images build

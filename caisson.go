@@ -44,6 +44,7 @@ import (
 	"github.com/caisson-dev/caisson/store/sqlite"
 	"github.com/caisson-dev/caisson/telemetry"
 	"github.com/caisson-dev/caisson/tools"
+	"github.com/caisson-dev/caisson/tools/mcptools"
 )
 
 // Config says what is opened. Its zero value is what the command works with,
@@ -94,6 +95,7 @@ type Caisson struct {
 	mu        sync.Mutex
 	opened    *service.Service // nil before it is needed
 	keepsPool bool
+	calls     *functions.Functions
 
 	ends    sync.Mutex
 	closers []func() error
@@ -279,19 +281,38 @@ func (c *Caisson) join(ctx context.Context) (*service.Service, error) {
 
 // tools are those that programs may call.
 func (c *Caisson) tools() (*tools.Set, error) {
-	declared, err := tools.Open(c.cfg.File.Tools, c.cfg.File.Name, c.cfg.Getenv)
+	file := c.cfg.File
+	declared, err := tools.Open(file.Tools, file.Name, c.cfg.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	return tools.New(slices.Concat(declared, c.cfg.Tools)...)
+	set, err := tools.New(slices.Concat(declared, c.cfg.Tools)...)
+	if err != nil {
+		return nil, err
+	}
+	servers, err := mcptools.Open(file.Tools, file.Name, c.cfg.Getenv, c.cfg.Log)
+	if err != nil {
+		return nil, err
+	}
+	sources := make([]tools.Source, len(servers))
+	for i, s := range servers {
+		c.atEnd(s.Close)
+		sources[i] = s
+	}
+	return set.From(c.cfg.Log, sources...), nil
 }
 
 // functions makes what keeps functions, and calls them in sessions of a service.
 func (c *Caisson) functions(journal *sqlite.Store, state string) func(*service.Service) (service.Functions, error) {
 	return func(s *service.Service) (service.Functions, error) {
-		return functions.New(functions.Config{
+		fs, err := functions.New(functions.Config{
 			Sandboxes: s, Store: journal, LockDir: filepath.Join(state, "locks"), LanguageOf: s.LanguageOf, Actor: actor(), Log: c.cfg.Log,
 		})
+		if err != nil {
+			return nil, err
+		}
+		c.calls = fs
+		return fs, nil
 	}
 }
 

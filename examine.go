@@ -6,7 +6,9 @@ import (
 	"github.com/caisson-dev/caisson/agent/wire"
 	"github.com/caisson-dev/caisson/api"
 	"github.com/caisson-dev/caisson/doctor"
+	"github.com/caisson-dev/caisson/images"
 	"github.com/caisson-dev/caisson/runtimes/docker"
+	"github.com/caisson-dev/caisson/sandbox"
 )
 
 // newDoctor makes a doctor of whatever can be had: what cannot is for it to
@@ -16,6 +18,9 @@ func (c *Caisson) newDoctor(broken error) *doctor.Doctor {
 	cfg.StateDir, cfg.StateErr = c.stateDir()
 	cfg.RuntimeDir = c.runtimeDir(cfg.StateDir)
 	cfg.Agent, cfg.AgentErr = c.helper("caisson-agent", "CAISSON_AGENT")
+	if cfg.StateErr == nil {
+		cfg.Unpacked = func() ([]sandbox.ImageRoot, error) { return images.Roots(cfg.StateDir) }
+	}
 	if engine, err := c.places.engine(); err != nil {
 		cfg.EngineErr = err
 	} else {

@@ -53,7 +53,8 @@ func (c *Caisson) executions(journal *sqlite.Store, state string, posted func())
 // startPatience bounds how long what a dead server left may take to be taken up.
 const startPatience = 2 * time.Minute
 
-// carryOut begins to carry executions out, where this process serves.
+// carryOut begins to carry executions out, and calls of functions that nobody waits
+// for, where this process serves.
 func (c *Caisson) carryOut(ctx context.Context, book *executions.Book, svc *service.Service) error {
 	if !c.cfg.Serve {
 		return nil
@@ -62,5 +63,9 @@ func (c *Caisson) carryOut(ctx context.Context, book *executions.Book, svc *serv
 	c.atEnd(book.Close)
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	return book.Start(ctx, svc)
+	if err := book.Start(ctx, svc); err != nil {
+		return err
+	}
+	c.calls.Start()
+	return nil
 }

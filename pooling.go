@@ -34,7 +34,7 @@ func (c *Caisson) manager(ctx context.Context, state string, cfg manager.Config)
 	}
 	cfg.StartVariables = gate.StartVariables()
 	ready, err := c.keep(ctx, state, cfg, func(ctx context.Context, k pool.Kind) (runtimes.Instance, sandbox.Image, error) {
-		return mgr.Prepare(ctx, k.Runtime, k.Spec())
+		return mgr.Prepare(ctx, k.Runtime, k.Named, k.Spec())
 	})
 	if err != nil {
 		return nil, nil, err

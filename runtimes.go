@@ -86,6 +86,13 @@ func (c *Caisson) openDocker(h runtimes.Host) (runtimes.Runtime, error) {
 // defaultRuntime is the one of who asks for none.
 func (c *Caisson) defaultRuntime() string { return cmp.Or(c.getenv("CAISSON_RUNTIME"), docker.Name) }
 
+// NoEngine reports whether nothing names a Docker Engine, and there is none at the usual
+// place. An engine that does not answer is one.
+func (c *Caisson) NoEngine() bool {
+	engine, err := c.places.engine()
+	return err == nil && engine.Missing()
+}
+
 // Runtimes says of each runtime whether it can be used here, in the order of
 // their registration. It opens no service. What is wrong stands with the
 // runtime; the error is that of the Config.

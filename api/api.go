@@ -12,6 +12,7 @@ type Service interface {
 	Sessions
 	Pauser
 	Networks
+	Ports
 	Insight
 	Snapshots
 	Execs

@@ -31,6 +31,10 @@ type Files interface {
 	PutTar(ctx context.Context, dir string, r io.Reader) (sandbox.Moved, error)
 	Get(ctx context.Context, dir string, paths []string, w io.Writer) (sandbox.Moved, error)
 	Mkdir(ctx context.Context, name string, mode uint32) error
+	// SetAttributes replaces the extended attributes of an entry, those of the namespace
+	// "user.", which is left out of their names. Writing a file anew takes them away.
+	// Errors: Unsupported where the file system has none, Exhausted.
+	SetAttributes(ctx context.Context, name string, all map[string]string) error
 	Move(ctx context.Context, from, to string) error
 	Remove(ctx context.Context, name string, recursive bool) error
 	Watch(ctx context.Context, name string, recursive bool) iter.Seq2[sandbox.FileEvent, error]

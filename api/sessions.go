@@ -65,11 +65,13 @@ type Snapshots interface {
 // SessionOptions ask for a session.
 type SessionOptions = sandbox.SessionOptions
 
-// RenewOptions say when a session's sandboxes end: nil leaves a time as it is, 0
+// RenewOptions say when a session and its sandboxes end: nil leaves a time as it is, 0
 // is never.
 type RenewOptions struct {
 	Idle *sandbox.Duration `json:"idle_ms,omitempty"`
 	TTL  *sandbox.Duration `json:"ttl_ms,omitempty"`
+	// Keep has a session stay that was temporary.
+	Keep bool `json:"keep,omitempty"`
 }
 
 // ForkOptions say what a fork is.

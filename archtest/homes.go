@@ -26,6 +26,7 @@ var homes = []home{
 	{library: "github.com/docker/cli", folders: []string{"images", "internal/dockerclient"}},
 	{library: "github.com/open-policy-agent", folders: []string{"policy"}, except: []string{"policy/facts", "policy/scanner", "policy/tables"}},
 	{library: "github.com/hashicorp/yamux", folders: []string{"agent", "runtimes/runtimetest"}}, // which plays an agent
+	{library: "github.com/modelcontextprotocol", folders: []string{"mcp", "tools/mcptools"}, tests: true},
 	{library: "github.com/vbauerster/mpb", folders: []string{"cli"}},
 	{library: "charm.land", folders: []string{"cli"}},
 	{library: "github.com/prometheus", folders: []string{"monitor"}},

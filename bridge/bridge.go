@@ -70,6 +70,12 @@ func (b *Bridge) Book(ctx context.Context, session sandbox.ID, brief bool) (*Boo
 	return book, nil
 }
 
+// Open opens or makes a session's book. Errors: those of [Bridge.Book].
+func (b *Bridge) Open(ctx context.Context, session sandbox.ID) error {
+	_, err := b.Book(ctx, session, false)
+	return err
+}
+
 func (b *Bridge) dir(session sandbox.ID) string { return filepath.Join(b.cfg.Dir, string(session)) }
 
 // Record observes a workspace and writes down what differs. It returns the

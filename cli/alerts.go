@@ -77,7 +77,15 @@ func listAlerts(cfg Config, list []sandbox.Alert) error {
 // followAlerts prints alerts from now on.
 func followAlerts(cmd *cobra.Command, cfg Config, svc alertRoles, filter sandbox.AlertFilter, asJSON bool) error {
 	ctx := cmd.Context()
-	events := sandbox.EventFilter{Since: time.Now(), Session: filter.Session, Kinds: []string{sandbox.EventAlertFired, sandbox.EventAlertResolved}}
+	events := sandbox.EventFilter{Session: filter.Session, Kinds: []string{sandbox.EventAlertFired, sandbox.EventAlertResolved}}
+	newest := events
+	newest.Newest = true
+	for e, err := range svc.Events(ctx, newest) {
+		if err != nil {
+			return err
+		}
+		events.After = e.Seq // by number: the clock may be set
+	}
 	for {
 		for e, err := range svc.Events(ctx, events) {
 			if err != nil {

@@ -93,6 +93,8 @@ func listApprovals(w io.Writer, list []sandbox.Approval) error {
 		}
 		if q := a.Question; q.Kind == sandbox.QuestionConnection {
 			words = append([]string{"connect", question.Word(net.JoinHostPort(q.Host, strconv.Itoa(q.Port))), "by"}, words...)
+		} else if q.Tool != "" {
+			words = []string{"tool", question.Word(q.Tool), question.Word(string(q.Arguments))}
 		}
 		state := string(a.State)
 		if a.Always {

@@ -47,6 +47,9 @@ type Config struct {
 	MCP MCP
 	// Runtimes lists the runtimes without a service. nil: they are not told.
 	Runtimes func(ctx context.Context) ([]api.RuntimeInfo, error)
+	// NoEngine reports whether there is no engine, so that who names no runtime gets
+	// auto. nil: there may be one.
+	NoEngine func() bool
 	// File is called at most once, before anything else, with the name of the
 	// file of settings, "" for the usual one. nil: there is none.
 	File func(name string) (*config.File, error)
@@ -158,6 +161,9 @@ func newRoot(cfg Config) *cobra.Command {
 			if err := cfg.Host(host); err != nil {
 				return usageError(cmd, err)
 			}
+		}
+		if f := cmd.Flags().Lookup("runtime"); f != nil && !f.Changed && cfg.NoEngine != nil && cfg.NoEngine() {
+			return f.Value.Set(auto)
 		}
 		return nil
 	}

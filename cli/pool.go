@@ -61,9 +61,9 @@ beside the kinds of caisson.yaml, those that were asked for lately.`,
 }
 
 func printShelves(cfg Config, list []sandbox.PoolShelf) error {
-	t := newTable(cfg.IO.Out, "LANGUAGE", "RUNTIME", "WORKSPACE", "READY", "MAKING", "TAKEN", "MISSED", "PROBLEM")
+	t := newTable(cfg.IO.Out, "LANGUAGE", "RUNTIME", "IMAGE", "WORKSPACE", "READY", "MAKING", "TAKEN", "MISSED", "PROBLEM")
 	for _, s := range list {
-		t.row(s.Language, s.Runtime, string(s.Workspace), strconv.Itoa(s.Ready)+"/"+strconv.Itoa(s.Size), strconv.Itoa(s.Making),
+		t.row(s.Language, s.Runtime, s.Image, string(s.Workspace), strconv.Itoa(s.Ready)+"/"+strconv.Itoa(s.Size), strconv.Itoa(s.Making),
 			strconv.Itoa(s.Taken), strconv.Itoa(s.Missed), oneLine(s.Problem, 60))
 	}
 	return t.flush()

@@ -29,10 +29,19 @@ func (o *runOptions) report(cfg Config, res sandbox.Result, total time.Duration)
 	if o.json {
 		enc := json.NewEncoder(cfg.IO.Out)
 		enc.SetEscapeHTML(false)
-		if err := enc.Encode(res); err != nil {
+		var what any = res
+		if o.run.Program {
+			what = res.Report()
+		}
+		if err := enc.Encode(what); err != nil {
 			return fmt.Errorf("print the result: %w", err)
 		}
-		return exitOr(res.Code)
+		return exitOr(codeOf(res))
+	}
+	if p := res.Program; p != nil && p.Success && string(p.Value) != "null" {
+		_, _ = fmt.Fprintf(cfg.IO.Out, "%s\n", p.Value) // as in printError
+	} else if p != nil && !p.Success && res.Code == 0 {
+		_, _ = fmt.Fprintln(cfg.IO.Err, "caisson: "+visible(p.Error.Message)) // as in printError
 	}
 	if o.run.Runtime == auto && res.Runtime != "" {
 		line := "caisson: auto chose the runtime " + res.Runtime
@@ -50,8 +59,8 @@ func (o *runOptions) report(cfg Config, res sandbox.Result, total time.Duration)
 	if res.ChangesError != "" {
 		_, _ = fmt.Fprintln(cfg.IO.Err, "caisson: not all that it changed is known: "+oneLine(res.ChangesError, 300)) // as in printError
 	}
-	if o.trace {
-		printStarts(cfg, res)
+	if o.tree != nil {
+		o.tree.conclude(res)
 	}
 	o.reportArtifacts(cfg, res)
 	if o.run.Keep && res.Code != 0 && res.Sandbox != "" {
@@ -63,7 +72,7 @@ func (o *runOptions) report(cfg Config, res sandbox.Result, total time.Duration)
 			total.Round(time.Millisecond), res.Duration.Round(100*time.Microsecond), u.CPU.Round(100*time.Microsecond), u.PeakMemory.Human(),
 			plural(u.PeakProcesses, "process", "processes"))
 	}
-	return exitOr(res.Code)
+	return exitOr(codeOf(res))
 }
 
 func plural(n int, one, many string) string {
@@ -71,6 +80,15 @@ func plural(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
+}
+
+// codeOf is a run's exit code, 1 where it ended well and was to return a value that is
+// not to be had.
+func codeOf(res sandbox.Result) int {
+	if res.Code == 0 && res.Program != nil && !res.Program.Success {
+		return 1
+	}
+	return res.Code
 }
 
 func exitOr(code int) error {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -32,6 +33,7 @@ type runOptions struct {
 	hasCode bool
 	// codeRead says that standard input was the code.
 	codeRead bool
+	named    string // the file that the code is of
 	files    []string
 	contents contents // of the host's files
 	env      []string
@@ -41,7 +43,8 @@ type runOptions struct {
 	json     bool
 	summary  bool
 	trace    bool
-	session  string // of `caisson exec`
+	tree     *startTree // of --trace
+	session  string     // of `caisson exec`
 	detach   bool
 	// tty gives it a terminal, and interactive has it read this one.
 	tty, interactive bool
@@ -127,10 +130,11 @@ func (o *runOptions) execFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.into, "artifacts-to", "", "collect them into this `FOLDER` of the host; without it they are in what --json prints")
 	f.StringVar(&o.tools, "tools", "", "let its programs call the tools that `FILE` declares, answered by caisson here: see docs/tools.md")
 	f.StringArrayVar(&o.run.Tools, "tool", nil, "let them call the tool `NAME` alone, of all that there are (repeatable)")
+	f.BoolVar(&o.run.Program, "program", false, "print the value that the code returns, as JSON: by return at top level or as its last expression; with --json {success, output, value, error, calls}")
 	f.BoolVar(&o.json, "json", false, "print one JSON object instead of the program's output")
 	f.BoolVarP(&o.tty, "tty", "t", false, "give it a terminal; with -i, this one: ctrl-p ctrl-q leaves it")
 	o.terminal.flags(f)
-	f.BoolVar(&o.trace, "trace", false, "print at the end which programs it started, as a tree; where the setting starts has them seen")
+	f.BoolVar(&o.trace, "trace", false, "print which programs it starts, as a tree, while it runs; where the setting starts has them seen")
 	f.BoolVar(&o.summary, "summary", false, "print exit code, time, memory and processes at the end")
 }
 
@@ -155,7 +159,7 @@ func boxFlags(f *pflag.FlagSet, l *sandbox.Limits, image *string, network *sandb
 	f.IntVar(&network.Limits.Connections, "max-connections", 0, "with --network allow: connections of an exec at once, others wait (default 32)")
 	f.Var(&network.Limits.Bytes, "max-traffic", "with --network allow: what an exec moves, both ways together (default no limit)")
 	f.Var(&network.Limits.Rate, "max-rate", "with --network allow: the same in a second (default no limit)")
-	f.StringVar(runtime, "runtime", "", "`NAME` of what makes the sandbox, as caisson version --json lists them, or auto, the first that works here (default docker)")
+	f.StringVar(runtime, "runtime", "", "`NAME` of what makes the sandbox, as caisson version --json lists them, or auto, the first that works here (default docker, and auto where no engine is)")
 	f.StringVar(oci, "oci-runtime", "", "`NAME` of the engine's runtime, such as runsc (default the engine's own)")
 	f.Var(&l.Workspace, "workspace-size", "size of the workspace, unless it is a folder of the host")
 	f.Var(&l.Tmp, "tmp-size", "size of /tmp, and of the home folder")
@@ -194,8 +198,8 @@ func (o *runOptions) execute(ctx context.Context, cfg Config, args []string, das
 	if err := o.what(cfg, args, dash); err != nil {
 		return err
 	}
-	if o.run.Language == "" && o.run.File != "" {
-		if o.run.Language, err = svc.LanguageOf(o.run.File); err != nil {
+	if name := cmp.Or(o.run.File, o.named); o.run.Language == "" && name != "" {
+		if o.run.Language, err = svc.LanguageOf(name); err != nil {
 			return err
 		}
 	}
@@ -204,15 +208,21 @@ func (o *runOptions) execute(ctx context.Context, cfg Config, args []string, das
 	}
 	var pipe notedWriter
 	streams := sandbox.Streams{Local: sandbox.Local{Contents: o.contents.open}}
-	if streams.Tools, err = o.openTools(cfg); err != nil {
+	var endTools func()
+	if streams.Tools, endTools, err = o.openTools(ctx, cfg); err != nil {
 		return err
 	}
+	defer endTools()
 	if !o.json {
 		pipe.Writer = cfg.IO.Out
 		streams.Stdout, streams.Stderr = &pipe, cfg.IO.Err
 	}
 	if streams.Artifact, err = o.takeArtifacts(); err != nil {
 		return err
+	}
+	if o.trace && !o.json {
+		o.tree = &startTree{cfg: cfg}
+		streams.Started = o.tree.show
 	}
 	t := openTerminal(ctx, cfg)
 	defer t.close()
@@ -292,7 +302,7 @@ func (o *runOptions) what(cfg Config, args []string, dash int) error {
 		o.codeRead, o.run.Code, o.run.Args = true, string(b), after
 	case len(before) == 1:
 		o.run.Args = after
-		return o.addProgram(before[0])
+		return o.addFile(before[0])
 	case len(after) > 0:
 		o.run.Command = after
 		return nil
@@ -308,14 +318,23 @@ func (o *runOptions) what(cfg Config, args []string, dash int) error {
 	return nil
 }
 
-// addProgram has FILE copied into the workspace and run there.
-func (o *runOptions) addProgram(name string) error {
+// addFile has FILE copied into the workspace and run there. Of one that returns a value
+// the text is the code.
+func (o *runOptions) addFile(name string) error {
 	st, err := os.Stat(name)
 	if err != nil {
 		return missing(name, err)
 	}
 	if !st.Mode().IsRegular() {
 		return sandbox.Errorf(sandbox.Invalid, "%s is not a file", name).WithHint("name a program, and bring folders with --file")
+	}
+	if o.run.Program {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return missing(name, err)
+		}
+		o.run.Code, o.named = string(text), filepath.Base(name)
+		return nil
 	}
 	o.run.File = filepath.Base(name)
 	o.run.Files = append(o.run.Files, sandbox.File{Path: o.run.File, Mode: uint32(st.Mode().Perm()), Ref: o.contents.add(name), Size: st.Size()})

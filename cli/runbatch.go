@@ -39,10 +39,11 @@ func (o *runOptions) executeBatch(ctx context.Context, cfg Config, args []string
 	if err := o.collect(cfg); err != nil {
 		return err
 	}
-	answered, err := o.openTools(cfg)
+	answered, endTools, err := o.openTools(ctx, cfg)
 	if err != nil {
 		return err
 	}
+	defer endTools()
 	in, total, err := o.batch.open(cfg.IO.In)
 	if err != nil {
 		return err

@@ -2,31 +2,53 @@ package cli
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// printStarts prints what an exec started as a tree: a program below the one whose
-// process made it.
-func printStarts(cfg Config, res sandbox.Result) {
-	if len(res.Starts) == 0 {
-		_, _ = fmt.Fprintln(cfg.IO.Err, "caisson: it started nothing that was seen") // as in printError
+// startTree prints what an exec starts as a tree, as it happens: a program below the
+// one whose process made it.
+type startTree struct {
+	cfg   Config
+	depth map[int]int // of the program that a process is
+	count int         // of programs that were printed
+}
+
+// show prints one that starts, or how it ended where that says something.
+func (t *startTree) show(s sandbox.Start) {
+	if s.Ended > 0 {
+		if s.Signal > 0 || s.Code != nil && *s.Code != 0 {
+			t.line(startLine(s, t.depth[s.PID]))
+		}
 		return
 	}
-	depth := map[int]int{} // of the program that a process is
-	for _, s := range res.Starts {
-		at, of := depth[s.Parent]
-		if of {
-			at++
+	at, of := t.depth[s.Parent]
+	if of {
+		at++
+	}
+	if _, again := t.depth[s.PID]; !again { // it may become one program after another
+		if t.depth == nil {
+			t.depth = map[int]int{}
 		}
-		if _, again := depth[s.PID]; !again { // it may become one program after another
-			depth[s.PID] = at
-		}
-		_, _ = fmt.Fprintln(cfg.IO.Err, "caisson: "+startLine(s, depth[s.PID])) // as in printError
+		t.depth[s.PID] = at
+	}
+	t.count++
+	t.line(startLine(s, t.depth[s.PID]))
+}
+
+func (t *startTree) line(text string) {
+	_, _ = fmt.Fprintln(t.cfg.IO.Err, "caisson: "+text) // as in printError
+}
+
+// conclude says what was not printed.
+func (t *startTree) conclude(res sandbox.Result) {
+	if t.count == 0 {
+		t.line("it started nothing that was seen")
 	}
 	if n := res.StartsLeftOut; n > 0 {
-		_, _ = fmt.Fprintf(cfg.IO.Err, "caisson: and %d more\n", n) // as in printError
+		t.line(fmt.Sprintf("and %d more", n))
 	}
 }
 
@@ -37,8 +59,13 @@ func startLine(s sandbox.Start, depth int) string {
 	if s.Cut {
 		line += " …"
 	}
-	if s.Verdict == sandbox.Deny {
+	switch {
+	case s.Verdict == sandbox.Deny:
 		line += "  refused: " + oneLine(s.Why, 160)
+	case s.Signal > 0:
+		line += "  ended by signal " + strconv.Itoa(s.Signal)
+	case s.Ended > 0 && s.Code != nil:
+		line += "  ended with " + strconv.Itoa(*s.Code)
 	}
 	return line
 }

@@ -9,17 +9,41 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-func TestPrintStarts(t *testing.T) {
+func TestStartTree(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	printStarts(Config{IO: IOStreams{Err: &out}}, sandbox.Result{StartsLeftOut: 4, Starts: []sandbox.Start{
+	tree := startTree{cfg: Config{IO: IOStreams{Err: &out}}}
+	code := func(n int) *int { return &n }
+	for _, s := range []sandbox.Start{
 		{PID: 11, Parent: 10, Path: "/usr/bin/make", Argv: []string{"make", "-j2"}},
 		{PID: 12, Parent: 11, Path: "/bin/sh", Argv: []string{"sh", "-c", "a\x1b[2Jb"}},
+		{PID: 12, Parent: 11, Path: "/bin/sh", Ended: 1, Replaced: true},
 		{PID: 12, Parent: 11, Path: "/usr/bin/cc", Argv: []string{"cc", "x.c"}, Cut: true},
-		{PID: 13, Parent: 12, Path: "/usr/bin/rm", Argv: []string{"rm", "/"}, Verdict: sandbox.Deny, Why: "SBX-BL-0001 Named"},
-	}})
-	want := "caisson: /usr/bin/make -j2\ncaisson:   /bin/sh -c a\\x1b[2Jb\ncaisson:   /usr/bin/cc x.c …\ncaisson:     /usr/bin/rm /  refused: SBX-BL-0001 Named\ncaisson: and 4 more\n"
+		{PID: 13, Parent: 12, Path: "/usr/bin/as"},
+		{PID: 13, Parent: 12, Path: "/usr/bin/as", Ended: 1, Code: code(0)},
+		{PID: 14, Parent: 12, Path: "/usr/bin/rm", Argv: []string{"rm", "/"}, Verdict: sandbox.Deny, Why: "SBX-BL-0001 Named"},
+		{PID: 12, Parent: 11, Path: "/usr/bin/cc", Argv: []string{"cc", "x.c"}, Ended: 1, Code: code(137), Signal: 9},
+		{PID: 11, Parent: 10, Path: "/usr/bin/make", Argv: []string{"make", "-j2"}, Ended: 1, Code: code(2)},
+	} {
+		tree.show(s)
+	}
+	tree.conclude(sandbox.Result{StartsLeftOut: 4})
+	want := `caisson: /usr/bin/make -j2
+caisson:   /bin/sh -c a\x1b[2Jb
+caisson:   /usr/bin/cc x.c …
+caisson:     /usr/bin/as
+caisson:     /usr/bin/rm /  refused: SBX-BL-0001 Named
+caisson:   /usr/bin/cc x.c  ended by signal 9
+caisson: /usr/bin/make -j2  ended with 2
+caisson: and 4 more
+`
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
+	}
+	out.Reset()
+	none := startTree{cfg: tree.cfg}
+	none.conclude(sandbox.Result{})
+	if got := out.String(); got != "caisson: it started nothing that was seen\n" {
+		t.Errorf("%q", got)
 	}
 }

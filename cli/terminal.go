@@ -153,6 +153,11 @@ func (o *runOptions) openInTerminal(ctx context.Context, cfg Config, svc runRole
 	}
 	a, err := o.terminal.join(ctx, cfg, svc, session, e.ID, o.interactive)
 	if errors.Is(err, errDetached) {
+		if o.session == "" {
+			if err := svc.RenewSession(context.WithoutCancel(ctx), session, api.RenewOptions{Keep: true}); err != nil {
+				return err
+			}
+		}
 		_, _ = fmt.Fprintf(cfg.IO.Err, "caisson: it goes on; come back with: caisson attach %s %s\n", session, e.ID.Short()) // as in printError
 		return nil
 	}
@@ -194,11 +199,11 @@ func (o *runOptions) checkTerminal(cfg Config) error {
 }
 
 // sessionOf is a session for one run in a terminal, which can be left and come back
-// to. It is removed with the run's end.
+// to. It is removed with the run's end, and where this process dies before it is left.
 func (o *runOptions) sessionOf() sandbox.SessionOptions {
 	r := &o.run
 	return sandbox.SessionOptions{
 		Name: "run-" + sandbox.NewID().Short(), Labels: r.Labels, Language: r.Language, Image: r.Image,
-		Network: r.Network, Workspace: r.Workspace, Limits: r.Limits, Runtime: r.Runtime, OCIRuntime: r.OCIRuntime, Idle: sessionIdle,
+		Network: r.Network, Workspace: r.Workspace, Limits: r.Limits, Runtime: r.Runtime, OCIRuntime: r.OCIRuntime, Idle: sessionIdle, Temporary: true,
 	}
 }

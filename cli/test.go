@@ -137,6 +137,9 @@ func (o *testOptions) execute(ctx context.Context, cfg Config) error {
 		if suite.Runner, err = o.loop.testRunner(ctx, svc, suite.Run.Language); err != nil {
 			return err
 		}
+		if suite.Run.Warm, err = o.warm(ctx, svc, suite); err != nil {
+			return err
+		}
 	}
 	checker, err := o.loop.readChecker(svc, ask)
 	if err != nil {
@@ -158,6 +161,16 @@ func (o *testOptions) execute(ctx context.Context, cfg Config) error {
 		return err
 	}
 	return o.report(cfg, r)
+}
+
+// warm reports whether processes are to be forked from an interpreter that stays: where
+// there are more of them than one, and the language has such.
+func (o *testOptions) warm(ctx context.Context, svc api.Languages, s testloop.Suite) (bool, error) {
+	if !s.Runner.Ours() || o.session == "" && o.loop.reviser == "" && o.loop.url == "" {
+		return false, nil
+	}
+	all, err := svc.Languages(ctx)
+	return slices.ContainsFunc(all, func(l api.LanguageInfo) bool { return l.Called(s.Run.Language) && len(l.Warm) > 0 }), err
 }
 
 // language is that of the file that is run, for cases, and else that of the tests.
@@ -266,7 +279,7 @@ func (o *testOptions) sandbox(ctx context.Context, svc testService, language str
 	if name == "" {
 		s, err := svc.CreateSession(ctx, api.SessionOptions{
 			Language: language, Image: o.run.Image, Limits: o.run.Limits, Network: o.run.Network, Runtime: o.run.Runtime, OCIRuntime: o.run.OCIRuntime,
-			Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceTmpfs}, Idle: 2 * o.timeout,
+			Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceTmpfs}, Idle: 2 * o.timeout, Temporary: true,
 		}, sandbox.Local{})
 		if err != nil {
 			return nil, nil, err

@@ -36,6 +36,8 @@ type Config struct {
 	AgentErr error
 	// Runtimes lists the runtimes. nil: nobody can be asked.
 	Runtimes func(context.Context) ([]api.RuntimeInfo, error)
+	// Unpacked lists the images that are unpacked, the newest first. nil: none are.
+	Unpacked func() ([]sandbox.ImageRoot, error)
 	// Watches is how many folders a sandbox watches at most.
 	Watches int
 	// Broken is why caisson could not be put together.
@@ -113,6 +115,7 @@ func checks() []check {
 		{"user_mapping", true, false, userMapping},
 		{"user_namespaces", false, false, userNamespaces},
 		{"hardening", false, false, hardening},
+		{"starts", true, false, starts},
 		{"watches", false, false, watches},
 		{"oci_runtimes", true, false, ociRuntimes},
 		{"clock", true, false, clock},
@@ -124,6 +127,7 @@ func checks() []check {
 		{"service", false, false, service},
 		{"state_size", false, true, stateSize},
 		{"images", true, true, images},
+		{"unpacked", false, false, unpacked},
 		{"orphans", true, true, orphans},
 	}
 }

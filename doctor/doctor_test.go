@@ -65,6 +65,15 @@ type patient struct {
 	proc   string
 }
 
+// unpacked has an image be unpacked at places.
+func (p *patient) unpacked(ref string, places ...string) {
+	var roots []sandbox.ImageRoot
+	for _, path := range places {
+		roots = append(roots, sandbox.ImageRoot{Image: sandbox.Image{Ref: ref}, Path: path, Size: 2 * sandbox.MiB})
+	}
+	p.cfg.Unpacked = func() ([]sandbox.ImageRoot, error) { return roots, nil }
+}
+
 func well(t *testing.T) *patient {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "doc")
@@ -161,8 +170,8 @@ func (p *patient) examine(t *testing.T) map[string]api.Check {
 func TestWell(t *testing.T) {
 	t.Parallel()
 	found := well(t).examine(t)
-	if len(found) != 23 {
-		t.Errorf("%d checks, want 23", len(found))
+	if len(found) != 25 {
+		t.Errorf("%d checks, want 25", len(found))
 	}
 	for name, c := range found {
 		if c.Status != api.CheckOK {
@@ -217,6 +226,11 @@ func TestFaults(t *testing.T) {
 		{"no Landlock", func(_ *testing.T, p *patient) {
 			p.cfg.Host.Hardens = func() error { return errors.New("no Landlock") }
 		}, "hardening", api.CheckWarning, "no Landlock", "5.19"},
+		{"starts on an old kernel", func(_ *testing.T, p *patient) { p.engine.facts.Kernel = "5.10.0-28-amd64" }, "starts", api.CheckWarning, "5.10.0-28-amd64 is too old", "5.19"},
+		{"starts on arm64", func(_ *testing.T, p *patient) { p.engine.facts.Arch = "aarch64" }, "starts", api.CheckWarning, "not known on aarch64", "x86_64"},
+		{"starts under gVisor", func(_ *testing.T, p *patient) {
+			p.engine.facts.DefaultRuntime, p.engine.facts.OCIRuntimes = "runsc", []string{"runc", "runsc"}
+		}, "starts", api.CheckWarning, "runsc may have a kernel of its own", "runc"},
 		{"a kernel of its own", func(_ *testing.T, p *patient) {
 			p.engine.facts.DefaultRuntime, p.engine.facts.OCIRuntimes = "runsc", []string{"runc", "runsc"}
 		}, "hardening", api.CheckWarning, "runsc", "--oci-runtime"},
@@ -252,6 +266,14 @@ func TestFaults(t *testing.T) {
 			}
 		}, "state_size", api.CheckOK, "7 events 0 B, 3 questions 2.0 KiB, changes 3.0 MiB", ""},
 		{"much audit", func(_ *testing.T, p *patient) { p.svc.events = 3 * sandbox.GiB }, "state_size", api.CheckWarning, "7 events 3.0 GiB", "audit prune"},
+		{"nothing unpacked", func(*testing.T, *patient) {}, "unpacked", api.CheckOK, "no image is", ""},
+		{"unpacked", func(_ *testing.T, p *patient) { p.unpacked("shell:12", p.cfg.StateDir) }, "unpacked", api.CheckOK, "shell:12, 2.0 MiB", ""},
+		{"unpacked twice", func(_ *testing.T, p *patient) { p.unpacked("shell:12", p.cfg.StateDir, p.cfg.StateDir) }, "unpacked", api.CheckWarning,
+			"shell:12, 4.0 MiB, of which 2.0 MiB", "images prune"},
+		{"unpacked and gone", func(_ *testing.T, p *patient) { p.unpacked("shell:12", "/nonexistent") }, "unpacked", api.CheckError, "/nonexistent is missing", "images unpack shell:12"},
+		{"unpacked unknown", func(_ *testing.T, p *patient) {
+			p.cfg.Unpacked = func() ([]sandbox.ImageRoot, error) { return nil, errors.New("a note is broken") }
+		}, "unpacked", api.CheckError, "a note is broken", "roots"},
 		{"orphans", func(_ *testing.T, p *patient) {
 			p.svc.orphans = []sandbox.Orphan{{Kind: "sandbox"}, {Kind: "volume"}, {Kind: "sandbox"}}
 		}, "orphans", api.CheckWarning, "2 of kind sandbox, 1 of kind volume", "caisson gc"},
@@ -290,7 +312,7 @@ func TestEngineUnreachable(t *testing.T) {
 			breakIt(p)
 			found := p.examine(t)
 			want(t, found["engine"], api.CheckError, "nobody answers", "start it")
-			for _, c := range []string{"cgroup", "limits", "storage", "seccomp", "apparmor", "oci_runtimes", "clock", "engine_disk", "images", "orphans"} {
+			for _, c := range []string{"cgroup", "limits", "storage", "seccomp", "apparmor", "starts", "oci_runtimes", "clock", "engine_disk", "images", "orphans"} {
 				want(t, found[c], api.CheckWarning, "not known", "mend the engine")
 			}
 			for _, c := range []string{"agent", "state_dir", "runtime_dir", "service"} {

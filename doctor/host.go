@@ -85,6 +85,14 @@ func hardening(_ context.Context, r *round) finding {
 	return ok("strict: programs write in their folders alone, look into no other exec, and make no calls that none needs")
 }
 
+// starts: who asks for it has what programs start seen and judged.
+func starts(_ context.Context, r *round) finding {
+	if err := r.facts.SeesStarts(); err != nil {
+		return warn("use Linux 5.19 or newer on x86_64, with runc or crun", "what programs start cannot be seen, and starts: judge has no effect: %v", err)
+	}
+	return ok("what programs start can be seen and judged (starts: tell or judge)")
+}
+
 // enoughSandboxes should be able to watch all the folders that they may.
 const enoughSandboxes = 8
 

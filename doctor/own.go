@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/caisson-dev/caisson/api"
+	"github.com/caisson-dev/caisson/sandbox"
 )
 
 // machines maps what an engine calls its architecture to an ELF file's, and to
@@ -142,6 +143,40 @@ func images(ctx context.Context, r *round) finding {
 		return warn("caisson images build "+strings.Join(absent, " "), "%s (the first run of each makes it)", what)
 	}
 	return ok("present: %s", strings.Join(here, ", "))
+}
+
+// unpacked: the images of which bubblewrap makes sandboxes.
+func unpacked(_ context.Context, r *round) finding {
+	if r.Unpacked == nil {
+		return ok("no image is")
+	}
+	roots, err := r.Unpacked()
+	if err != nil {
+		return failed(err, "remove the folder roots in "+r.StateDir+", and unpack the images again")
+	}
+	var list []string
+	var old, total sandbox.Bytes
+	newest := map[string]bool{}
+	for _, root := range roots {
+		ref := root.Image.Ref
+		if st, err := os.Stat(root.Path); err != nil || !st.IsDir() {
+			return bad("rm "+root.Path+".json, then: caisson images unpack "+ref, "of %s, the folder %s is missing", ref, root.Path)
+		}
+		if total += root.Size; newest[ref] {
+			old += root.Size
+			continue
+		}
+		newest[ref] = true
+		list = append(list, ref)
+	}
+	what := fmt.Sprintf("%s, %s", strings.Join(list, ", "), total.Human())
+	switch {
+	case len(roots) == 0:
+		return ok("no image is: sandboxes of bubblewrap have this host's programs, read-only")
+	case old > 0:
+		return warn("caisson images prune", "%s, of which %s are of images that newer ones replaced", what, old.Human())
+	}
+	return ok("%s", what)
 }
 
 // orphans: what dead processes have left.

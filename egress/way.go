@@ -10,6 +10,7 @@ import (
 	"math"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -91,12 +92,14 @@ func New(cfg Config, network sandbox.Network) (*Way, error) {
 	return &Way{cfg: cfg, now: now, judged: judged{hosts: map[Asked]*judgement{}}}, nil
 }
 
-// Connections are those that have ended, and how many more there were than are
-// told.
+// Connections are those that have ended, in the order in which they began, and how
+// many more there were than are told.
 func (w *Way) Connections() (told []sandbox.Connection, more int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]sandbox.Connection(nil), w.told...), w.sum.Allowed + w.sum.Refused - len(w.told)
+	told = slices.Clone(w.told)
+	slices.SortStableFunc(told, func(a, b sandbox.Connection) int { return a.Began.Compare(b.Began) })
+	return told, w.sum.Allowed + w.sum.Refused - len(w.told)
 }
 
 // Totals are those of the connections that have ended.

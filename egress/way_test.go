@@ -457,19 +457,6 @@ func TestSilent(t *testing.T) {
 	}
 }
 
-// TestTold counts what is too much to be told.
-func TestTold(t *testing.T) {
-	t.Parallel()
-	o := &outside{}
-	w, proxy := o.proxy(t, allow("a.test"))
-	for range sandbox.MaxConnections + 3 {
-		say(t, proxy, "CONNECT b.test:443 HTTP/1.1\r\n\r\n")
-	}
-	if told, more := w.Connections(); len(told) != sandbox.MaxConnections || more != 3 {
-		t.Errorf("%d and %d", len(told), more)
-	}
-}
-
 // TestEnd ends what is open when its exec does.
 func TestEnd(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -98,6 +99,27 @@ func TestCallbackOutlivesServer(t *testing.T) {
 	list := hears.of("execution.ended")
 	if len(list) != 2 || list[0].body.Delivery != list[1].body.Delivery || list[1].header.Get("X-Caisson-Attempt") != "2" {
 		t.Errorf("%+v", list)
+	}
+}
+
+// A callback is tried again in its time where the clock is set back meanwhile.
+func TestCallbackClockSet(t *testing.T) {
+	t.Parallel()
+	hears := listen(t)
+	hears.answer(http.StatusServiceUnavailable)
+	var ahead atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	p := openAt(t, t.TempDir(), &fake{run: echo}, func(c *executions.Config) { c.Now = now }, now)
+	p.start(t)
+	id := p.submit(t, "", calling("1", hears.URL))
+	until(t, "written down", func() bool {
+		e, err := p.Execution(t.Context(), id, 0)
+		return err == nil && e.Callback.Attempts > 0
+	})
+	hears.answer(http.StatusOK)
+	ahead.Store(-int64(time.Hour))
+	if c := p.callback(t, id, sandbox.CallbackDelivered); c.Attempts < 2 {
+		t.Errorf("%+v", c)
 	}
 }
 

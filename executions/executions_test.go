@@ -144,14 +144,25 @@ func TestFairBetweenOwners(t *testing.T) {
 	var order []string
 	most := map[string]int{}
 	now := map[string]int{}
+	two := make(chan struct{}) // closed once two of the greedy one's run
 	f := &fake{run: func(ctx context.Context, run sandbox.Run, s sandbox.Streams) (sandbox.Result, error) {
 		owner := sandbox.CallerFrom(ctx).Owner
 		mu.Lock()
 		order = append(order, owner)
 		now[owner]++
 		most[owner] = max(most[owner], now[owner])
+		if owner == "greedy" && now[owner] == 2 && most[owner] == 2 {
+			select {
+			case <-two:
+			default:
+				close(two)
+			}
+		}
 		mu.Unlock()
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // so that what overlaps is seen to
+		if owner == "greedy" {
+			<-two // which its others need no end of this one for
+		}
 		mu.Lock()
 		now[owner]--
 		mu.Unlock()

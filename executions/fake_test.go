@@ -201,6 +201,12 @@ type place struct {
 // open opens a state folder; change may be nil.
 func open(t *testing.T, dir string, runner *fake, change func(*executions.Config)) *place {
 	t.Helper()
+	return openAt(t, dir, runner, change, time.Now)
+}
+
+// openAt does so with a clock for its letters too.
+func openAt(t *testing.T, dir string, runner *fake, change func(*executions.Config), now func() time.Time) *place {
+	t.Helper()
 	store, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
@@ -218,7 +224,7 @@ func open(t *testing.T, dir string, runner *fake, change func(*executions.Config
 	if p.Book, err = executions.New(cfg); err != nil {
 		t.Fatal(err)
 	}
-	if p.box, err = outbox.New(outbox.Config{Store: store, Couriers: map[string]outbox.Courier{executions.Courier: p.Book}}); err != nil {
+	if p.box, err = outbox.New(outbox.Config{Store: store, Now: now, Couriers: map[string]outbox.Courier{executions.Courier: p.Book}}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

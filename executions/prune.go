@@ -10,9 +10,12 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// prunePause is how often what has expired is forgotten, and how far the clock may
-// have been set meanwhile without being noticed.
-const prunePause = time.Minute
+const (
+	// prunePause is how often what has expired is forgotten.
+	prunePause = time.Minute
+	// smallStep is by how much the clock may be set without being noticed.
+	smallStep = time.Minute
+)
 
 // clock compares the clock that is kept with one that nobody can set.
 type clock struct {
@@ -27,20 +30,31 @@ func (c *clock) step(wall time.Time) time.Duration {
 	mono := time.Now()
 	step := wall.Round(0).Sub(c.wall) - mono.Sub(c.mono)
 	c.wall, c.mono = wall.Round(0), mono
-	if step.Abs() < prunePause {
+	if step.Abs() < smallStep {
 		return 0
 	}
 	return step
 }
 
-// prune forgets executions that have expired, and what is kept of those that are
-// gone. What was to be kept for a time is, also where the clock was set.
-func (b *Book) prune(ctx context.Context, c *clock) {
-	now := b.now()
-	err := b.cfg.Store.Apply(ctx, sandbox.Transaction{ShiftExecutions: c.step(now)})
-	if err == nil {
-		err = b.cfg.Store.Apply(ctx, sandbox.Transaction{ForgetExecutions: now})
+// follow has what was to last or to wait for a time do so where the clock was set.
+func (b *Book) follow(ctx context.Context, c *clock) {
+	step := c.step(b.now())
+	if step == 0 {
+		return
 	}
+	if err := b.cfg.Store.Apply(ctx, sandbox.Transaction{Shift: step}); err != nil {
+		c.wall = c.wall.Add(-step) // it is seen once more
+		if ctx.Err() == nil {
+			b.cfg.Log.Warn("the clock was set, and what waits cannot follow it", "by", step, "error", err)
+		}
+	}
+}
+
+// prune forgets executions that have expired, and what is kept of those that are
+// gone.
+func (b *Book) prune(ctx context.Context, c *clock) {
+	b.follow(ctx, c)
+	err := b.cfg.Store.Apply(ctx, sandbox.Transaction{ForgetExecutions: c.wall})
 	if err == nil {
 		err = b.dropShelves(ctx)
 	}

@@ -132,6 +132,7 @@ func (s *server) serve() {
 		case <-s.kick:
 		case <-tick.C: // other processes submit and cancel too
 			s.cancelAsked()
+			s.b.follow(s.accept, clock)
 		case <-prune.C:
 			s.b.prune(s.accept, clock)
 		case <-s.accept.Done():

@@ -165,12 +165,16 @@ func TestClockSteps(t *testing.T) {
 	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	p := serving(t, &fake{run: echo}, func(c *executions.Config) { c.Now = now })
 	first := p.ended(t, p.submit(t, "", code("1")))
+	if err := p.Close(); err != nil { // nobody else sees the clock set
+		t.Fatal(err)
+	}
 	p.Step(t.Context(), func() { ahead.Store(int64(100 * 24 * time.Hour)) })
 	after := p.ended(t, first.ID)
 	if d := after.Expires.Sub(first.Expires); d != 0 {
 		t.Errorf("what is told of its end moved by %s", d)
 	}
 	p.Step(t.Context(), func() { ahead.Store(-int64(100 * 24 * time.Hour)) })
+	p.start(t)
 	second := p.ended(t, p.submit(t, "", code("2")))
 	list, err := p.Executions(t.Context(), sandbox.ExecutionFilter{})
 	if err != nil || len(list) != 2 || list[0].ID != second.ID || list[1].ID != first.ID {

@@ -27,6 +27,7 @@ type Store interface {
 	Function(ctx context.Context, owner, name string) (sandbox.Function, error)
 	FunctionFiles(ctx context.Context, f sandbox.Function) ([]sandbox.File, error)
 	Functions(ctx context.Context, f sandbox.FunctionFilter) ([]sandbox.Function, error)
+	TakeLetters(ctx context.Context, to string, now, until time.Time, most int) ([]sandbox.Letter, error)
 }
 
 // Config says what functions stand on. Sandboxes, Store and LockDir are required.
@@ -53,6 +54,7 @@ type Functions struct {
 	mu     sync.Mutex
 	closed bool
 	pools  map[sandbox.FunctionName]*pool
+	later  *later // nil where another process makes the calls that nobody waits for
 }
 
 // New checks a Config and starts nothing. Errors: Invalid.
@@ -163,6 +165,9 @@ func (fs *Functions) Close() error {
 	fs.closed = true
 	pools := fs.pools
 	fs.pools = nil
+	if fs.later != nil {
+		fs.later.stop()
+	}
 	fs.mu.Unlock()
 	for _, p := range pools {
 		p.close()

@@ -11,9 +11,15 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// InvokeFunction calls one of the caller's functions and waits. Whoever gives up
-// ends the call, with its process.
+// InvokeFunction calls one of the caller's functions and waits, unless the call is for
+// later. Whoever gives up ends the call, with its process.
 func (fs *Functions) InvokeFunction(ctx context.Context, call sandbox.Invocation, local sandbox.Local) (sandbox.Invoked, error) {
+	return fs.invoke(ctx, call, local, newRequestID(), func() error { return nil })
+}
+
+// invoke is InvokeFunction under an id; begins is called before the handler is, and
+// its error is one of the call's.
+func (fs *Functions) invoke(ctx context.Context, call sandbox.Invocation, local sandbox.Local, id string, begins func() error) (sandbox.Invoked, error) {
 	ctx, which := owned(ctx, call.Function)
 	f, err := fs.cfg.Store.Function(ctx, which.Owner, which.Name)
 	if err != nil {
@@ -21,6 +27,9 @@ func (fs *Functions) InvokeFunction(ctx context.Context, call sandbox.Invocation
 	}
 	if call, err = check(call, f); err != nil {
 		return sandbox.Invoked{}, err
+	}
+	if call.Later {
+		return fs.accept(ctx, f, call)
 	}
 	p, err := fs.pool(f)
 	if err != nil {
@@ -31,8 +40,8 @@ func (fs *Functions) InvokeFunction(ctx context.Context, call sandbox.Invocation
 	if err != nil {
 		return sandbox.Invoked{}, err
 	}
-	done := sandbox.Invoked{RequestID: newRequestID(), Function: f.Name, Version: f.Version}
-	err = in.call(ctx, f, call, local, &done)
+	done := sandbox.Invoked{RequestID: id, Function: f.Name, Version: f.Version}
+	err = in.call(ctx, f, call, local, &done, begins)
 	p.give(in)
 	if err != nil {
 		return sandbox.Invoked{}, err

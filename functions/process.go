@@ -186,8 +186,9 @@ func (p *process) next(ctx context.Context, limit <-chan time.Time) (said, error
 	}
 }
 
-// call serves one call. An error is for what was no doing of the handler's.
-func (in *instance) call(ctx context.Context, f sandbox.Function, call sandbox.Invocation, local sandbox.Local, done *sandbox.Invoked) error {
+// call serves one call. begins is called before the handler is. An error is for what was
+// no doing of the handler's.
+func (in *instance) call(ctx context.Context, f sandbox.Function, call sandbox.Invocation, local sandbox.Local, done *sandbox.Invoked, begins func() error) error {
 	p := in.running()
 	if p == nil || in.code != f.ID {
 		var err error
@@ -202,6 +203,9 @@ func (in *instance) call(ctx context.Context, f sandbox.Function, call sandbox.I
 	})
 	if err != nil {
 		return fmt.Errorf("write the call: %w", err)
+	}
+	if err := begins(); err != nil {
+		return err
 	}
 	begun := time.Now()
 	timer := time.NewTimer(time.Duration(f.Timeout))

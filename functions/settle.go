@@ -7,17 +7,17 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
 var (
-	functionName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	handlerName  = regexp.MustCompile(`^[^\s.][^\s]*\.[^\s.]+$`)
+	functionName = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
+	handlerName  = lazyregexp.New(`^[^\s.][^\s]*\.[^\s.]+$`)
 )
 
 // MaxCode bounds the files of a function, all together: they are staged for each
@@ -29,10 +29,10 @@ const maxOwnLabels = sandbox.MaxLabels - 2
 
 // settle makes a function of what was asked for, without an owner and a version.
 func (fs *Functions) settle(o sandbox.FunctionOptions, local sandbox.Local) (f sandbox.Function, files []sandbox.File, err error) {
-	if !functionName.MatchString(o.Name) {
+	if !functionName().MatchString(o.Name) {
 		return f, nil, sandbox.Errorf(sandbox.Invalid, "%q is not a function's name", o.Name).WithHint("use letters, digits, - and _, at most 64")
 	}
-	if !handlerName.MatchString(o.Handler) || !clean(o.Handler) {
+	if !handlerName().MatchString(o.Handler) || !clean(o.Handler) {
 		return f, nil, sandbox.Errorf(sandbox.Invalid, "%q is not a handler", o.Handler).WithHint("name a module among the files, a dot, and a function in it, such as main.handler")
 	}
 	if files, err = contents(o.Files, local); err != nil {

@@ -35,7 +35,14 @@ func newArchive(rec recipe, layers []layer) (archive, error) {
 		},
 		RootFS: specs.RootFS{Type: "layers"},
 	}
-	words := []string{"Debian " + rec.Base.Suite, strings.Join(rec.Packages, " ")}
+	if rec.Link != "" {
+		img.Config.Labels[LabelLink] = rec.Link
+	}
+	words := []string{"Debian " + rec.Base.Suite}
+	if len(rec.Packages) > 0 {
+		words = append(words, strings.Join(rec.Packages, " "))
+	}
+	words = append(words, "what the catalogue adds")
 	for i, l := range layers {
 		img.RootFS.DiffIDs = append(img.RootFS.DiffIDs, digest.Digest(l.digest))
 		img.History = append(img.History, specs.History{Created: &created, CreatedBy: madeBy + words[i]})

@@ -26,7 +26,7 @@ func (s *Store) assemble(ctx context.Context, api *client.Client, rec recipe) (s
 		return 0, err
 	}
 	layers := []layer{bottom}
-	if len(rec.Packages) > 0 {
+	if more := rec.Link != "" || len(rec.Programs) > 0; more || len(rec.Packages) > 0 {
 		work, done, err := s.workFolder(lockName(rec.Ref))
 		if err != nil {
 			return 0, err
@@ -35,12 +35,21 @@ func (s *Store) assemble(ctx context.Context, api *client.Client, rec recipe) (s
 		if err := checkSpace(work, s.need); err != nil {
 			return 0, err
 		}
-		top, err := s.layer(ctx, tree{suite: rec.Base.Suite, packages: rec.Packages, seed: bottom.file, work: work},
-			filepath.Join(work, "layer.tar"), bottom.index)
-		if err != nil {
-			return 0, err
+		if len(rec.Packages) > 0 {
+			top, err := s.layer(ctx, tree{suite: rec.Base.Suite, packages: rec.Packages, seed: bottom.file, work: work},
+				filepath.Join(work, "layer.tar"), bottom.index)
+			if err != nil {
+				return 0, err
+			}
+			layers = append(layers, top)
 		}
-		layers = append(layers, top)
+		if more {
+			top, err := rec.write(filepath.Join(work, "additions.tar"))
+			if err != nil {
+				return 0, diskError(err, "assemble")
+			}
+			layers = append(layers, top)
+		}
 	}
 	a, err := newArchive(rec, layers)
 	if err != nil {

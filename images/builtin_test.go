@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,5 +96,26 @@ func TestBuiltinDockerfiles(t *testing.T) {
 				t.Errorf("a program says %q", out)
 			}
 		})
+	}
+}
+
+// TestMorePackages: names behind an image's are assembled with what it is made of, and
+// nothing else is done to it.
+func TestMorePackages(t *testing.T) {
+	t.Parallel()
+	c := Builtin()
+	plain, _ := c.recipeFor("caisson/python:3.11")
+	rec, ok := c.recipeFor("caisson/python:3.11_python3-numpy_libxml2.9")
+	want := append(slices.Clone(plain.Packages), "python3-numpy", "libxml2.9")
+	if !ok || !slices.Equal(rec.Packages, want) || !rec.Assembled || rec.Dockerfile+rec.Pull+rec.From+rec.Offline != "" || rec.digest() == plain.digest() {
+		t.Errorf("%+v", rec)
+	}
+	for _, ref := range []string{
+		"caisson/python:3.11_", "caisson/python:3.11_a", "caisson/python:3.11_./a.deb", "caisson/python:3.11_ab,cd", "caisson/python:3.11_ab__cd", "other_python3-numpy",
+		"caisson/python:3.11_-ab",
+	} {
+		if rec, ok := c.recipeFor(ref); ok {
+			t.Errorf("%s is %+v", ref, rec)
+		}
 	}
 }

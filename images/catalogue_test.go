@@ -16,7 +16,7 @@ import (
 func TestBuiltinLanguages(t *testing.T) {
 	t.Parallel()
 	c := images.Builtin()
-	if diff := cmp.Diff([]string{"cpp", "go", "java", "lua", "node", "node@18", "perl", "php", "python", "r", "ruby", "shell", "shell@12", "sql", "typescript"}, c.Names()); diff != "" {
+	if diff := cmp.Diff([]string{"cpp", "go", "java", "lua", "node", "node@18", "perl", "php", "python", "python@e2b", "r", "ruby", "shell", "shell@12", "sql", "typescript"}, c.Names()); diff != "" {
 		t.Error(diff)
 	}
 	for alias, want := range map[string]string{"python": "python", "py": "python", "python3": "python", "js": "node", "bash": "shell", "sh": "shell", "c++": "cpp", "golang": "go", "R": "r", "ts": "typescript"} {
@@ -43,7 +43,7 @@ func TestBuiltinLanguages(t *testing.T) {
 func TestUnknownLanguage(t *testing.T) {
 	t.Parallel()
 	_, err := images.Builtin().Language("cobol")
-	if !errors.Is(err, sandbox.Invalid) || !strings.Contains(sandbox.HintOf(err), "node, node@18, perl, php, python, r, ruby, shell") {
+	if !errors.Is(err, sandbox.Invalid) || !strings.Contains(sandbox.HintOf(err), "node, node@18, perl, php, python, python@e2b, r, ruby, shell") {
 		t.Errorf("error %v, hint %q", err, sandbox.HintOf(err))
 	}
 }
@@ -90,6 +90,8 @@ func TestParseRefuses(t *testing.T) {
 		{"package with an option", "    image:", "    packages: [--purge]\n    image:", "not the name of a package"},
 		{"warm module with an option", "    image:", "    warm: [-c]\n    image:", "not the name of a module"},
 		{"package with a path", "    image:", "    packages: [./x.deb]\n    image:", "not the name of a package"},
+		{"a program at no path", "    image:", "    programs: {../x: y}\n    image:", "not a path from the top"},
+		{"a link at a mount", "    image:", "    link: /tmp/x\n    image:", "mounted over"},
 		{"upper case", "  go:\n", "  Go:\n", "lower case"},
 		{"alias twice", "    image:", "    aliases: [go]\n    image:", "belongs to"},
 		{"tests without a file", "    image:", "    run_tests: [go, test]\n    image:", "run_tests lacks"},

@@ -171,7 +171,7 @@ var (
 func (t *tail) classify(err error) error {
 	if m := noPackage().FindSubmatch(t.buf); m != nil {
 		return sandbox.Errorf(sandbox.Invalid, "assemble: Debian has no package %s%s", m[1], m[2]).
-			WithHint("correct the packages of the language in the catalogue")
+			WithHint("correct the names of the packages, or make an image of your own and name that")
 	}
 	if noMirror().Match(t.buf) {
 		return sandbox.Errorf(sandbox.Unavailable, "assemble: the Debian mirror cannot be reached: %w", t.error(err)).

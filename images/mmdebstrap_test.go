@@ -39,7 +39,7 @@ func TestToolFailures(t *testing.T) {
 		kind         sandbox.Kind
 		text, hint   string
 	}{
-		{"no such package", "echo 'E: Unable to locate package nosuch' >&2; exit 1", sandbox.Invalid, "no package nosuch", "catalogue"},
+		{"no such package", "echo 'E: Unable to locate package nosuch' >&2; exit 1", sandbox.Invalid, "no package nosuch", "names of the packages"},
 		{"no network", "echo \"E: Failed to fetch x  Could not resolve 'mirror'\" >&2; exit 25", sandbox.Unavailable, "mirror cannot be reached", "CAISSON_DEBIAN_MIRROR"},
 		{"disk full", "echo 'tar: x: Cannot write: No space left on device' >&2; exit 2", sandbox.Exhausted, "No space left", "CAISSON_STATE_DIR"},
 		{"disk full, tar cut short", "head -c 700 /dev/zero; echo 'No space left on device' >&2; exit 2", sandbox.Exhausted, "No space left", ""},
@@ -156,7 +156,7 @@ func TestNewLanguage(t *testing.T) {
 	needTool(t)
 	f := &fixture{engine: dockertest.Engine(t), ref: "caisson-test/ruby:" + sandbox.NewID().Short()}
 	catalogue, err := Builtin().Extend([]byte("languages:\n  mine:\n    suffixes: [.mine]\n    packages: [ruby]\n    image: "+f.ref+
-		"\n    run_code: [ruby, -e, \"{code}\"]\n    run_file: [ruby, \"{file}\"]\n    run_tests: [ruby, -r, minitest/autorun, \"{file}\"]\n"), "")
+		"\n    link: /home/me\n    programs: {/usr/local/bin/hi: \"#!/bin/sh\\necho hi\\n\"}\n    run_code: [ruby, -e, \"{code}\"]\n    run_file: [ruby, \"{file}\"]\n    run_tests: [ruby, -r, minitest/autorun, \"{file}\"]\n"), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,6 +188,16 @@ func TestNewLanguage(t *testing.T) {
 	ruby, err := catalogue.Language("mine")
 	if err != nil {
 		t.Fatal(err)
+	}
+	if out := f.run(t, ids[0], []string{"sh", "-c", "hi; readlink /home/me"}); out != "hi\n/workspace\n" {
+		t.Errorf("what the catalogue adds says %q", out)
+	}
+	known, err := New(Config{Engine: f.engine, Catalogue: catalogue, StateDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if img, err := known.Ensure(t.Context(), f.ref); err != nil || img.Link != "/home/me" {
+		t.Errorf("%+v, %v", img, err)
 	}
 	if out := f.run(t, ids[0], ruby.Argv(ruby.RunCode, "puts [6, 7].reduce(:*)", "", nil)); out != "42\n" {
 		t.Errorf("ruby says %q", out)

@@ -21,13 +21,14 @@ type entry struct {
 	Suffixes []string `yaml:"suffixes"`
 	Image    string   `yaml:"image"`
 	// Where its image comes from, in this order.
-	Pull       string            `yaml:"pull"`       // a registry's name for the whole image
-	From       string            `yaml:"from"`       // the image that the Dockerfile stands on
-	Dockerfile string            `yaml:"dockerfile"` // the folder that holds it
-	Suite      string            `yaml:"suite"`      // of Debian; "" is the base's
-	Packages   []string          `yaml:"packages"`   // nil: not assembled
-	Offline    string            `yaml:"offline"`    // the version that stands in where no registry answers
-	Compile    []string          `yaml:"compile"`    // nil: it runs as it is
+	Pull       string   `yaml:"pull"`       // a registry's name for the whole image
+	From       string   `yaml:"from"`       // the image that the Dockerfile stands on
+	Dockerfile string   `yaml:"dockerfile"` // the folder that holds it
+	Suite      string   `yaml:"suite"`      // of Debian; "" is the base's
+	Packages   []string `yaml:"packages"`   // nil: not assembled
+	additions  `yaml:",inline"`
+	Offline    string            `yaml:"offline"` // the version that stands in where no registry answers
+	Compile    []string          `yaml:"compile"` // nil: it runs as it is
 	CodeFile   string            `yaml:"code_file"`
 	RunCode    []string          `yaml:"run_code"`
 	RunFile    []string          `yaml:"run_file"`
@@ -157,7 +158,7 @@ func (e entry) version(version string) entry {
 	v, o := e, e.Versions[version]
 	v.Version, v.Aliases, v.Versions = version, nil, nil
 	v.Image, v.Suite, v.Offline = o.Image, cmp.Or(o.Suite, e.Suite), ""
-	v.Pull, v.From, v.Dockerfile = o.Pull, o.From, o.Dockerfile
+	v.Pull, v.From, v.Dockerfile, v.additions = o.Pull, o.From, o.Dockerfile, o.additions
 	if o.From != "" {
 		v.Dockerfile = cmp.Or(o.Dockerfile, e.Dockerfile)
 	}
@@ -259,6 +260,9 @@ func (c *Catalogue) add(name string, e entry) error {
 		if !validModule().MatchString(m) {
 			return bad("warm: %q is not the name of a module", m)
 		}
+	}
+	if why := e.check(); why != "" {
+		return bad("%s", why)
 	}
 	for _, s := range e.Suffixes {
 		if !strings.HasPrefix(s, ".") || len(s) < 2 {

@@ -24,6 +24,7 @@ import (
 const (
 	LabelRecipe   = "dev.caisson.image.recipe"   // digest of the recipe
 	LabelLanguage = "dev.caisson.image.language" // name in the catalogue
+	LabelLink     = "dev.caisson.image.link"     // [sandbox.Image.Link]
 )
 
 // Config says where a [Store] finds and makes images.
@@ -213,7 +214,7 @@ func (s *Store) inspect(ctx context.Context, api *client.Client, ref string, rec
 	if found.Config == nil {
 		return img, nil
 	}
-	img.Env, img.Volumes = found.Config.Env, slices.Sorted(maps.Keys(found.Config.Volumes))
+	img.Env, img.Volumes, img.Link = found.Config.Env, slices.Sorted(maps.Keys(found.Config.Volumes)), found.Config.Labels[LabelLink]
 	other := rec.Ref != "" && rec.pulledOther(found.RepoDigests)
 	if rec.Ref != "" && !s.current(rec, found.Config.Labels[LabelRecipe]) {
 		made, err := made(ctx, api, found.ID)

@@ -78,7 +78,7 @@ func (m *Manager) abandon(ctx context.Context, b *box.Box, exec sandbox.ID, brok
 // standing looks a session's sandbox up. nil is that it is gone, maybe with its
 // session.
 func (m *Manager) standing(ctx context.Context, session string, id sandbox.ID) (sandbox.SessionView, *sandbox.SandboxRecord, error) {
-	v, err := m.Session(ctx, session)
+	v, err := m.running(ctx, session)
 	if errors.Is(err, sandbox.NotFound) {
 		return v, nil, nil
 	}
@@ -149,6 +149,7 @@ func (m *Manager) isClosed() bool {
 // conclude writes down the end of an exec that somebody read, and gives up its
 // sandbox where that end says so.
 func (m *Manager) conclude(ctx context.Context, b *box.Box, e sandbox.ExecRecord, out client.Outcome) error {
+	m.unguard(e.ID)
 	err := m.closeExec(ctx, e, out)
 	if broken := brokenBy(out); broken != nil {
 		err = joinErr(err, m.abandon(ctx, b, e.ID, broken))

@@ -16,13 +16,25 @@ import (
 // maxArtifacts bounds the files of one collection.
 const maxArtifacts = 1000
 
-// collect gathers a run's artifacts into its Result. What goes wrong stands
-// there too: the run is over, and its end does not change.
-func (m *Manager) collect(ctx context.Context, b *box.Box, r *resolved, take sandbox.ArtifactTaker, res *sandbox.Result) {
+// passFrom is from which size on an answer is handed to its taker as a file. That stays
+// on the account of the sandbox's memory for as long as somebody has it.
+const passFrom = 32 * sandbox.MiB
+
+// collect gathers a run's artifacts into its Result, and an answer of that size. What
+// goes wrong stands there too: the run is over, and its end does not change.
+func (m *Manager) collect(ctx context.Context, b *box.Box, r *resolved, streams sandbox.Streams, answer int64, res *sandbox.Result) {
 	found, err := m.findArtifacts(ctx, b, r, res.Changes)
 	room := int64(sandbox.MaxArtifacts)
+	if answer > 0 {
+		a := sandbox.Artifact{Path: sandbox.AnswerPath, Size: answer}
+		err = errors.Join(err, fetchAnswer(ctx, b, r, &a, streams, &room))
+		res.Artifacts = append(res.Artifacts, a)
+	}
 	for _, a := range found {
-		if bad := fetchArtifact(ctx, b, r.run.Role, &a, take, &room); bad != nil && err == nil {
+		bad := fetchArtifact(&a, streams.Artifact, &room, func(most int64, w io.Writer) (int64, error) {
+			return b.Client.ReadFile(ctx, r.run.Role, a.Path, 0, most, w)
+		})
+		if bad != nil && err == nil {
 			err = bad
 		}
 		res.Artifacts = append(res.Artifacts, a)
@@ -30,6 +42,23 @@ func (m *Manager) collect(ctx context.Context, b *box.Box, r *resolved, take san
 	if err != nil {
 		res.ArtifactsError = err.Error()
 	}
+}
+
+// fetchAnswer hands an answer on: a large one as it lies in memory, where that is taken.
+func fetchAnswer(ctx context.Context, b *box.Box, r *resolved, a *sandbox.Artifact, streams sandbox.Streams, room *int64) error {
+	read := func(_ int64, w io.Writer) (int64, error) { return b.Client.Answer(ctx, r.id, a.Size, w) }
+	if streams.Answer != nil && a.Size >= int64(passFrom) {
+		if f, err := b.Answer(ctx, r.id, int64(r.run.Answer)); err == nil { // else it comes as a small one does
+			defer f.Close()
+			if taken, err := streams.Answer(f, a.Size); taken || err != nil {
+				return err
+			}
+			read = func(_ int64, w io.Writer) (int64, error) {
+				return io.CopyBuffer(struct{ io.Writer }{w}, io.NewSectionReader(f, 0, a.Size), make([]byte, 256<<10))
+			}
+		}
+	}
+	return fetchArtifact(a, streams.Artifact, room, read)
 }
 
 // findArtifacts lists those that match. With no pattern that costs nothing: the
@@ -88,23 +117,22 @@ func tooMany() error {
 	return sandbox.Errorf(sandbox.Exhausted, "more than %d artifacts", maxArtifacts)
 }
 
-// fetchArtifact hands the content on, or keeps it where there is room.
-func fetchArtifact(ctx context.Context, b *box.Box, role sandbox.Role, a *sandbox.Artifact, take sandbox.ArtifactTaker, room *int64) error {
+// fetchArtifact hands the content on, or keeps it where there is room. read writes at
+// most so many bytes of it; 0 is all.
+func fetchArtifact(a *sandbox.Artifact, take sandbox.ArtifactTaker, room *int64, read func(most int64, w io.Writer) (int64, error)) error {
 	a.Type = mime.TypeByExtension(path.Ext(a.Path))
-	var buf bytes.Buffer
-	var to io.Writer = &buf
 	if take != nil {
 		w, err := take(*a)
-		if err != nil {
+		switch {
+		case err != nil:
 			a.Left = err.Error()
 			return err
-		}
-		if w == nil {
+		case w == nil:
 			a.Left = "it was not asked for"
 			return nil
 		}
 		defer func() { _ = w.Close() }() // a second time, after a failure
-		n, err := b.Client.ReadFile(ctx, role, a.Path, 0, 0, w)
+		n, err := read(0, w)
 		if err = errors.Join(err, w.Close()); err != nil {
 			a.Left = err.Error()
 			return err
@@ -116,8 +144,8 @@ func fetchArtifact(ctx context.Context, b *box.Box, role sandbox.Role, a *sandbo
 		a.Left = "there is no room for it in the result"
 		return nil
 	}
-	// It may have grown meanwhile.
-	n, err := b.Client.ReadFile(ctx, role, a.Path, 0, *room+1, to)
+	var buf bytes.Buffer
+	n, err := read(*room+1, &buf) // it may have grown meanwhile
 	switch {
 	case err != nil:
 		a.Left = err.Error()

@@ -12,10 +12,20 @@ import (
 // startTracked starts a background exec. What was touched before it is recorded
 // first, as the session's own. Its answers are those of [client.Client.Start].
 func (m *Manager) startTracked(ctx context.Context, b *box.Box, r *resolved, d sandbox.Decision) (never *client.Outcome, err error) {
-	if err := m.verify(ctx, b, r); err != nil {
+	if r.run.Guard {
+		err = m.guardOn(ctx, b, r)
+	} else {
+		err = m.verify(ctx, b, r)
+	}
+	if err != nil {
 		return nil, err
 	}
-	ways, err := m.openWays(ctx, b, r, d)
+	defer func() {
+		if err != nil || never != nil {
+			m.unguard(r.id)
+		}
+	}()
+	ways, err := m.openWays(ctx, b, r, d, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -38,6 +48,40 @@ func (m *Manager) startTracked(ctx context.Context, b *box.Box, r *resolved, d s
 		r.record.PID, never, err = b.Client.Start(ctx, cmd)
 	}
 	return never, err
+}
+
+// guardOn watches what an exec in the background reads later, until its end is seen, its
+// sandbox ends or this process does. Where it cannot be watched any more, and where it
+// is another, the exec is ended.
+func (m *Manager) guardOn(ctx context.Context, b *box.Box, r *resolved) error {
+	ctx = context.WithoutCancel(ctx)
+	watched, g, err := m.watch(ctx, b, r)
+	if err != nil || watched == ctx {
+		return err // or nothing is to be watched
+	}
+	m.guards.Store(r.id, g)
+	m.tasks.Go(func() {
+		<-watched.Done()
+		g.stop()
+		m.guards.Delete(r.id)
+		why := context.Cause(watched)
+		if errors.Is(why, context.Canceled) {
+			return
+		}
+		ctx, cancel := context.WithTimeout(ctx, killPatience)
+		defer cancel()
+		if err := m.killExec(ctx, r.run.Session, r.id, why.Error()); err != nil && !errors.Is(err, sandbox.NotFound) {
+			m.cfg.Log.Warn("an exec goes on that is not watched any more", "exec", r.id, "why", why, "error", err)
+		}
+	})
+	return nil
+}
+
+// unguard ends the watch over an exec, where there is one.
+func (m *Manager) unguard(id sandbox.ID) {
+	if g, ok := m.guards.LoadAndDelete(id); ok {
+		g.(*guard).cancel(nil)
+	}
 }
 
 // notStarted writes down that a background exec did not begin, once that is so:

@@ -99,17 +99,17 @@ func (m *Manager) Fork(ctx context.Context, session string, opts sandbox.ForkOpt
 		return fork, "", sandbox.Errorf(sandbox.Invalid, "%q is not a session's name", opts.Name).
 			WithHint("use lower case letters, digits, and . _ - behind the first, at most 63")
 	}
-	origin, err := m.Session(ctx, session)
+	origin, err := m.running(ctx, session)
 	if err != nil {
 		return fork, "", err
 	}
 	name := sandbox.SessionName(origin.Owner, opts.Name)
-	if _, err := m.Session(ctx, name); err == nil {
+	if _, err := m.running(ctx, name); err == nil {
 		return fork, "", sandbox.Errorf(sandbox.Conflict, "a session %s exists", opts.Name).WithHint("choose another name")
 	}
 	do := func(v sandbox.SessionView) (err error) {
 		fork = v.Session
-		fork.ID, fork.Name, fork.Created, fork.Snapshots = id, name, m.cfg.Now().UTC(), nil
+		fork.ID, fork.Name, fork.Created, fork.Snapshots, fork.Holder = id, name, m.cfg.Now().UTC(), nil, ""
 		if opts.Snapshot == "" {
 			v.Workspace, fork.Workspace, how, err = m.branch(ctx, v.Session, v.Workspace, id)
 		} else {
@@ -170,7 +170,7 @@ func (m *Manager) withLayers(ctx context.Context, session string, do func(sandbo
 // atRest ends a session's sandboxes and calls do while none can be made.
 func (m *Manager) atRest(ctx context.Context, session string, do func(sandbox.SessionView) error) error {
 	return m.withLayers(ctx, session, func(v sandbox.SessionView) error {
-		if n := running(v); n > 0 {
+		if n := countRunning(v); n > 0 {
 			return sandbox.Errorf(sandbox.Conflict, "%d execs run in session %s", n, session).
 				WithHint("wait for them, or end them with: caisson kill %s EXEC", session)
 		}
@@ -194,7 +194,7 @@ func (m *Manager) atRest(ctx context.Context, session string, do func(sandbox.Se
 				return err
 			}
 		}
-		v, err := m.Session(ctx, session)
+		v, err := m.running(ctx, session)
 		if err != nil {
 			return err
 		}

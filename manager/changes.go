@@ -13,6 +13,9 @@ import (
 
 // Recorder is what the manager needs of the bridge.
 type Recorder interface {
+	// Open has what is known of a session at hand, so that its next record need not
+	// wait for that.
+	Open(ctx context.Context, session sandbox.ID) error
 	// Record observes a workspace and writes down what differs from what was
 	// known of it. It returns the records that it made, and what the exec of
 	// opts changed.
@@ -178,7 +181,7 @@ func (m *Manager) whileRunning(ctx context.Context, b *box.Box, r *resolved) (st
 // beside are execs of a session that run now in its other sandboxes, which have
 // the same workspace.
 func (m *Manager) beside(ctx context.Context, b *box.Box, session string) ([]sandbox.ID, error) {
-	v, err := m.Session(ctx, session)
+	v, err := m.running(ctx, session)
 	if errors.Is(err, sandbox.NotFound) {
 		return nil, nil // and so is its record
 	}
@@ -250,17 +253,17 @@ func (m *Manager) Tree(ctx context.Context, session string) (sandbox.Session, sa
 	if err != nil {
 		return sandbox.Session{}, nil, err
 	}
-	v, err := m.Session(ctx, session)
+	v, err := m.running(ctx, session)
 	return v.Session, f.b.Client, err
 }
 
 // Quiet is an error of kind Conflict while execs of a session run.
 func (m *Manager) Quiet(ctx context.Context, session string) error {
-	v, err := m.Session(ctx, session)
+	v, err := m.running(ctx, session)
 	if err != nil {
 		return err
 	}
-	if n := running(v); n > 0 {
+	if n := countRunning(v); n > 0 {
 		return sandbox.Errorf(sandbox.Conflict, "%d execs run in session %s", n, session).WithHint("wait for them, or end them with: caisson kill %s EXEC", session)
 	}
 	return nil

@@ -113,6 +113,9 @@ func (s *Sandbox) scrub(ctx context.Context) error {
 	s.mu.Lock()
 	b := s.box
 	s.mu.Unlock()
+	if b.Lent() {
+		return sandbox.Errorf(sandbox.Exhausted, "some of its memory is held outside")
+	}
 	if len(b.Plan.Spec.Image.Volumes) > 0 {
 		return sandbox.Errorf(sandbox.Unsupported, "the image has folders of its own that can be written in")
 	}

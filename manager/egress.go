@@ -23,7 +23,7 @@ type wayOut struct {
 	way    *egress.Way
 	outlet *client.Outlet
 	event  sandbox.Event // that tells of its connections
-	env    []string
+	env    []string      // that leads programs to it; nil is that they know
 	over   chan struct{} // closed once all of them have ended
 	cancel context.CancelFunc
 	once   sync.Once
@@ -32,15 +32,18 @@ type wayOut struct {
 // openWay opens the way out of an exec that is about to begin, where its sandbox is
 // to have one: the agent listens, and this process answers until [wayOut.close].
 func (m *Manager) openWay(ctx context.Context, b *box.Box, r *resolved) (*wayOut, error) {
-	network := r.question.Network
-	if network.Mode != sandbox.NetworkAllow || r.shell != nil { // a shell's texts go by the shell's own
+	network, whose := r.question.Network, r.id
+	if network.Mode != sandbox.NetworkAllow {
 		return nil, nil //nolint:nilnil // most have none, and nothing that is asked of it minds
+	}
+	if r.shell != nil {
+		whose = r.shell.record.ID
 	}
 	cfg := m.cfg.Egress
 	cfg.Judge = m.judgeHosts(r.question)
 	if session := r.run.Session; session != "" {
 		cfg.Network = func(ctx context.Context) (sandbox.Network, error) { // another process may change it
-			v, err := m.Session(ctx, session)
+			v, err := m.running(ctx, session)
 			return v.Network, err
 		}
 	}
@@ -57,14 +60,20 @@ func (m *Manager) openWay(ctx context.Context, b *box.Box, r *resolved) (*wayOut
 	if err != nil {
 		return nil, err
 	}
-	outlet, err := b.Client.Egress(ctx, r.id)
+	outlet, err := b.Client.Egress(ctx, whose)
+	if r.shell != nil && errors.Is(err, sandbox.Conflict) { // whoever opened the shell holds its way
+		return nil, nil //nolint:nilnil // as above
+	}
 	if err != nil {
 		return nil, err
 	}
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	w := &wayOut{
-		m: m, way: way, outlet: outlet, env: proxyEnv(outlet.Port), over: make(chan struct{}), cancel: cancel,
+		m: m, way: way, outlet: outlet, over: make(chan struct{}), cancel: cancel,
 		event: sandbox.Event{Kind: sandbox.EventExecConnected, Session: r.run.Session, Sandbox: b.ID, Exec: r.id},
+	}
+	if r.shell == nil { // which has what it was opened with
+		w.env = proxyEnv(outlet.Port)
 	}
 	go w.serve(serving)
 	return w, nil
@@ -182,7 +191,7 @@ const nodeProxy = ".caisson-proxy.cjs"
 
 // show tells what a command starts of the way, before what the caller sets.
 func (w *wayOut) show(cmd *client.Command) {
-	if w == nil {
+	if w == nil || w.env == nil {
 		return
 	}
 	cmd.Env = slices.Concat(w.env, []string{"NODE_OPTIONS=--require=" + StagePath(cmd.ID, nodeProxy)}, cmd.Env)

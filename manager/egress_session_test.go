@@ -99,6 +99,48 @@ time.sleep(1000)`}, sandbox.Local{})
 	}
 }
 
+// TestEgressOfShells gives the texts of a shell the way of its shell, at the port that
+// it was opened with: held by who opened it as long as that lives, and after that by
+// who runs a text.
+func TestEgressOfShells(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := newPlace(t, "python")
+	p.create(t, sandbox.SessionOptions{Name: "work", Language: "python", Network: sandbox.Network{Mode: sandbox.NetworkAllow, Allow: []string{"127.0.0.1:" + s.port}}})
+	opener := p.manager(t)
+	openIn(t, opener, "py", sandbox.ShellPython)
+	got := func(text string) sandbox.Result {
+		t.Helper()
+		return in(t, p.Manager, "py", text)
+	}
+	want := "127.0.0.1:" + s.port
+	if res := got(asks(s, "/1")); string(res.Stdout) != want+" /1\n" {
+		t.Errorf("while its opener lives: %q %q", res.Stdout, res.Stderr)
+	}
+	if err := opener.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, path := range []string{"/2", "/3"} {
+		res := got(fmt.Sprintf("print(ask(%q))", path))
+		if string(res.Stdout) != want+" "+path+"\n" || len(res.Connections) != 1 || res.Connections[0].Verdict != sandbox.Allow {
+			t.Errorf("after that: %q %q %+v", res.Stdout, res.Stderr, res.Connections)
+		}
+	}
+	got(`
+import threading
+def later():
+    while not os.path.exists("go"): time.sleep(0.01)
+    try: found = ask("/left")
+    except OSError as e: found = type(e).__name__
+    open("got.tmp", "w").write(found)
+    os.rename("got.tmp", "got")
+threading.Thread(target=later).start()`)
+	res, err := p.ExecIn(t.Context(), "work", bash("touch go; until [ -e got ]; do sleep 0.01; done; cat got"), sandbox.Streams{})
+	if err != nil || string(res.Stdout) != "ConnectionRefusedError" {
+		t.Errorf("between two texts: %v, %q %q", err, res.Stdout, res.Stderr)
+	}
+}
+
 // TestEgressCarries moves much both ways at once, to a program that reads slowly, and
 // holds a flood of connections that say nothing off those that do.
 func TestEgressCarries(t *testing.T) {

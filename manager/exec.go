@@ -45,7 +45,7 @@ type resolved struct {
 // resolve turns a run into an argv, and into the question about it: what it is
 // bound by is settled here, so that nothing else is judged than holds. Errors:
 // Invalid, and NotFound for a tool.
-func (m *Manager) resolve(run sandbox.Run, lang sandbox.Language, limits sandbox.Limits, streams sandbox.Streams, background bool) (*resolved, error) {
+func (m *Manager) resolve(ctx context.Context, run sandbox.Run, lang sandbox.Language, limits sandbox.Limits, streams sandbox.Streams, background bool) (*resolved, error) {
 	asked := run.ExecLimits
 	r := &resolved{run: run, id: sandbox.NewID(), asked: time.Now(), limits: asked.WithDefaults()}
 	if err := r.limits.Check(); err != nil {
@@ -67,10 +67,16 @@ func (m *Manager) resolve(run sandbox.Run, lang sandbox.Language, limits sandbox
 		// its output is bounded, what passes is not.
 		r.limits.Timeout, r.limits.MaxOutput = run.Timeout, 0
 	}
+	if run.Answer < 0 || run.Answer > 0 && background {
+		return nil, sandbox.Errorf(sandbox.Invalid, "an answer of %d bytes, or of an exec in the background", run.Answer).WithHint("wait for the run that is to hand something back")
+	}
+	if run.Program && background {
+		return nil, sandbox.Errorf(sandbox.Invalid, "nobody waits for what an exec in the background returns").WithHint("wait for it, or have it write a file")
+	}
 	if run.Warm && lang.Warm == nil {
 		return nil, sandbox.Errorf(sandbox.Invalid, "there are no warm interpreters of this language").WithHint("leave --warm out, or name the language with -l python")
 	}
-	callable, err := m.toolsOf(run, streams.Local)
+	callable, err := m.toolsOf(ctx, run, streams.Local)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +95,7 @@ func (m *Manager) resolve(run sandbox.Run, lang sandbox.Language, limits sandbox
 	case run.File != "":
 		q.Argv = lang.Argv(lang.RunFile, "", path.Join(sandbox.WorkspaceDir, run.File), run.Args)
 		r.compileOf(&q, lang, func(sandbox.ID) string { return path.Join(sandbox.WorkspaceDir, run.File) })
-	case lang.Inline() && len(run.Stage) == 0 && len(run.Code) <= inlineMost && strings.IndexByte(run.Code, 0) < 0:
+	case lang.Inline() && !run.Program && len(run.Stage) == 0 && len(run.Code) <= inlineMost && strings.IndexByte(run.Code, 0) < 0:
 		q.Argv = lang.Argv(lang.RunCode, run.Code, "", run.Args)
 	default:
 		if sandbox.Bytes(len(run.Code)) > client.MaxStage {
@@ -107,6 +113,13 @@ func (m *Manager) resolve(run sandbox.Run, lang sandbox.Language, limits sandbox
 		}
 		r.stage = append([]client.StageFile{{Name: name, Data: q.Stage}}, q.Staged...)
 		q.Argv = lang.Argv(template, "", client.StagePath(r.id, name), run.Args)
+		if run.Program {
+			driver, err := tools.Driver(lang.Name)
+			if err != nil {
+				return nil, err
+			}
+			q.Argv = slices.Insert(q.Argv, len(q.Argv)-len(run.Args)-1, client.StagePath(r.id, path.Join(client.ToolsLib, driver)))
+		}
 		r.compileOf(&q, lang, func(id sandbox.ID) string { return client.StagePath(id, name) })
 	}
 	r.question = q
@@ -166,6 +179,9 @@ func checkRun(run sandbox.Run) error {
 	if err := run.Approve.Check(); err != nil {
 		return err
 	}
+	if run.Program && run.Code == "" {
+		return sandbox.Errorf(sandbox.Invalid, "a program that returns a value, and no code").WithHint("give its text as the code")
+	}
 	if len(run.Stage) > 0 && run.Code == "" {
 		return sandbox.Errorf(sandbox.Invalid, "files to stage, and no code").WithHint("give them with code; put them into the workspace otherwise")
 	}
@@ -202,7 +218,7 @@ func checkRun(run sandbox.Run) error {
 // written down.
 func (s *Sandbox) Exec(ctx context.Context, run sandbox.Run, streams sandbox.Streams) (sandbox.Result, error) {
 	run.Network = s.opts.Network
-	r, err := s.m.resolve(run, s.language, s.opts.Limits, streams, false)
+	r, err := s.m.resolve(ctx, run, s.language, s.opts.Limits, streams, false)
 	if err != nil {
 		return sandbox.Result{}, err
 	}
@@ -279,7 +295,7 @@ func (m *Manager) runIn(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 		return sandbox.Result{}, forgedBy(err), err
 	}
 	defer guard.stop()
-	ways, err := m.openWays(ctx, b, r, d)
+	ways, err := m.openWays(ctx, b, r, d, streams.Started)
 	if err != nil {
 		return sandbox.Result{}, brokenByCall(err), err
 	}
@@ -335,7 +351,7 @@ func (m *Manager) runIn(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 		res.ChangesError, broken = err.Error(), errors.Join(broken, forgedBy(err))
 	}
 	if !out.Broken && out.Reason != sandbox.ReasonInfra {
-		m.collect(ctx, b, r, streams.Artifact, &res)
+		m.collect(ctx, b, r, streams, out.Answer, &res)
 	}
 	return res, broken, joinErr(m.finish(ctx, b, r, out, res.Changes, err), untold)
 }
@@ -360,10 +376,10 @@ func (r *resolved) put(ctx context.Context, b *box.Box) error {
 func (r *resolved) command() client.Command {
 	c := client.Command{
 		ID: r.id, Argv: r.question.Argv, Env: r.question.Env, Dir: r.question.Dir, Role: r.question.Role, Timeout: time.Duration(r.limits.Timeout),
-		MaxOutput: r.limits.MaxOutput, Stage: r.stage, Terminal: r.run.Terminal, Hold: r.run.Hold,
+		MaxOutput: r.limits.MaxOutput, Stage: r.stage, Terminal: r.run.Terminal, Hold: r.run.Hold, Answer: r.run.Answer,
 	}
 	if r.run.Warm {
-		c.Warm = &client.Warm{Modules: r.question.Language.Warm}
+		c.Warm = &client.Warm{Modules: slices.Concat(r.question.Language.Warm, r.run.WarmWith)}
 	}
 	if s := r.shell; s != nil { // which has been handed what was judged
 		c.In, c.Stage = &client.ShellText{Shell: s.record.ID, Text: r.run.Code, Runs: s.held.Runs}, nil
@@ -387,9 +403,9 @@ func (r *resolved) stdin(streams sandbox.Streams) io.Reader {
 	return streams.Stdin
 }
 
-// begin writes down that an exec is about to start, and drops the records of
-// those to forget.
-func (m *Manager) begin(ctx context.Context, b *box.Box, r *resolved, d sandbox.Decision, background bool, forget ...sandbox.ID) error {
+// begin writes down that an exec is about to start. In the background it takes the
+// place of the oldest that has ended, where too many have.
+func (m *Manager) begin(ctx context.Context, b *box.Box, r *resolved, d sandbox.Decision, background bool) error {
 	r.record = sandbox.ExecRecord{
 		ID: r.id, Session: r.run.Session, Sandbox: b.ID, Argv: r.question.Argv, Holder: m.cfg.Holder, Background: background,
 		Owner: sandbox.CallerFrom(ctx).Owner, Labels: r.run.Labels, Shell: r.opens, Terminal: r.run.Terminal != nil,
@@ -399,9 +415,11 @@ func (m *Manager) begin(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 		r.record.Decision = &d
 	}
 	ctx, done := telemetry.Start(ctx, "record", slog.String("recorded", "start"))
-	err := m.record(ctx, sandbox.Transaction{
-		DeleteExecs: forget, PutExecs: []sandbox.ExecRecord{r.record}, Events: []sandbox.Event{m.startedEvent(r, b, d, r.run.Session)},
-	})
+	change := sandbox.Transaction{PutExecs: []sandbox.ExecRecord{r.record}, Events: []sandbox.Event{m.startedEvent(r, b, d, r.run.Session)}}
+	if background {
+		change.KeepEnded = keepEnded - 1
+	}
+	err := m.record(ctx, change)
 	done(err)
 	return err
 }

@@ -35,7 +35,9 @@ type HostQuestion struct {
 
 // PlanQuestion is a sandbox that is to be made.
 type PlanQuestion struct {
-	Plan    *runtimes.Plan
+	Plan *runtimes.Plan
+	// Starts says that what programs start in it is to be seen, and can be.
+	Starts  bool
 	Approve sandbox.ApproveMode
 	Ask     sandbox.Asker // of the run that needs it; may be nil
 }
@@ -154,7 +156,10 @@ type asker struct {
 func (m *Manager) judgePlan(who asker) func(context.Context, *runtimes.Plan) error {
 	return func(ctx context.Context, plan *runtimes.Plan) error {
 		ctx, done := telemetry.Start(ctx, "gate", slog.String("judged", "sandbox"))
-		_, _, err := m.judge(ctx, Question{Plan: &PlanQuestion{Plan: plan, Approve: who.approve, Ask: who.ask}})
+		seen, err := m.seesStarts(ctx, plan)
+		if err == nil {
+			_, _, err = m.judge(ctx, Question{Plan: &PlanQuestion{Plan: plan, Starts: seen, Approve: who.approve, Ask: who.ask}})
+		}
 		done(err)
 		return err
 	}

@@ -168,13 +168,13 @@ func (m *Manager) lock(ctx context.Context, name string) (func(), error) {
 // lockSession takes the lock of a session and returns what is known of it then. A
 // name is looked up before a lock is made of it. Errors: NotFound.
 func (m *Manager) lockSession(ctx context.Context, name string) (v sandbox.SessionView, unlock func(), err error) {
-	if v, err = m.Session(ctx, name); err != nil {
+	if v, err = m.running(ctx, name); err != nil {
 		return v, nil, err
 	}
 	if unlock, err = m.lock(ctx, sessionLock(name)); err != nil {
 		return v, nil, err
 	}
-	if v, err = m.Session(ctx, name); err != nil {
+	if v, err = m.running(ctx, name); err != nil {
 		if errors.Is(err, sandbox.NotFound) { // its lock went with it, and this is another
 			err = errors.Join(err, filelock.Remove(m.lockPath(sessionLock(name))))
 		}

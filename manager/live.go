@@ -166,7 +166,7 @@ func (m *Manager) stopExecs(ctx context.Context, b *box.Box, cause string) error
 func (m *Manager) stopRecorded(ctx context.Context, b *box.Box, here []*box.Exec, cause string) error {
 	ctx, cancel := context.WithTimeout(ctx, killPatience)
 	defer cancel()
-	v, err := m.Session(ctx, b.Plan.Spec.Session)
+	v, err := m.running(ctx, b.Plan.Spec.Session)
 	if err != nil {
 		return err
 	}

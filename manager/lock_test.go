@@ -61,8 +61,8 @@ type lookedUp struct {
 	told chan struct{}
 }
 
-func (l lookedUp) Session(ctx context.Context, name string) (sandbox.SessionView, error) {
-	v, err := l.Store.Session(ctx, name)
+func (l lookedUp) Sessions(ctx context.Context, f sandbox.SessionFilter) ([]sandbox.SessionView, error) {
+	v, err := l.Store.Sessions(ctx, f)
 	select {
 	case l.told <- struct{}{}:
 	default:

@@ -82,6 +82,7 @@ type Manager struct {
 	cfg     Config
 	maker   *box.Maker
 	cleaned cleaned
+	told    sync.Map // of told, by the runtime's name
 
 	mu     sync.Mutex
 	open   map[*Sandbox]struct{}
@@ -89,10 +90,14 @@ type Manager struct {
 	boxes  map[sandbox.ID]*box.Box    // of sessions, that this process is connected to
 	lives  map[sandbox.ID]*box.Box    // the others
 	held   map[sandbox.ID]int         // sandboxes in which starts wait for a person
+	judges map[sandbox.ID]*starting   // in the background, whose starts this process judges
 	closed bool
 
 	meters  map[string]*egress.Meter // by owner
 	prompts map[sandbox.ID]*prompted // what goes on in shells between two calls
+	guards  sync.Map                 // of execs in the background, by their ids: a *guard
+	spent   tools.Spent              // by owners, of their tools' rates and budgets
+	calls   sync.Map                 // of them, their ways to tools: a *callWay
 	tasks   sync.WaitGroup           // followers of recovered execs; they end with the boxes' connections
 }
 
@@ -129,7 +134,7 @@ func New(cfg Config) (*Manager, error) {
 		cfg.Alive = HolderAlive
 	}
 	return &Manager{
-		cfg: cfg, open: map[*Sandbox]struct{}{}, shells: map[sandbox.ID]client.Held{}, boxes: map[sandbox.ID]*box.Box{}, lives: map[sandbox.ID]*box.Box{}, held: map[sandbox.ID]int{}, prompts: map[sandbox.ID]*prompted{},
+		cfg: cfg, open: map[*Sandbox]struct{}{}, shells: map[sandbox.ID]client.Held{}, boxes: map[sandbox.ID]*box.Box{}, lives: map[sandbox.ID]*box.Box{}, held: map[sandbox.ID]int{}, judges: map[sandbox.ID]*starting{}, prompts: map[sandbox.ID]*prompted{},
 		maker: &box.Maker{Images: cfg.Images, Holder: cfg.Holder, Patience: cfg.Patience},
 	}, nil
 }

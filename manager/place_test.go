@@ -31,7 +31,8 @@ type place struct {
 	on    *runtimes.Registry
 	dir   string
 	store *sqlite.Store
-	books *bridge.Bridge // of the first manager
+	books *bridge.Bridge   // of the first manager
+	now   func() time.Time // of managers that are opened from then on; nil is time.Now
 	*manager.Manager
 }
 
@@ -70,7 +71,7 @@ func (p *place) manager(t testing.TB) *manager.Manager {
 	}
 	m, err := manager.New(manager.Config{
 		Patience: enginetest.Patience, Runtimes: p.on, Images: p.kit.Images, Gate: manager.Unjudged, Store: s, StateID: s.ID(),
-		LockDir: filepath.Join(p.dir, "locks"), Actor: "test", Recorder: books,
+		LockDir: filepath.Join(p.dir, "locks"), Actor: "test", Recorder: books, Now: p.now,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -14,12 +14,13 @@ import (
 type Recovered struct {
 	Ended    int // execs whose end was read from their agent, or told as lost
 	Running  int // execs that go on and that this manager now answers for
-	Removed  int // sandboxes that had ended, or had never been finished
+	Removed  int // sandboxes that had ended, or had never been finished, and temporary sessions
 	Failures []error
 }
 
 // Recover takes up what dead managers of this state folder left: execs whose
-// end nobody has written down, and sandboxes that were being made. Execs that
+// end nobody has written down, sandboxes that were being made, and temporary sessions,
+// which it removes. Execs that
 // still run are followed until the manager closes. It can run beside anything:
 // one process recovers at a time, and only what no live one answers for.
 func (m *Manager) Recover(ctx context.Context) (Recovered, error) {
@@ -37,6 +38,13 @@ func (m *Manager) Recover(ctx context.Context) (Recovered, error) {
 	}
 	var did Recovered
 	for _, v := range views {
+		if m.outlives(v.Session) {
+			if err := m.removeOutliving(ctx, v.Name); err != nil {
+				did.Failures = append(did.Failures, err)
+			}
+			did.Removed++
+			continue
+		}
 		for _, rec := range v.Sandboxes {
 			if err := m.recoverBox(ctx, v, rec, &did); err != nil {
 				did.Failures = append(did.Failures, err)
@@ -57,14 +65,15 @@ func (m *Manager) Recover(ctx context.Context) (Recovered, error) {
 	return did, ctx.Err()
 }
 
-// recoverBox removes a sandbox that was never finished, and one whose time is
-// over although it could not end itself, being paused.
+// recoverBox removes a sandbox that was never finished, and one whose time is over
+// although it could not end itself, being paused. Others know better when theirs
+// is: the clock here may have been set.
 func (m *Manager) recoverBox(ctx context.Context, v sandbox.SessionView, rec sandbox.SandboxRecord, did *Recovered) error {
 	why := ""
 	switch {
 	case rec.State == sandbox.StateCreating && rec.Holder != m.cfg.Holder && !m.cfg.Alive(rec.Holder):
 		why = "its maker died while making it"
-	case rec.State != sandbox.StateGone && !rec.Expires.IsZero() && m.cfg.Now().After(rec.Expires):
+	case rec.State == sandbox.StatePaused && !rec.Expires.IsZero() && m.cfg.Now().After(rec.Expires):
 		why = "its time to live is over"
 	default:
 		return nil
@@ -189,5 +198,5 @@ func (m *Manager) closeExecWith(ctx context.Context, e sandbox.ExecRecord, out c
 // hostWall is what is known of the use of an exec that was ended with its
 // sandbox, by the host's clock.
 func (m *Manager) hostWall(e sandbox.ExecRecord) sandbox.Usage {
-	return sandbox.Usage{Wall: m.cfg.Now().Sub(e.Started), Methods: sandbox.Methods{Wall: client.HostClock}}
+	return sandbox.Usage{Wall: max(0, m.cfg.Now().Sub(e.Started)), Methods: sandbox.Methods{Wall: client.HostClock}}
 }

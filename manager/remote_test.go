@@ -19,6 +19,17 @@ func TestRemoteEngine(t *testing.T) {
 	if err != nil || res.Code != 3 || string(res.Stdout) != "out\n" || string(res.Stderr) != "err\n" {
 		t.Fatalf("%+v, %v", res, err)
 	}
+	out := newSite(t)
+	res, err = m.Run(t.Context(), sandbox.Run{Language: "shell", Network: sandbox.Network{Mode: sandbox.NetworkAllow, Allow: []string{"127.0.0.1:" + out.port}}, Code: `
+at=${http_proxy#http://}
+for port in ` + out.port + ` 1; do
+	exec 3<>"/dev/tcp/${at%:*}/${at#*:}"
+	printf 'GET http://127.0.0.1:%s/far HTTP/1.0\r\n\r\n' "$port" >&3
+	tail -n 1 <&3
+done`}, sandbox.Streams{})
+	if err != nil || string(res.Stdout) != "127.0.0.1:"+out.port+" /far\ncaisson: 127.0.0.1:1: the sandbox may not reach it: it is not on the list\n" || len(res.Connections) != 2 {
+		t.Errorf("the way out: %v, %q %q, %+v", err, res.Stdout, res.Stderr, res.Connections)
+	}
 	s, err := m.Open(t.Context(), manager.OpenOptions{Language: "shell"})
 	if err != nil {
 		t.Fatal(err)

@@ -34,6 +34,8 @@ func (b books) Record(context.Context, sandbox.ID, sandbox.Tree, sandbox.RecordO
 	return nil, nil, b.fails()
 }
 
+func (books) Open(context.Context, sandbox.ID) error { return nil }
+
 func (b books) Forget(session sandbox.ID) error { b.forgotten[session]++; return nil }
 
 // TestRemoveGoesOn removes a session whose volume cannot be: the rest of it goes

@@ -31,7 +31,7 @@ func (m *Manager) Run(ctx context.Context, run sandbox.Run, streams sandbox.Stre
 		return sandbox.Result{}, err
 	}
 	run.Network = s.opts.Network
-	r, err := m.resolve(run, s.language, s.opts.Limits, streams, false)
+	r, err := m.resolve(ctx, run, s.language, s.opts.Limits, streams, false)
 	if err != nil {
 		return sandbox.Result{}, err
 	}

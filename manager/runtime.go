@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -53,6 +54,28 @@ func (m *Manager) runtimeOf(name string) (runtimes.Runtime, error) {
 			WithHint("it has: %s; use the program that made it", strings.Join(m.cfg.Runtimes.Names(), ", "))
 	}
 	return m.cfg.Runtimes.Runtime(name)
+}
+
+// capsAge is how long capabilities are good for a session, which is remembered before
+// anything is made for it: asking an engine takes longer than all the rest of that.
+const capsAge = 10 * time.Second
+
+// told are the capabilities of a runtime, as they were told.
+type told struct {
+	caps runtimes.Capabilities
+	at   time.Time
+}
+
+// capabilities are those of the runtime of that name, at most capsAge old.
+func (m *Manager) capabilities(ctx context.Context, name string, rt runtimes.Runtime) (runtimes.Capabilities, error) {
+	if last, ok := m.told.Load(name); ok && m.cfg.Now().Sub(last.(told).at) < capsAge {
+		return last.(told).caps, nil
+	}
+	caps, err := rt.Capabilities(ctx)
+	if err == nil {
+		m.told.Store(name, told{caps, m.cfg.Now()})
+	}
+	return caps, err
 }
 
 // nameOf is the runtime's of a session, which may be from when there was one.

@@ -75,6 +75,9 @@ func (m *Manager) CreateSession(ctx context.Context, opts sandbox.SessionOptions
 		Limits: opts.Limits.WithDefaults(), Network: m.cfg.Egress.Named(opts.Network.WithDefaults()), Workspace: opts.Workspace, Identity: sandbox.IdentityFor(id),
 		Runtime: runtime, OCIRuntime: opts.OCIRuntime, Env: opts.Env, Labels: opts.Labels, Owner: sandbox.CallerFrom(ctx).Owner,
 	}
+	if opts.Temporary {
+		s.Holder = m.cfg.Holder
+	}
 	if err := m.settleWorkspace(ctx, &s); err != nil {
 		return sandbox.Session{}, err
 	}
@@ -117,7 +120,7 @@ func (m *Manager) settleWorkspace(ctx context.Context, s *sandbox.Session) error
 	if err != nil {
 		return err
 	}
-	caps, err := rt.Capabilities(ctx)
+	caps, err := m.capabilities(ctx, s.Runtime, rt)
 	if err != nil {
 		return err
 	}
@@ -164,11 +167,30 @@ func (m *Manager) Session(ctx context.Context, name string) (sandbox.SessionView
 		return sandbox.SessionView{}, err
 	}
 	v, err := m.cfg.Store.Session(ctx, name)
-	who := sandbox.CallerFrom(ctx)
-	if errors.Is(err, sandbox.NotFound) || err == nil && !who.Sees(v.Owner) {
-		return sandbox.SessionView{}, sandbox.Errorf(sandbox.NotFound, "no session %s", who.Shown(name)).WithHint("see those there are with: caisson session list")
+	if errors.Is(err, sandbox.NotFound) || err == nil && !sandbox.CallerFrom(ctx).Sees(v.Owner) {
+		return sandbox.SessionView{}, noSession(ctx, name)
 	}
 	return v, err
+}
+
+// running is [Manager.Session] without the execs that have ended: all that an exec
+// needs to know of the others.
+func (m *Manager) running(ctx context.Context, name string) (sandbox.SessionView, error) {
+	if err := m.needStore(); err != nil {
+		return sandbox.SessionView{}, err
+	}
+	found, err := m.cfg.Store.Sessions(ctx, sandbox.SessionFilter{Name: name, Running: true})
+	if err != nil {
+		return sandbox.SessionView{}, err
+	}
+	if name == "" || len(found) == 0 || !sandbox.CallerFrom(ctx).Sees(found[0].Owner) {
+		return sandbox.SessionView{}, noSession(ctx, name)
+	}
+	return found[0], nil
+}
+
+func noSession(ctx context.Context, name string) error {
+	return sandbox.Errorf(sandbox.NotFound, "no session %s", sandbox.CallerFrom(ctx).Shown(name)).WithHint("see those there are with: caisson session list")
 }
 
 // Sessions returns the sessions that a filter selects, by name.
@@ -201,13 +223,24 @@ func (m *Manager) Execs(ctx context.Context, f sandbox.ExecFilter) ([]sandbox.Ex
 // workspace, unless that is a folder of the host. Execs that run make it a
 // Conflict unless force is set.
 func (m *Manager) RemoveSession(ctx context.Context, name string, force bool) error {
+	return m.removeSession(ctx, name, func(v sandbox.SessionView) error {
+		if n := countRunning(v); n > 0 && !force {
+			return sandbox.Errorf(sandbox.Conflict, "%d execs run in session %s", n, name).WithHint("end them, or remove it with --force")
+		}
+		return nil
+	})
+}
+
+// removeSession removes one unless refused, asked while nobody else holds the session,
+// has an error.
+func (m *Manager) removeSession(ctx context.Context, name string, refused func(sandbox.SessionView) error) error {
 	v, unlock, err := m.lockSession(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if n := running(v); n > 0 && !force {
-		return sandbox.Errorf(sandbox.Conflict, "%d execs run in session %s", n, name).WithHint("end them, or remove it with --force")
+	if err := refused(v); err != nil {
+		return err
 	}
 	for _, rec := range v.Sandboxes {
 		if err := m.destroyBox(ctx, rec); err != nil {
@@ -295,13 +328,13 @@ func (m *Manager) forget(ctx context.Context, v sandbox.SessionView) error {
 		if !errors.Is(err, sandbox.Conflict) || try == tries {
 			return err
 		}
-		if v, err = m.Session(context.WithoutCancel(ctx), v.Name); err != nil {
+		if v, err = m.running(context.WithoutCancel(ctx), v.Name); err != nil {
 			return err
 		}
 	}
 }
 
-func running(v sandbox.SessionView) int {
+func countRunning(v sandbox.SessionView) int {
 	n := 0
 	for _, e := range v.Execs {
 		if e.Ended.IsZero() && e.Shell == nil { // a shell is no use of its session but for what is run in it

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 
 	"github.com/caisson-dev/caisson/agent/client"
 	"github.com/caisson-dev/caisson/manager/box"
@@ -67,7 +68,7 @@ func (m *Manager) connect(ctx context.Context, v sandbox.SessionView, rec sandbo
 	}
 	b := &box.Box{ID: rec.ID, Secret: rec.Secret, Session: v.ID, Owner: v.Owner, Labels: v.Labels, Plan: runtimes.Plan{
 		Runtime: h.Runtime,
-		Spec:    sandbox.Spec{Session: v.Name, Language: rec.Language, Image: sandbox.Image{ID: rec.Image, Volumes: rec.Volumes}, Workspace: v.Workspace, Identity: v.Identity, Limits: v.Limits},
+		Spec:    sandbox.Spec{Session: v.Name, Language: rec.Language, Image: sandbox.Image{ID: rec.Image, Volumes: rec.Volumes, Link: rec.Link}, Workspace: v.Workspace, Identity: v.Identity, Limits: v.Limits},
 		Walls:   rec.Walls, NotEnforced: rec.NotEnforced,
 	}}
 	rt, err := m.runtimeOf(h.Runtime)
@@ -190,8 +191,14 @@ func (m *Manager) makeBox(ctx context.Context, v sandbox.SessionView, lang sandb
 	if lang.Name == v.Language {
 		image = v.Image
 	}
+	var opening sync.WaitGroup
+	defer opening.Wait()
+	if r := m.cfg.Recorder; r != nil {
+		opening.Go(func() { _ = r.Open(ctx, v.ID) }) // the first record says what is wrong with it
+	}
 	b, err := m.maker.New(ctx, box.Order{
 		Runtime: rt, Language: lang, Image: image, Session: v.ID, Owner: v.Owner, Labels: v.Labels, Idle: v.Idle, TTL: v.TTL, Book: &sessionBook{m: m, v: v, lang: lang, old: old}, Judge: m.judgePlan(who),
+		Take: m.readyFor(rt, v.Session, image),
 		Spec: sandbox.Spec{
 			Language: lang.Name, Session: v.Name, Holder: m.sessionHolder(), Limits: v.Limits, Network: v.Network,
 			Workspace: v.Workspace, Identity: v.Identity, OCIRuntime: v.OCIRuntime,
@@ -217,7 +224,7 @@ func (k *sessionBook) Creating(ctx context.Context, b *box.Box) error {
 	spec := b.Plan.Spec
 	k.rec = sandbox.SandboxRecord{
 		ID: b.ID, Session: k.v.Name, Language: k.lang.Name, Runtime: b.Plan.Runtime, NotEnforced: b.Plan.NotEnforced, State: sandbox.StateCreating, Secret: b.Secret, Image: spec.Image.ID,
-		Volumes: spec.Image.Volumes, Walls: b.Plan.Walls, Holder: k.m.cfg.Holder, Created: k.m.cfg.Now().UTC(), Expires: k.m.expiry(k.v.TTL),
+		Volumes: spec.Image.Volumes, Link: spec.Image.Link, Walls: b.Plan.Walls, Holder: k.m.cfg.Holder, Created: k.m.cfg.Now().UTC(), Expires: k.m.expiry(k.v.TTL),
 		Handle: data(runtimes.Handle{Version: runtimes.HandleVersion, Runtime: b.Plan.Runtime, Kind: runtimes.KindSandbox, ID: b.ID}),
 	}
 	return k.m.record(ctx, sandbox.Transaction{PutSandboxes: []sandbox.SandboxRecord{k.rec}, Events: []sandbox.Event{{

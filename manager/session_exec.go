@@ -39,7 +39,7 @@ func (m *Manager) ExecIn(ctx context.Context, session string, run sandbox.Run, s
 
 // resolveIn looks up what an exec in a session needs.
 func (m *Manager) resolveIn(ctx context.Context, session string, run sandbox.Run, streams sandbox.Streams, background bool) (v sandbox.SessionView, lang sandbox.Language, r *resolved, err error) {
-	if v, err = m.Session(ctx, session); err != nil {
+	if v, err = m.running(ctx, session); err != nil {
 		return v, lang, nil, err
 	}
 	if run.Runtime != "" && run.Runtime != m.nameOf(v.Session) {
@@ -55,7 +55,7 @@ func (m *Manager) resolveIn(ctx context.Context, session string, run sandbox.Run
 	} else if lang, err = m.cfg.Images.Language(run.Language); err != nil {
 		return v, lang, nil, err
 	}
-	if r, err = m.resolve(run, lang, v.Limits, streams, background); err != nil {
+	if r, err = m.resolve(ctx, run, lang, v.Limits, streams, background); err != nil {
 		return v, lang, nil, err
 	}
 	r.question.User, r.question.Network = userOf(v), v.Network.WithDefaults()
@@ -112,7 +112,7 @@ func (m *Manager) StartIn(ctx context.Context, session string, run sandbox.Run, 
 		}
 		return sandbox.ExecRecord{}, err
 	}
-	if err := m.begin(ctx, b, r, d, true, oldest(v.Execs)...); err != nil {
+	if err := m.begin(ctx, b, r, d, true); err != nil {
 		return sandbox.ExecRecord{}, err
 	}
 	never, err := m.startTracked(ctx, b, r, d)
@@ -130,47 +130,37 @@ func (m *Manager) StartIn(ctx context.Context, session string, run sandbox.Run, 
 // for. An agent keeps the output of as many.
 const keepEnded = 256
 
-// oldest returns the ended execs that are too many, with room for one more. The
-// audit keeps their start and end.
-func oldest(execs []sandbox.ExecRecord) []sandbox.ID {
-	var ended []sandbox.ExecRecord
-	for _, e := range execs {
-		if !e.Ended.IsZero() {
-			ended = append(ended, e)
-		}
-	}
-	if len(ended) < keepEnded {
-		return nil
-	}
-	slices.SortFunc(ended, func(a, b sandbox.ExecRecord) int { return a.Ended.Compare(b.Ended) })
-	var ids []sandbox.ID
-	for _, e := range ended[:len(ended)-keepEnded+1] {
-		ids = append(ids, e.ID)
-	}
-	return ids
-}
-
 // execRecord reads one exec of a session. Errors: NotFound.
 func (m *Manager) execRecord(ctx context.Context, session string, id sandbox.ID) (sandbox.ExecRecord, error) {
 	v, err := m.Session(ctx, session)
 	if err != nil {
 		return sandbox.ExecRecord{}, err
 	}
+	return execOf(v, id)
+}
+
+// execOf finds an exec of a session. Errors: NotFound.
+func execOf(v sandbox.SessionView, id sandbox.ID) (sandbox.ExecRecord, error) {
 	for _, e := range v.Execs {
 		if e.ID == id {
 			return e, nil
 		}
 	}
-	return sandbox.ExecRecord{}, sandbox.Errorf(sandbox.NotFound, "no exec %s in session %s", id, session).WithHint("see those there are with: caisson session show %s", session)
+	return sandbox.ExecRecord{}, sandbox.Errorf(sandbox.NotFound, "no exec %s in session %s", id, v.Name).WithHint("see those there are with: caisson session show %s", v.Name)
 }
 
 // execBox finds an exec of a session and the connection to its sandbox.
 func (m *Manager) execBox(ctx context.Context, session string, id sandbox.ID) (sandbox.ExecRecord, *box.Box, error) {
-	v, err := m.Session(ctx, session)
+	v, err := m.running(ctx, session)
 	if err != nil {
 		return sandbox.ExecRecord{}, nil, err
 	}
-	e, err := m.execRecord(ctx, session, id)
+	e, err := execOf(v, id)
+	if err != nil { // maybe it has ended
+		if v, err = m.Session(ctx, session); err == nil {
+			e, err = execOf(v, id)
+		}
+	}
 	if err != nil {
 		return e, nil, err
 	}
@@ -186,7 +176,7 @@ func (m *Manager) execBox(ctx context.Context, session string, id sandbox.ID) (s
 // Processes lists the execs of a session that run or whose output is kept, as
 // their agents know them.
 func (m *Manager) Processes(ctx context.Context, session string) ([]client.ExecInfo, error) {
-	v, err := m.Session(ctx, session)
+	v, err := m.running(ctx, session)
 	if err != nil {
 		return nil, err
 	}

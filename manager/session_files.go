@@ -20,7 +20,7 @@ type Files struct {
 // Files opens a session's workspace. Where the session has no sandbox yet, or
 // none any more, it makes one.
 func (m *Manager) Files(ctx context.Context, session string) (*Files, error) {
-	v, err := m.Session(ctx, session)
+	v, err := m.running(ctx, session)
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +94,12 @@ func (f *Files) Get(ctx context.Context, dir string, paths []string, w io.Writer
 // Mkdir makes a folder and those above it.
 func (f *Files) Mkdir(ctx context.Context, name string, mode uint32) error {
 	return f.b.Client.Mkdir(ctx, sandbox.RoleUser, name, mode)
+}
+
+// SetAttributes replaces the extended attributes of an entry: those of the namespace
+// "user.", which is left out of their names.
+func (f *Files) SetAttributes(ctx context.Context, name string, all map[string]string) error {
+	return f.b.Client.SetAttributes(ctx, sandbox.RoleUser, name, all)
 }
 
 // Move renames an entry, also into another folder, which it makes.

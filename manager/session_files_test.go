@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -104,6 +105,7 @@ func TestFiles(t *testing.T) {
 	if err := f.Remove(ctx, "x", true); err != nil {
 		t.Error(err)
 	}
+	attributes(t, p, f)
 	// A source that breaks leaves nothing, and what was there stays.
 	if _, err := f.Write(ctx, "keep", 0, strings.NewReader("old")); err != nil {
 		t.Fatal(err)
@@ -116,6 +118,48 @@ func TestFiles(t *testing.T) {
 	got.Reset()
 	if _, err := f.Read(ctx, "keep", 0, 0, &got); err != nil || got.String() != "old" {
 		t.Errorf("%q, %v", got.String(), err)
+	}
+}
+
+// attributes sets and reads the extended attributes of entries, and of nothing that a
+// link leads to.
+func attributes(t *testing.T, p *place, f *manager.Files) {
+	t.Helper()
+	ctx := t.Context()
+	if _, err := f.Write(ctx, "marked/a", 0, strings.NewReader("a")); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"e2b.who": "me", "x": "", "long": strings.Repeat("l", 2000)}
+	if err := errors.Join(f.SetAttributes(ctx, "marked/a", map[string]string{"old": "gone", "x": "other"}), f.SetAttributes(ctx, "marked/a", want)); err != nil {
+		t.Fatal(err)
+	}
+	one, err := f.Stat(ctx, "marked/a")
+	if err != nil || !maps.Equal(one.Attributes, want) {
+		t.Errorf("one entry: %v, %v", one.Attributes, err)
+	}
+	for e, err := range f.Tree(ctx, "marked", 0) {
+		if err != nil || !maps.Equal(e.Attributes, want) {
+			t.Errorf("in a folder: %+v, %v", e, err)
+		}
+	}
+	sh(t, p.Manager, "work", "ln -s a marked/link")
+	if err := f.SetAttributes(ctx, "marked/link", map[string]string{"x": "by a link"}); err == nil {
+		t.Error("a link has attributes")
+	}
+	if link, err := f.Stat(ctx, "marked/link"); err != nil || link.Attributes != nil {
+		t.Errorf("a link: %+v, %v", link, err)
+	}
+	if err := f.SetAttributes(ctx, "marked/none", nil); !errors.Is(err, sandbox.NotFound) {
+		t.Errorf("of nothing: %v", err)
+	}
+	if _, err := f.Write(ctx, "marked/a", 0, strings.NewReader("anew")); err != nil {
+		t.Fatal(err)
+	}
+	if one, err := f.Stat(ctx, "marked/a"); err != nil || one.Attributes != nil {
+		t.Errorf("written anew: %+v, %v", one, err)
+	}
+	if err := f.Remove(ctx, "marked", true); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -3,6 +3,7 @@ package manager_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"math/rand/v2"
@@ -226,6 +227,45 @@ func TestEnds(t *testing.T) {
 			}
 			if v, err := m.Session(t.Context(), "work"); err != nil || len(v.Sandboxes) != 1 {
 				t.Errorf("sandboxes: %+v, %v", v.Sandboxes, err)
+			}
+		})
+	}
+}
+
+// TestClockSet has the clock of a next manager differ from that of the one before: a
+// sandbox that runs is not over for that, and no exec took less than no time.
+func TestClockSet(t *testing.T) {
+	t.Parallel()
+	for name, by := range map[string]time.Duration{"ahead": 100 * time.Hour, "back": -100 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			p.create(t, sandbox.SessionOptions{Name: "work", TTL: sandbox.Duration(time.Hour), Idle: sandbox.Duration(time.Hour)})
+			e, err := p.StartIn(t.Context(), "work", sandbox.Run{Command: []string{"sleep", "1000"}}, sandbox.Local{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.now = func() time.Time { return time.Now().Add(by) }
+			next := p.manager(t)
+			if did, err := next.Recover(t.Context()); err != nil || did.Removed != 0 || did.Running != 1 {
+				t.Errorf("%+v, %v", did, err)
+			}
+			if res := sh(t, next, "work", "true"); res.Replaced || res.Sandbox != e.Sandbox {
+				t.Error("its sandbox is another")
+			}
+			if err := p.kit.API.ContainerRemove(t.Context(), enginetest.ContainerName(e.Sandbox), container.RemoveOptions{Force: true}); err != nil {
+				t.Fatal(err)
+			}
+			if res := sh(t, next, "work", "true"); !res.Replaced {
+				t.Error("its sandbox is the same")
+			}
+			for event, err := range p.store.Events(t.Context(), sandbox.EventFilter{Exec: e.ID, Kinds: []string{sandbox.EventExecEnded}}) {
+				var told struct {
+					Duration sandbox.Duration `json:"duration_ms"`
+				}
+				if err = errors.Join(err, json.Unmarshal(event.Data, &told)); err != nil || told.Duration < 0 {
+					t.Errorf("%s, %v", event.Data, err)
+				}
 			}
 		})
 	}

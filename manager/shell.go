@@ -30,7 +30,7 @@ func (m *Manager) OpenShell(ctx context.Context, session, name string, o sandbox
 		return sandbox.Shell{}, sandbox.Errorf(sandbox.Invalid, "%q is not a name of a shell", name).WithHint("write lower-case letters, digits, and . _ - between them")
 	}
 	if o.Language == "" && o.Kind == sandbox.ShellPython {
-		if v, err := m.Session(ctx, session); err == nil && !strings.HasPrefix(v.Language, "python") && v.Image == "" {
+		if v, err := m.running(ctx, session); err == nil && !strings.HasPrefix(v.Language, "python") && v.Image == "" {
 			o.Language = "python"
 		}
 	}
@@ -50,7 +50,7 @@ func (m *Manager) OpenShell(ctx context.Context, session, name string, o sandbox
 		return sandbox.Shell{}, err
 	}
 	r.question.Argv, r.opens = []string{string(o.Kind)}, &sandbox.ShellRecord{Name: name, Kind: o.Kind, Env: len(o.Env) > 0}
-	if err := m.begin(ctx, b, r, d, true, oldest(v.Execs)...); err != nil {
+	if err := m.begin(ctx, b, r, d, true); err != nil {
 		return sandbox.Shell{}, err
 	}
 	never, err := m.startTracked(ctx, b, r, d)
@@ -66,7 +66,7 @@ func (m *Manager) OpenShell(ctx context.Context, session, name string, o sandbox
 		return sandbox.Shell{}, err
 	}
 	// Two may have asked at once: the older one has the name.
-	if v, err = m.Session(ctx, session); err != nil {
+	if v, err = m.running(ctx, session); err != nil {
 		return sandbox.Shell{}, err
 	}
 	if first := findShell(v, name); first != nil && first.ID != e.ID {
@@ -106,7 +106,7 @@ func noShell(session, name string) error {
 // openShell finds an open shell and the connection to its sandbox. One whose sandbox
 // is gone is open no more.
 func (m *Manager) openShell(ctx context.Context, session, name string) (v sandbox.SessionView, e sandbox.ExecRecord, b *box.Box, err error) {
-	if v, err = m.Session(ctx, session); err != nil {
+	if v, err = m.running(ctx, session); err != nil {
 		return v, e, nil, err
 	}
 	found := findShell(v, name)
@@ -148,7 +148,7 @@ func (m *Manager) shellOver(ctx context.Context, b *box.Box, e sandbox.ExecRecor
 
 // ListShells returns the open shells of a session, the oldest first.
 func (m *Manager) ListShells(ctx context.Context, session string) ([]sandbox.Shell, error) {
-	v, err := m.Session(ctx, session)
+	v, err := m.running(ctx, session)
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +264,7 @@ func (m *Manager) runShell(ctx context.Context, v sandbox.SessionView, e sandbox
 		if err != nil {
 			return res, m.shellGone(ctx, b, e, err)
 		}
-		r, err := m.resolveShell(v, e, held, run, streams)
+		r, err := m.resolveShell(ctx, v, e, held, run, streams)
 		if err != nil {
 			return res, err
 		}
@@ -315,12 +315,12 @@ func (m *Manager) shellGone(ctx context.Context, b *box.Box, e sandbox.ExecRecor
 }
 
 // resolveShell makes the question about a text in a shell.
-func (m *Manager) resolveShell(v sandbox.SessionView, e sandbox.ExecRecord, held client.Held, run sandbox.ShellRun, streams sandbox.Streams) (*resolved, error) {
+func (m *Manager) resolveShell(ctx context.Context, v sandbox.SessionView, e sandbox.ExecRecord, held client.Held, run sandbox.ShellRun, streams sandbox.Streams) (*resolved, error) {
 	lang, err := m.cfg.Images.Language(e.Shell.Kind.Language())
 	if err != nil {
 		return nil, err
 	}
-	r, err := m.resolve(sandbox.Run{
+	r, err := m.resolve(ctx, sandbox.Run{
 		Session: v.Name, Language: lang.Name, Code: run.Text, Dir: held.Dir, Labels: run.Labels, ExecLimits: run.ExecLimits, Track: run.Track, Approve: run.Approve,
 	}, lang, v.Limits, streams, false)
 	if err != nil {

@@ -92,6 +92,8 @@ func TestShell(t *testing.T) {
 		{text: "sleep 100 & echo up", stdout: "up\n"},
 		{text: "kill %1; wait %1; echo $?", stdout: "143\n", stderr: "…"},
 		{text: "echo mark; printf '%s\\0%s\\0\\0' fake 0; ls nowhere", stdout: "mark\nfake\x000\x00\x00", stderr: "ls: cannot access…", code: 2},
+		{text: "echo mine; sh -c 'for f in /proc/self/fd/* /proc/$PPID/fd/* /run/caisson/*/*/*; do test -p $f && printf \"x\\0000\\0000\\0000\" >>$f; done' 2>/dev/null; (exit 6)", stdout: "mine\n…", stderr: "…", code: 6},
+		{text: "echo still mine; (exit 5)", stdout: "still mine\n", code: 5},
 		{text: "no-such-command", stderr: "bash: no-such-command: command not found\n", code: 127},
 		{text: "readonly r=1; r=2; echo not here", stderr: "bash: r: readonly variable\n", code: 1},
 		{text: "echo ${q:?}; echo not here", stderr: "bash: q: parameter null or not set\n", code: 1},

@@ -38,11 +38,18 @@ type starting struct {
 	event sandbox.Event // that tells of them
 	over  chan struct{} // closed once nothing more comes
 	stop  context.CancelFunc
+	watch func(sandbox.Start) // is shown them; nil is nobody
 	once  sync.Once
+	shell *starting     // whose judge this is, of what runs in a shell; nil of others
+	mark  chan struct{} // told once that has told all
 
 	mu    sync.Mutex
 	told  []sandbox.Start
-	count int // of those that were not told one by one
+	place map[uint64]int // of a start in told, by its number
+	count int            // of those that were not told one by one
+	run   *starting      // of a shell, what runs in it, whose starts they are; nil is nothing
+
+	showing sync.Mutex // held while one is shown
 
 	asking sync.Mutex // held while a person is asked: one question at a time
 }
@@ -50,36 +57,53 @@ type starting struct {
 // mostJudged bounds the starts of one exec that are judged at once.
 const mostJudged = 16
 
-// unseen is what [sandbox.Result].NotEnforced calls starts that should be seen and
-// cannot.
-const unseen = "starts"
+// seesStarts reports whether what is started in the sandbox of a plan will be seen, as
+// far as can be known before its agent says so.
+func (m *Manager) seesStarts(ctx context.Context, plan *runtimes.Plan) (bool, error) {
+	if !m.cfg.Starts.Sees() {
+		return false, nil
+	}
+	rt, err := m.runtimeOf(plan.Runtime)
+	if err != nil {
+		return false, err
+	}
+	caps, err := m.capabilities(ctx, plan.Runtime, rt)
+	return err == nil && caps.SeesStarts(plan.Spec.OCIRuntime), err
+}
 
 // seeStarts has an exec's starts seen that is about to begin, where that is the rule
 // and can be had. Errors: Unsupported where it must be had.
-func (m *Manager) seeStarts(ctx context.Context, b *box.Box, r *resolved, d sandbox.Decision) (*starting, error) {
+func (m *Manager) seeStarts(ctx context.Context, b *box.Box, r *resolved, d sandbox.Decision, watch func(sandbox.Start)) (*starting, error) {
 	rule := m.cfg.Starts
-	if !rule.Sees() || r.shell != nil { // a shell's texts start things by the shell's process
+	if !rule.Sees() {
 		return nil, nil //nolint:nilnil // nothing that is asked of it minds
 	}
 	if !b.Client.SeesStarts() {
 		if rule.Required {
 			return nil, sandbox.Errorf(sandbox.Unsupported, "what programs start cannot be seen in this sandbox, and has to be").
-				WithHint("use the docker runtime with runc on Linux 5.19 or newer, or set starts.required to false")
+				WithHint("use the docker runtime with runc, or bubblewrap as root, on Linux 5.19 or newer, or set starts.required to false")
 		}
 		return nil, nil //nolint:nilnil // as above: the Result says so
-	}
-	judge, err := b.Client.Judge(ctx, r.id, client.JudgeConfig{Variables: m.cfg.StartVariables, Rules: d.PolicyRevision})
-	if err != nil {
-		return nil, err
 	}
 	asked := r.question
 	asked.Workspace = &space{role: r.run.Role, index: map[string]int{}, connect: func(context.Context) (*client.Client, error) { return b.Client, nil }}
 	asked.Plan = func(context.Context) (runtimes.Plan, error) { return b.Plan, nil }
-	judging, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s := &starting{
-		m: m, judge: judge, asked: &asked, clock: &client.Clock{}, over: make(chan struct{}), stop: stop,
+		m: m, asked: &asked, clock: &client.Clock{}, over: make(chan struct{}), place: map[uint64]int{}, watch: watch,
 		event: sandbox.Event{Kind: sandbox.EventExecStarts, Session: r.run.Session, Sandbox: b.ID, Exec: r.id},
 	}
+	whose := r.id
+	if r.shell != nil { // the shell's process starts things, and this process may judge it already
+		if whose = r.shell.record.ID; s.lent(whose) {
+			return s, nil
+		}
+	}
+	var err error
+	if s.judge, err = b.Client.Judge(ctx, whose, client.JudgeConfig{Variables: m.cfg.StartVariables, Rules: d.PolicyRevision}); err != nil {
+		return nil, err
+	}
+	judging, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.stop = stop
 	go s.serve(judging)
 	return s, nil
 }
@@ -125,15 +149,23 @@ func (s *starting) serve(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		if !t.Asks {
-			s.note(t, nil, nil)
-			continue
+		to := s.taker()
+		switch {
+		case t.End != nil:
+			if !to.ended(t) && to != s {
+				s.ended(t)
+			}
+		case t.N == 0:
+			to.marked()
+		case !t.Asks:
+			to.note(t, nil, nil)
+		default:
+			places <- struct{}{}
+			judging.Go(func() {
+				defer func() { <-places }()
+				to.answer(ctx, t)
+			})
 		}
-		places <- struct{}{}
-		judging.Go(func() {
-			defer func() { <-places }()
-			s.answer(ctx, t)
-		})
 	}
 }
 
@@ -207,13 +239,42 @@ func (s *starting) note(t Start, d *sandbox.Decision, err error) {
 		}
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	// The ones that were refused have room beside the others.
-	if n := len(s.told); n < sandbox.MaxStarts || told.Verdict == sandbox.Deny && n < 2*sandbox.MaxStarts {
-		s.told = append(s.told, told)
+	n := len(s.told)
+	if n >= sandbox.MaxStarts && (told.Verdict != sandbox.Deny || n >= 2*sandbox.MaxStarts) {
+		s.count++
+		s.mu.Unlock()
 		return
 	}
-	s.count++
+	s.place[t.N], s.told = n, append(s.told, told)
+	s.mu.Unlock()
+	s.show(told)
+}
+
+// ended notes how a start ended, and reports whether it is known here.
+func (s *starting) ended(t Start) bool {
+	s.mu.Lock()
+	i, known := s.place[t.N]
+	if !known {
+		s.mu.Unlock()
+		return false
+	}
+	one := &s.told[i]
+	one.Ended, one.Code, one.Signal, one.Replaced = sandbox.Duration(t.End.At), t.End.Code, t.End.Signal, t.End.Replaced
+	told := *one
+	s.mu.Unlock()
+	s.show(told)
+	return true
+}
+
+// show shows a start to who watches the exec, if anybody does.
+func (s *starting) show(t sandbox.Start) {
+	if s.watch == nil {
+		return
+	}
+	s.showing.Lock()
+	defer s.showing.Unlock()
+	s.watch(t)
 }
 
 // close ends the judge, and writes down what was started. Doing so twice is fine.
@@ -222,10 +283,14 @@ func (s *starting) close(ctx context.Context) (err error) {
 		return nil
 	}
 	s.once.Do(func() {
-		s.judge.Finish()
-		<-s.over
+		if s.shell != nil {
+			s.giveBack(ctx)
+		} else {
+			s.judge.Finish()
+			<-s.over
+			_ = s.judge.Close() // its connection may be gone
+		}
 		slices.SortStableFunc(s.told, func(a, b sandbox.Start) int { return cmp.Compare(a.At, b.At) })
-		_ = s.judge.Close() // its connection may be gone
 		if len(s.told) == 0 {
 			return
 		}
@@ -255,8 +320,15 @@ func (s *starting) keep(ctx context.Context) {
 	if s == nil {
 		return
 	}
+	id := s.event.Exec
+	s.m.mu.Lock()
+	s.m.judges[id] = s
+	s.m.mu.Unlock()
 	s.m.tasks.Go(func() {
 		<-s.over
+		s.m.mu.Lock()
+		delete(s.m.judges, id)
+		s.m.mu.Unlock()
 		if err := s.close(ctx); err != nil {
 			s.m.cfg.Log.Error("what an exec started is not in the audit", "error", err)
 		}
@@ -292,7 +364,7 @@ func (s *starting) started() startsData {
 
 // markUnseen says in a Result that its starts should have been seen.
 func (m *Manager) markUnseen(b *box.Box, r *resolved, res *sandbox.Result) {
-	if m.cfg.Starts.Sees() && r.shell == nil && !b.Client.SeesStarts() {
-		res.NotEnforced = append(slices.Clone(res.NotEnforced), unseen)
+	if m.cfg.Starts.Sees() && !b.Client.SeesStarts() {
+		res.NotEnforced = append(slices.Clone(res.NotEnforced), runtimes.Starts)
 	}
 }

@@ -2,6 +2,7 @@ package manager_test
 
 import (
 	"context"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -10,6 +11,9 @@ import (
 
 	"github.com/caisson-dev/caisson/internal/enginetest"
 	"github.com/caisson-dev/caisson/manager"
+	"github.com/caisson-dev/caisson/runtimes"
+	"github.com/caisson-dev/caisson/runtimes/bubblewrap"
+	"github.com/caisson-dev/caisson/runtimes/docker"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -17,6 +21,7 @@ import (
 // what it was asked about.
 type judge struct {
 	deny []string
+	gate manager.Gate // that answers in its place
 
 	mu    sync.Mutex
 	asked []manager.Start
@@ -25,6 +30,9 @@ type judge struct {
 }
 
 func (j *judge) Judge(ctx context.Context, q manager.Question) (manager.Answer, error) {
+	if j.gate != nil {
+		return j.gate(ctx, q)
+	}
 	if q.Start == nil {
 		return manager.Unjudged(ctx, q)
 	}
@@ -49,14 +57,38 @@ func (j *judge) about(name string) (found []manager.Start) {
 	return found
 }
 
-func startsManager(t *testing.T, j *judge, rule sandbox.StartsRule) *manager.Manager {
+// startsEverywhere runs a test on each runtime on which starts are seen.
+func startsEverywhere(t *testing.T, do func(t *testing.T, on string)) {
+	t.Helper()
+	for _, on := range []string{docker.Name, bubblewrap.Name} {
+		t.Run(on, func(t *testing.T) {
+			t.Parallel()
+			do(t, on)
+		})
+	}
+}
+
+// startsOn are the runtimes of a kit: one, by its name.
+func startsOn(t *testing.T, kit *enginetest.Kit, on string) *runtimes.Registry {
+	t.Helper()
+	if on == docker.Name {
+		return kit.Runtimes(t)
+	}
+	enginetest.Bubblewrap(t)
+	if os.Geteuid() != 0 {
+		t.Skip("an agent that is one user with what it runs sees no starts")
+	}
+	return runtimes.Only(bubblewrap.Name, kit.Jail(t))
+}
+
+func startsManager(t *testing.T, on string, j *judge, rule sandbox.StartsRule) *manager.Manager {
 	t.Helper()
 	kit := enginetest.New(t)
 	for _, l := range []string{"python", "shell"} {
 		kit.Image(t, l)
 	}
 	m, err := manager.New(manager.Config{
-		Runtimes: kit.Runtimes(t), Images: kit.Images, Gate: j.Judge, Holder: kit.Holder, Patience: enginetest.Patience,
+		Runtimes: startsOn(t, kit, on), Images: kit.Images, Gate: j.Judge, Holder: kit.Holder, Patience: enginetest.Patience,
 		Starts: rule, StartVariables: []string{"LD_*", "BASH_ENV"},
 	})
 	if err != nil {
@@ -84,10 +116,14 @@ func mustRun(t *testing.T, m *manager.Manager, run sandbox.Run) sandbox.Result {
 // What an exec starts is refused alone, or ends the exec, and either way is told.
 func TestDeniedStart(t *testing.T) {
 	t.Parallel()
+	startsEverywhere(t, deniedStart)
+}
+
+func deniedStart(t *testing.T, on string) {
 	const text = "echo before\n/usr/bin/id; echo code $?\necho after\n"
 	for _, goes := range []bool{true, false} {
 		j := &judge{deny: []string{"id"}}
-		m := startsManager(t, j, sandbox.StartsRule{Mode: sandbox.StartsJudge, Goes: goes})
+		m := startsManager(t, on, j, sandbox.StartsRule{Mode: sandbox.StartsJudge, Goes: goes})
 		res := mustRun(t, m, shell(text))
 		out := string(res.Stdout)
 		if goes && (res.Reason != sandbox.ReasonExited || out != "before\ncode 126\nafter\n") {
@@ -104,8 +140,12 @@ func TestDeniedStart(t *testing.T) {
 
 func TestToldStarts(t *testing.T) {
 	t.Parallel()
+	startsEverywhere(t, toldStarts)
+}
+
+func toldStarts(t *testing.T, on string) {
 	j := &judge{deny: []string{"id"}}
-	m := startsManager(t, j, sandbox.StartsRule{Mode: sandbox.StartsTell})
+	m := startsManager(t, on, j, sandbox.StartsRule{Mode: sandbox.StartsTell})
 	res := mustRun(t, m, shell("/usr/bin/id -u >/dev/null; sh -c '/bin/echo hello; true'\n"))
 	if res.Reason != sandbox.ReasonExited || len(res.Starts) != 3 || len(j.asked) != 0 {
 		t.Fatalf("%+v, told %+v, asked %d", res.Exit, res.Starts, len(j.asked))

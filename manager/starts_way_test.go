@@ -20,8 +20,12 @@ func python(text string) sandbox.Run { return sandbox.Run{Language: "python", Co
 // However a process becomes another program, it is seen before.
 func TestEveryStartIsSeen(t *testing.T) {
 	t.Parallel()
+	startsEverywhere(t, everyStartIsSeen)
+}
+
+func everyStartIsSeen(t *testing.T, on string) {
 	j := &judge{deny: []string{"id", "memfd:x (deleted)"}}
-	m := startsManager(t, j, sandbox.StartsRule{Mode: sandbox.StartsJudge, Goes: true})
+	m := startsManager(t, on, j, sandbox.StartsRule{Mode: sandbox.StartsJudge, Goes: true})
 	const imports = "import os, ctypes, subprocess, threading, sys\nlibc = ctypes.CDLL(None, use_errno=True)\n"
 	for name, code := range map[string]string{
 		"fork and exec":   "pid = os.fork()\nif not pid:\n  try: os.execv('/usr/bin/id', ['id'])\n  except PermissionError: os._exit(9)\nprint(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))",
@@ -50,8 +54,12 @@ func TestEveryStartIsSeen(t *testing.T) {
 // What is told to whoever judges is what the process would become.
 func TestStartIsTold(t *testing.T) {
 	t.Parallel()
+	startsEverywhere(t, startIsTold)
+}
+
+func startIsTold(t *testing.T, on string) {
 	j := &judge{}
-	m := startsManager(t, j, sandbox.StartsRule{Mode: sandbox.StartsJudge})
+	m := startsManager(t, on, j, sandbox.StartsRule{Mode: sandbox.StartsJudge})
 	res := mustRun(t, m, shell("mkdir d; cd d; printf '#!/bin/sh\\nexit 3\\n' >x; chmod +x x; LD_AUDIT=a LC_X=b ./x \"$(printf 'a\\377')\" 'b c'; echo $?\n"))
 	found := j.about("x")
 	if string(res.Stdout) != "3\n" || len(found) != 1 {
@@ -68,10 +76,14 @@ func TestStartIsTold(t *testing.T) {
 // once for each.
 func TestStartsAreRemembered(t *testing.T) {
 	t.Parallel()
+	startsEverywhere(t, startsAreRemembered)
+}
+
+func startsAreRemembered(t *testing.T, on string) {
 	text := "i=0; while [ $i -lt 200 ]; do /usr/bin/env -u A$((i % 2)) >/dev/null; i=$((i+1)); done\n"
 	for _, any := range []bool{true, false} {
 		j := &judge{any: any, same: true}
-		m := startsManager(t, j, sandbox.StartsRule{Mode: sandbox.StartsJudge})
+		m := startsManager(t, on, j, sandbox.StartsRule{Mode: sandbox.StartsJudge})
 		res := mustRun(t, m, shell(text))
 		want := 2
 		if any {
@@ -86,8 +98,12 @@ func TestStartsAreRemembered(t *testing.T) {
 // Many at once, and more than are told one by one.
 func TestStormOfStarts(t *testing.T) {
 	t.Parallel()
+	startsEverywhere(t, stormOfStarts)
+}
+
+func stormOfStarts(t *testing.T, on string) {
 	j := &judge{any: true}
-	m := startsManager(t, j, sandbox.StartsRule{Mode: sandbox.StartsJudge})
+	m := startsManager(t, on, j, sandbox.StartsRule{Mode: sandbox.StartsJudge})
 	res := mustRun(t, m, python("import subprocess\nps = []\nfor _ in range(20):\n  ps = [subprocess.Popen(['/bin/true']) for _ in range(50)]\n  assert all(p.wait() == 0 for p in ps)\nprint('done')\n"))
 	if string(res.Stdout) != "done\n" || len(res.Starts)+res.StartsLeftOut != 1000 || len(res.Starts) != sandbox.MaxStarts {
 		t.Errorf("%+v %q: told %d, left out %d", res.Exit, res.Stderr, len(res.Starts), res.StartsLeftOut)
@@ -97,9 +113,13 @@ func TestStormOfStarts(t *testing.T) {
 // An exec whose starts are judged has the limits and streams that another has.
 func TestJudgedExecIsTheSame(t *testing.T) {
 	t.Parallel()
+	startsEverywhere(t, judgedExecIsTheSame)
+}
+
+func judgedExecIsTheSame(t *testing.T, on string) {
 	text := "ulimit -n; ulimit -Hn; id -u >/dev/null; cat /proc/self/status | grep -E '^(SigBlk|SigIgn|NoNewPrivs|CapEff|Uid|Groups):' | sed 's/[0-9]\\{5\\}/N/g'; ls /proc/self/fd | wc -l; cat\n"
 	run := func(rule sandbox.StartsRule) string {
-		m := startsManager(t, &judge{any: true}, rule)
+		m := startsManager(t, on, &judge{any: true}, rule)
 		res, err := m.Run(t.Context(), shell(text), sandbox.Streams{Stdin: strings.NewReader("in\n")})
 		if err != nil || res.Code != 0 {
 			t.Fatalf("%v %+v %q", err, res.Exit, res.Stderr)
@@ -155,12 +175,22 @@ func TestAskedAboutStart(t *testing.T) {
 		return manager.Answer{Decision: sandbox.Decision{Verdict: sandbox.Ask, Refused: "no"}}, nil
 	}
 	m := sessionOfStarts(t, gate, sandbox.StartsRule{Mode: sandbox.StartsJudge})
-	for _, yes := range []bool{true, false} {
+	if _, err := m.OpenShell(t.Context(), "work", "main", sandbox.ShellOptions{}, sandbox.Local{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ yes, inShell bool }{{true, false}, {false, false}, {true, true}, {false, true}} {
+		yes := tt.yes
 		over := make(chan sandbox.Result, 1)
 		go func() {
 			run := shell("/usr/bin/id >/dev/null; echo went on\n")
 			run.Timeout = sandbox.Duration(2 * time.Second)
-			res, err := m.ExecIn(t.Context(), "work", run, sandbox.Streams{})
+			exec := func() (sandbox.Result, error) { return m.ExecIn(t.Context(), "work", run, sandbox.Streams{}) }
+			if tt.inShell {
+				exec = func() (sandbox.Result, error) {
+					return m.RunShell(t.Context(), "work", "main", sandbox.ShellRun{Text: run.Code, ExecLimits: run.ExecLimits}, sandbox.Streams{})
+				}
+			}
+			res, err := exec()
 			if err != nil {
 				t.Error(err)
 			}
@@ -176,7 +206,7 @@ func TestAskedAboutStart(t *testing.T) {
 		if yes && (res.Reason != sandbox.ReasonExited || string(res.Stdout) != "went on\n") {
 			t.Errorf("approved: %+v %q %q", res.Exit, res.Stdout, res.Stderr)
 		}
-		if !yes && (res.Reason != sandbox.ReasonDenied || !strings.HasSuffix(res.Cause, "/usr/bin/id: no") || len(res.Stdout) > 0) {
+		if !yes && (res.Reason != sandbox.ReasonDenied || !strings.HasSuffix(res.Cause, "/usr/bin/id: no") || !tt.inShell && len(res.Stdout) > 0) {
 			t.Errorf("refused: %+v %q", res.Exit, res.Stdout)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// Sweep removes what dead holders left: containers, volumes, folders. What was
+// Sweep removes what dead holders left: temporary sessions, containers, volumes, folders. What was
 // kept on purpose stays, unless kept is set. dry only looks. It can run beside
 // anything, also other sweeps.
 //
@@ -33,6 +33,10 @@ func (m *Manager) Sweep(ctx context.Context, dry, kept bool) ([]sandbox.Orphan, 
 }
 
 func (m *Manager) sweepOnce(ctx context.Context, dry, kept bool) ([]sandbox.Orphan, error) {
+	orphans, err := m.sweepSessions(ctx, dry)
+	if err != nil {
+		return nil, err
+	}
 	handles, unlisted := m.list(ctx)
 	known, err := m.journal(ctx)
 	if err != nil {
@@ -48,7 +52,6 @@ func (m *Manager) sweepOnce(ctx context.Context, dry, kept bool) ([]sandbox.Orph
 		defer done()
 		handles = slices.DeleteFunc(handles, func(h runtimes.Handle) bool { return m.isCopy(h) && (known == nil || known[h.ID]) })
 	}
-	var orphans []sandbox.Orphan
 	for _, h := range handles {
 		o := sandbox.Orphan{Kind: h.Kind, ID: h.ID, Name: h.Name, Holder: h.Holder, Created: h.Created}
 		if !dry {

@@ -131,10 +131,14 @@ func inTerminal(t *testing.T, p *place) {
 	if _, err := p.InputExec(t.Context(), "work", e.ID, []byte("x"), false); !errors.Is(err, sandbox.Conflict) {
 		t.Errorf("input beside who types: %v", err)
 	}
-	watcher := sit(t, p.Manager, e.ID, false)
-	watcher.shows(t, "code 130\r\n")
+	watchers := []*seat{sit(t, p.Manager, e.ID, false), sit(t, p.manager(t), e.ID, false)}
+	for _, w := range watchers {
+		w.shows(t, "code 130\r\n")
+	}
 	s.types(t, "x=kept; printf 'who\\033[c\\033[6n are you\\n'\r")
-	watcher.shows(t, "who\x1b[c\x1b[6n are you")
+	for _, w := range watchers {
+		w.shows(t, "who\x1b[c\x1b[6n are you")
+	}
 	s.leave()
 	if a := <-s.over; a.Ended || !errors.Is(s.err, context.Canceled) {
 		t.Errorf("who left: %+v, %v", a, s.err)
@@ -155,9 +159,9 @@ func inTerminal(t *testing.T, p *place) {
 	})
 	back.types(t, "echo $x\r")
 	back.shows(t, "kept\r\n")
-	watcher.shows(t, "kept\r\n")
+	watchers[0].shows(t, "kept\r\n")
 	back.types(t, "exit 7\r")
-	for _, who := range []*seat{back, watcher} {
+	for _, who := range append(watchers, back) {
 		if a := <-who.over; who.err != nil || !a.Ended || a.Exit.Code != 7 {
 			t.Errorf("%+v, %v", a, who.err)
 		}
@@ -191,7 +195,7 @@ func TestTerminalEnds(t *testing.T) {
 			t.Fatalf("%+v, %v, %d bytes: …%q", a.Exit, s.err, len(s.text()), s.text()[max(0, len(s.text())-40):])
 		}
 	}
-	e := start("sizes=0; trap 'sizes=$((sizes + 1))' WINCH; seq 1 3000000; stty size; echo over; read line; echo $((sizes > 0))")
+	e := start("sizes=0; trap 'sizes=$((sizes + 1))' WINCH; seq 1 3000000; echo over; read line; echo $((sizes > 0)); stty size")
 	slow, release := io.Pipe()
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
@@ -209,7 +213,7 @@ func TestTerminalEnds(t *testing.T) {
 	s := sit(t, p.Manager, e.ID, true)
 	s.shows(t, "over\r\n")
 	s.types(t, "\r")
-	if a := <-s.over; a.Exit.Code != 0 || !strings.Contains(s.text(), "over\r\n\r\n1\r\n") {
+	if a := <-s.over; a.Exit.Code != 0 || !strings.HasSuffix(s.text(), "over\r\n\r\n1\r\n33 111\r\n") {
 		t.Errorf("%+v, %v: …%q", a, s.err, s.text()[max(0, len(s.text())-80):])
 	}
 	if err := slow.Close(); err != nil {

@@ -139,6 +139,31 @@ func TestToolCallsAreTold(t *testing.T) {
 	}
 }
 
+// TestToolBounds counts the calls of an owner over all that is theirs: execs, and tools
+// that a caller brings with each of them.
+func TestToolBounds(t *testing.T) {
+	t.Parallel()
+	rated, brought := answering("rated", sayBack), answering("brought", sayBack)
+	rated.Rate = sandbox.ToolRate{Calls: 3, Per: sandbox.Duration(24 * time.Hour)}
+	brought.OwnerBudget = sandbox.ToolRate{Calls: 3, Per: sandbox.Duration(24 * time.Hour)}
+	m := toolManager(t, manager.Unjudged, rated)
+	for _, tt := range []struct{ owner, want string }{
+		{"ann", "0 0 0 0"}, {"ann", "0 0 1 1"}, {"bob", "0 0 0 0"}, {"ann", "1 1 1 1"},
+	} {
+		ctx := sandbox.WithCaller(t.Context(), sandbox.Caller{Owner: tt.owner})
+		res, err := m.Run(ctx, sandbox.Run{Language: "shell", Code: "for t in rated brought rated brought; do tool $t >/dev/null; printf \"$? \"; done"},
+			sandbox.Streams{Local: sandbox.Local{Tools: []sandbox.Callable{brought}}})
+		if got := strings.TrimSpace(string(res.Stdout)); err != nil || got != tt.want {
+			t.Errorf("%s: %q, want %q: %v %s", tt.owner, got, tt.want, err, res.Stderr)
+		}
+		for _, c := range res.Calls {
+			if c.Error != "" && c.Kind != "exhausted" {
+				t.Errorf("%+v", c)
+			}
+		}
+	}
+}
+
 // TestToolsWithstand has programs call in numbers, from children, with what is large,
 // and say nonsense beside it.
 func TestToolsWithstand(t *testing.T) {
@@ -164,6 +189,30 @@ for n in range(20):
     if os.fork() == 0:
         os._exit(0 if echo(n=n) == {"n": n} else 1)
 print(sum(os.wait()[1] for _ in range(20)))`, "0\n"},
+		"ten deep": {`
+import os
+def deeper(n):
+    assert echo(n=n) == {"n": n}
+    if n == 10: return 0
+    if os.fork() == 0: os._exit(deeper(n + 1))
+    return os.wait()[1] and 1
+print(deeper(0))`, "0\n"},
+		"answers itself": {`
+import os, socket, struct
+async def both():
+    s = socket.socket(socket.AF_UNIX); s.connect(os.environ["CAISSON_TOOLS"])
+    def say(call, what): s.sendall(struct.pack(">IIB", len(what), call, 2) + what)
+    def hear():
+        size, call, last = struct.unpack(">IIB", s.recv(9, socket.MSG_WAITALL))
+        return call, s.recv(size, socket.MSG_WAITALL)
+    mine = asyncio.gather(*[echo(n=n) for n in range(100)])
+    await asyncio.sleep(0)
+    got = []
+    for call in range(100):
+        say(call, b'{"result":{"n":-1}}')
+        got.append(hear())
+    print([m["n"] for m in await mine] == list(range(100)), [c for c, _ in got] == list(range(100)), all(b'"not_found"' in a for _, a in got))
+asyncio.run(both())`, "True True True\n"},
 		"threads": {`
 import threading
 got = []

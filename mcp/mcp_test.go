@@ -197,6 +197,41 @@ func TestWholeOutputs(t *testing.T) {
 	}
 }
 
+// What a program returns stands in its answer; a long one as a resource.
+func TestPrograms(t *testing.T) {
+	t.Parallel()
+	long := `"` + strings.Repeat("x", 20<<10) + `"`
+	for code, tt := range map[string]struct {
+		program sandbox.ProgramResult
+		status  string
+		said    string
+	}{
+		"small": {sandbox.ProgramResult{Success: true, Value: json.RawMessage(`{"a":1}`)}, "success", `"program":{"success":true,"value":{"a":1}},"calls":[{"tool":"f","duration_ms":0}]`},
+		"long":  {sandbox.ProgramResult{Success: true, Value: json.RawMessage(long)}, "success", `"cut":["caisson://outputs/e1/value"]`},
+		"none":  {sandbox.ProgramResult{Error: &sandbox.ProgramError{Kind: "conflict", Message: "two"}}, "error", `"program":{"success":false,"error":{"kind":"conflict","message":"two"}}`},
+	} {
+		c := connect(t, serve(t, double{run: func(_ context.Context, run sandbox.Run, _ sandbox.Streams) (sandbox.Result, error) {
+			if !run.Program {
+				t.Error("it is no program")
+			}
+			res := exited(0, "")
+			res.Program, res.Calls = &tt.program, []sandbox.ToolCall{{Tool: "f"}}
+			return res, nil
+		}}), nil)
+		res, o := call(t, c, "run_code", map[string]any{"language": "python", "code": code, "program": true})
+		if text := res.Content[0].(*sdk.TextContent).Text; o.Status != tt.status || !strings.Contains(text, tt.said) || len(text) > 18<<10 {
+			t.Errorf("%s: %.500s", code, text)
+		}
+		if code != "long" {
+			continue
+		}
+		read, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: o.Cut[0]})
+		if err != nil || read.Contents[0].Text != long || read.Contents[0].MIMEType != "application/json" {
+			t.Errorf("%+v, %v", read, err)
+		}
+	}
+}
+
 // Whose client shows forms is asked by one, and only a clear yes is a yes.
 func TestApprovals(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -44,6 +45,8 @@ type outcome struct {
 	MoreChange int        `json:"changes_left_out,omitempty"`
 	Unknown    string     `json:"changes_error,omitempty"`
 	Artifacts  []artifact `json:"artifacts" jsonschema:"files that it left below artifacts/ or where it was asked to"`
+	Program    *program   `json:"program,omitempty" jsonschema:"what the program returned"`
+	Calls      []toolCall `json:"calls,omitempty" jsonschema:"tools that it called"`
 	Shell      *inShell   `json:"shell,omitempty"`
 	Findings   []finding  `json:"findings,omitempty" jsonschema:"what the policy found"`
 	Refused    string     `json:"refused,omitempty" jsonschema:"why it was rejected, and how a person can approve it"`
@@ -63,6 +66,16 @@ type (
 		Type string `json:"type,omitempty"`
 		URI  string `json:"uri,omitempty" jsonschema:"the resource with its content"`
 		Left string `json:"left,omitempty" jsonschema:"why its content is not there"`
+	}
+	program struct {
+		Success bool                  `json:"success"`
+		Value   any                   `json:"value,omitempty" jsonschema:"what it returned; where that is long, the resource that has it stands in cut"`
+		Error   *sandbox.ProgramError `json:"error,omitempty"`
+	}
+	toolCall struct {
+		Tool       string `json:"tool"`
+		Error      string `json:"error,omitempty"`
+		DurationMS int64  `json:"duration_ms"`
 	}
 	inShell struct {
 		Name  string `json:"name"`
@@ -97,7 +110,7 @@ func (s *Server) answer(who sandbox.Caller, res sandbox.Result, err error) (*mcp
 	case err != nil:
 		p := sandbox.ProblemOf(err, 0)
 		o.Status, o.Error = failed, &problem{p.Kind, p.Message, p.Hint}
-	case res.Code != 0 || res.Reason != sandbox.ReasonExited:
+	case res.Code != 0 || res.Reason != sandbox.ReasonExited || res.Program != nil && !res.Program.Success:
 		o.Status = failed
 	}
 	o.fill(res)
@@ -112,6 +125,17 @@ func (s *Server) answer(who sandbox.Caller, res sandbox.Result, err error) (*mcp
 		*stream.to = text
 		if !whole {
 			l := s.shelf.put(who, res.ExecID, stream.name, "", stream.b)
+			o.Cut, beside = append(o.Cut, l.URI), append(beside, l)
+		}
+	}
+	if p := res.Program; p != nil {
+		o.Program = &program{Success: p.Success, Error: p.Error}
+		switch {
+		case p.Value == nil:
+		case len(p.Value) <= shownOutput:
+			o.Program.Value = p.Value
+		default:
+			l := s.shelf.put(who, res.ExecID, "value", "application/json", p.Value)
 			o.Cut, beside = append(o.Cut, l.URI), append(beside, l)
 		}
 	}
@@ -144,6 +168,12 @@ func (o *outcome) fill(res sandbox.Result) {
 			break
 		}
 		o.Changes = append(o.Changes, change{Path: strings.ToValidUTF8(c.Path, "\uFFFD"), Op: string(c.Op), From: strings.ToValidUTF8(c.From, "\uFFFD"), Size: c.After.Size})
+	}
+	for i, c := range res.Calls {
+		if i == shownChanges {
+			break
+		}
+		o.Calls = append(o.Calls, toolCall{c.Tool, c.Error, time.Duration(c.Duration).Milliseconds()})
 	}
 	if res.Shell != nil {
 		o.Shell = &inShell{res.Shell.Name, res.Shell.Dir, res.Shell.Ended}

@@ -43,6 +43,7 @@ type (
 	codeInput struct {
 		Language string `json:"language" jsonschema:"such as python, node or shell"`
 		Code     string `json:"code" jsonschema:"the program's text"`
+		Program  bool   `json:"program,omitempty" jsonschema:"of python or node: answer with the value that the code returns, by return at top level or as its last expression; await works at top level"`
 		runLike
 	}
 	commandInput struct {
@@ -77,7 +78,7 @@ func runTools(s *Server) {
 	mcp.AddTool(s.mcp, about{name: "run_code", title: "Run code", text: "Run a program in an isolated sandbox, without network. Answers with status, exit reason, output, changes of files and artifacts."}.tool(),
 		func(ctx context.Context, req *mcp.CallToolRequest, in codeInput) (*mcp.CallToolResult, outcome, error) {
 			run := in.run()
-			run.Language, run.Code = in.Language, in.Code
+			run.Language, run.Code, run.Program = in.Language, in.Code, in.Program
 			return s.carryOut(ctx, req, in.runLike, run)
 		})
 	mcp.AddTool(s.mcp, about{name: "run_command", title: "Run a command", text: "Run a command in an isolated sandbox, without network. Answers as run_code does."}.tool(),

@@ -16,6 +16,7 @@ type cacheKey struct {
 	file     string
 	start    [32]byte // of facts.Start; zero where it says nothing
 	writable string   // folders, one a line
+	link     string   // [Request.Link]
 }
 
 type cached struct {

@@ -29,6 +29,8 @@ type Request struct {
 	// Writable are the folders that programs can write in where it runs; nil is
 	// those of an image that declares no volumes.
 	Writable []string
+	// Link is [sandbox.Image.Link] of where it runs.
+	Link string
 	// Context is what rules may know beside the text: "plan", a
 	// [sandbox.Surroundings]. It becomes input.ctx, and nothing is kept with it.
 	Context map[string]any

@@ -31,7 +31,7 @@ type kept struct {
 // keptKey names a decision by all that it depends on.
 func (c *Config) keptKey(k cacheKey) string {
 	h := sha256.New()
-	for _, s := range []string{"caisson decision 4", c.Programs, k.revision, string(k.lang), hex.EncodeToString(k.digest[:]), k.file, hex.EncodeToString(k.start[:]), k.writable} {
+	for _, s := range []string{"caisson decision 4", c.Programs, k.revision, string(k.lang), hex.EncodeToString(k.digest[:]), k.file, hex.EncodeToString(k.start[:]), k.writable, k.link} {
 		fmt.Fprintf(h, "%d:%s", len(s), s)
 	}
 	return hex.EncodeToString(h.Sum(nil))
@@ -71,7 +71,7 @@ func (c *Config) recallClean(key, revision string) (sandbox.Decision, bool) {
 
 // keyOf is the cache's key of a request.
 func keyOf(revision string, r Request) cacheKey {
-	k := cacheKey{revision: revision, lang: facts.ParseLang(r.Language), digest: sha256.Sum256(r.Code), file: r.File, writable: strings.Join(r.Writable, "\n")}
+	k := cacheKey{revision: revision, lang: facts.ParseLang(r.Language), digest: sha256.Sum256(r.Code), file: r.File, writable: strings.Join(r.Writable, "\n"), link: r.Link}
 	if r.Start.Known || len(r.Start.Modules) > 0 {
 		k.start = exactStart(r.Start)
 	}

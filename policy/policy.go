@@ -123,6 +123,7 @@ func (p *Policy) Examine(ctx context.Context, r Request) (sandbox.Decision, []Re
 		failed = true
 		doc = opaqueDocument(r, hex.EncodeToString(sum[:]), sandbox.Errorf(sandbox.Internal, "the scanner answered for another text"))
 	}
+	linked(doc, r.Link)
 	d, sure := s.decide(ctx, p.c.after(time.Since(began)), doc, r)
 	refs := refsOf(doc, r.Writable)
 	if sure && !failed && len(r.Context) == 0 && !s.tellsTime() {

@@ -74,8 +74,17 @@ type Claimer interface {
 	// made after it: its session, holder, language, and the limits that a control
 	// group holds it to. The agent's own claim, which every runtime has, comes
 	// after it. Unsupported: what differs is settled for good when a sandbox is
-	// made here, such as its image, its users and what is mounted in it.
+	// made here, such as its image, and its users and what is mounted in it unless the
+	// runtime is an [Adopter].
 	Claim(ctx context.Context, plan Plan) error
+}
+
+// Adopter is a [Runtime] whose claims can also bring another user and a workspace
+// into a sandbox that was made with an empty one in memory.
+type Adopter interface {
+	// Adopts reports whether a workspace can come so, as far as is known without
+	// asking the engine. Where it cannot after all, the claim is Unsupported.
+	Adopts(w sandbox.Workspace) bool
 }
 
 // Brancher is a [Runtime] that can make two workspaces of one. It agrees with
@@ -266,6 +275,16 @@ func (c Capabilities) NotEnforced() []string {
 		}
 	}
 	return names
+}
+
+// Starts is the name by which a policy may require that starts are seen.
+const Starts = "starts"
+
+// SeesStarts reports whether what is started in a sandbox is seen that the OCI runtime
+// of that name makes. One that is named and neither runc nor crun may have a kernel of
+// its own.
+func (c Capabilities) SeesStarts(oci string) bool {
+	return c.Starts == Enforced && (oci == "" || oci == "runc" || oci == "crun")
 }
 
 // CheckNetwork reports whether a sandbox can have that network here. Errors:

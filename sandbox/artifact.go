@@ -3,6 +3,7 @@ package sandbox
 import (
 	"encoding/json"
 	"io"
+	"os"
 )
 
 // DefaultArtifacts is what is collected of a run that names nothing: what it has
@@ -12,9 +13,13 @@ const DefaultArtifacts = "artifacts/**"
 // MaxArtifacts bounds the contents of artifacts in one [Result], all together.
 const MaxArtifacts = 8 * MiB
 
+// AnswerPath is the path of the artifact that a program has handed back by itself: see
+// [Run.Answer]. No file of the workspace has it.
+const AnswerPath = "/answer"
+
 // Artifact is a file that a run has left to be collected.
 type Artifact struct {
-	Path string // below the workspace
+	Path string // below the workspace, or [AnswerPath]
 	Size int64
 	Type string // media type, by the name or, failing that, the content; "" is not known
 	// Data is the content, unless it was handed on or left: see [Streams].
@@ -68,3 +73,8 @@ func (a *Artifact) UnmarshalJSON(b []byte) error {
 // ArtifactTaker says where an artifact's content goes: nil is nowhere. What it
 // returns is closed. The path comes from the sandbox.
 type ArtifactTaker func(a Artifact) (io.WriteCloser, error)
+
+// AnswerTaker takes the content of a large answer as it lies in the memory of this
+// machine, of a size, and reports whether it did: the file can be changed by nobody any
+// more, and is closed after the call. One that is not taken is handed on as an artifact.
+type AnswerTaker func(f *os.File, size int64) (taken bool, err error)

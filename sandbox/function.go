@@ -48,6 +48,9 @@ const (
 // MaxPayload bounds a call's event, and what it returns, as JSON.
 const MaxPayload = 6 * MiB
 
+// MaxLaterPayload bounds the event of a call that nobody waits for.
+const MaxLaterPayload = MiB
+
 // Function is a function as it is kept, without the contents of its files.
 type Function struct {
 	// ID names this code with its settings: each put has a new one.
@@ -107,6 +110,10 @@ type Invocation struct {
 	ClientContext json.RawMessage `json:"client_context,omitempty"`
 	// Approve says what becomes of the function's code where policy asks about it.
 	Approve ApproveMode `json:"approve,omitempty"`
+	// Later has nobody wait for the call, whose event may have [MaxLaterPayload]: it is
+	// kept until a server makes it, also over restarts, and only its id, function and
+	// version are told. What came of it is in the audit.
+	Later bool `json:"later,omitempty"`
 }
 
 // Invoked is what came of a call. A handler that failed is one, not an error.

@@ -12,6 +12,9 @@ type Image struct {
 	// Volumes are the places for which the image wants volumes. A sandbox has
 	// places there that are bounded, empty at first, and go with it.
 	Volumes []string `json:"volumes,omitempty"`
+	// Link is a folder of the image that is a link to the workspace, as its label
+	// says; "" is none. Who judges programs takes paths below it to be the workspace's.
+	Link string `json:"link,omitempty"`
 }
 
 // ImageRoot is an image as a folder of the host, from which runtimes without an

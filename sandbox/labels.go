@@ -3,6 +3,7 @@ package sandbox
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -17,7 +18,7 @@ const (
 	MaxLabelValue = 256 // bytes
 )
 
-var labelKey = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$`)
+var labelKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$`) })
 
 // Check says what is wrong with labels. Errors: Invalid.
 func (l Labels) Check() error {
@@ -25,7 +26,7 @@ func (l Labels) Check() error {
 		return Errorf(Invalid, "%d labels", len(l)).WithHint("give at most %d", MaxLabels)
 	}
 	for k, v := range l {
-		if !labelKey.MatchString(k) {
+		if !labelKey().MatchString(k) {
 			return Errorf(Invalid, "%q is not a label's key", k).WithHint("use letters, digits, and . _ / - between them, at most 63")
 		}
 		if len(v) > MaxLabelValue || !utf8.ValidString(v) || strings.ContainsFunc(v, unicode.IsControl) {

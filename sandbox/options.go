@@ -20,6 +20,10 @@ type SessionOptions struct {
 	// judged with it.
 	Env    []string `json:"env,omitempty"`
 	Labels Labels   `json:"labels,omitempty"`
+	// Temporary has it go, with all that runs in it, once the process that makes it has
+	// died; on a server, also once a connection is lost that something in it was run by, or that
+	// held it, as those of its clients in Go do.
+	Temporary bool `json:"temporary,omitempty"`
 }
 
 // ForkOptions say what a fork is. The zero value makes up a name and forks the

@@ -4,7 +4,7 @@ import "time"
 
 // Orphan is something that caisson made and whose holder is gone.
 type Orphan struct {
-	Kind    string    `json:"kind"` // sandbox, volume, folder, changes
+	Kind    string    `json:"kind"` // session, sandbox, volume, folder, changes
 	ID      ID        `json:"id"`
 	Name    string    `json:"name"`
 	Holder  string    `json:"holder,omitempty"` // who answered for it: a process, or a state folder

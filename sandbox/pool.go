@@ -9,10 +9,11 @@ type PoolWant struct {
 
 // PoolShelf is what a pool keeps ready of one kind.
 type PoolShelf struct {
-	Language  string        `json:"language"`
+	Language  string        `json:"language"` // "" of an image without one
 	Runtime   string        `json:"runtime"`
-	Workspace WorkspaceKind `json:"workspace"` // a tmpfs is for runs, a volume for new sessions
-	Size      int           `json:"size"`      // of them that are to be ready now
+	Image     string        `json:"image,omitempty"` // that was named in place of the language's
+	Workspace WorkspaceKind `json:"workspace"`       // a tmpfs is for runs, a volume for new sessions
+	Size      int           `json:"size"`            // of them that are to be ready now
 	Ready     int           `json:"ready"`
 	Making    int           `json:"making"`
 	Taken     int           `json:"taken"`             // so far

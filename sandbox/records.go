@@ -28,6 +28,8 @@ type Session struct {
 	Runtime string `json:"runtime,omitempty"`
 	// OCIRuntime names the engine's runtime. "" is its default.
 	OCIRuntime string `json:"oci_runtime,omitempty"`
+	// Holder is the process that it goes with, of one that is temporary.
+	Holder string `json:"holder,omitempty"`
 	// Env is added to the environment of each exec, KEY=VALUE, below its own.
 	Env []string `json:"env,omitempty"`
 	// Snapshots are kept workspaces, the oldest first. They go with the session.
@@ -77,6 +79,7 @@ type SandboxRecord struct { //nolint:revive // beside ExecRecord; Record alone w
 	Secret      []byte          `json:"-"`                 // of the agent; never shown
 	Image       string          `json:"image"`             // digest
 	Volumes     []string        `json:"volumes,omitempty"` // [Image.Volumes]
+	Link        string          `json:"link,omitempty"`    // [Image.Link]
 	Walls       []Wall          `json:"walls,omitempty"`   // those that it was made with
 	Holder      string          `json:"holder"`            // who made it
 	Created     time.Time       `json:"created"`
@@ -129,6 +132,7 @@ const (
 	EventExecConnected    = "exec.connected" // its connections, once its way out is closed
 	EventToolCalled       = "tool.called"    // a call of a tool has ended: its data is the [ToolCall]
 	EventExecStarts       = "exec.starts"    // what it started, once it has ended
+	EventPortOpened       = "port.opened"    // somebody connects to a port inside, from this process for the first time
 	EventFilesChanged     = "files.changed"  // by no exec that has just ended
 	EventUndone           = "undone"
 	EventApprovalAsked    = "approval.asked"
@@ -176,6 +180,9 @@ type Transaction struct {
 	DeleteSandboxes []ID
 	PutExecs        []ExecRecord
 	DeleteExecs     []ID
+	// KeepEnded, where it is not 0, bounds the ended execs of the sessions of PutExecs:
+	// the newest that many are kept.
+	KeepEnded int
 	// AskApproval remembers a question. MoveApproval changes its state: Conflict
 	// where it is not From any more, so that of two answers the first wins.
 	AskApproval  *Approval
@@ -199,9 +206,11 @@ type Transaction struct {
 	SubmitExecution *Submission
 	MoveExecution   *ExecutionMove
 	// ForgetExecutions drops those that expired before then, but for those whose
-	// callback is pending. ShiftExecutions adds to when they expire: the clock was set.
+	// callback is pending.
 	ForgetExecutions time.Time
-	ShiftExecutions  time.Duration
+	// Shift adds to when executions expire, and to when letters were posted and are
+	// due: the clock was set by so much.
+	Shift time.Duration
 	// PutFunction is a Conflict where the version before it is not the one that is
 	// kept, DeleteFunction NotFound where there is none.
 	PutFunction    *FunctionCode
@@ -253,6 +262,7 @@ type EventFilter struct {
 	Owner   *string   `json:"owner,omitempty"`  // nil is everybody
 	Labels  Labels    `json:"labels,omitempty"` // only of sessions and runs that have them all: created, started, ended, denied
 	Limit   int       `json:"limit,omitempty"`  // 0 is no limit
+	Newest  bool      `json:"newest,omitempty"` // the last of them alone
 }
 
 // SessionFilter selects sessions, by name. The zero value selects all of them.
@@ -261,6 +271,10 @@ type SessionFilter struct {
 	Labels Labels  `json:"labels,omitempty"` // those that have them all
 	After  string  `json:"after,omitempty"`  // only those behind this name: a page's cursor is the last name of the one before
 	Limit  int     `json:"limit,omitempty"`  // 0 is no limit
+	// Name selects the one of that name. Running leaves out execs that have ended, of
+	// which a session may keep hundreds.
+	Name    string `json:"name,omitempty"`
+	Running bool   `json:"running,omitempty"`
 }
 
 // ExecFilter selects execs that are kept, the newest first: those that run, and
@@ -282,6 +296,9 @@ type FileInfo struct {
 	Mode   uint32    `json:"mode"` // permission bits
 	MTime  time.Time `json:"mtime"`
 	Target string    `json:"target,omitempty"` // of a link, as it stands there
+	// Attributes are extended ones of the namespace "user.", without that: those that
+	// are text, of 4 KiB together.
+	Attributes map[string]string `json:"attributes,omitempty"`
 }
 
 // plainInfo is a FileInfo without its methods, infoJSON what it is on the wire.

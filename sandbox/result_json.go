@@ -10,43 +10,44 @@ import (
 // resultJSON is a Result on the wire: sizes in bytes, times in milliseconds,
 // and bytes that are not UTF-8 in base64 under a name of their own.
 type resultJSON struct {
-	ExecID       ID           `json:"exec_id"`
-	Session      string       `json:"session"`
-	Language     string       `json:"language"`
-	ExitCode     int          `json:"exit_code"`
-	ExitReason   string       `json:"exit_reason"`
-	Signal       string       `json:"signal"`
-	Cause        string       `json:"cause,omitempty"`
-	Events       []string     `json:"events,omitempty"`
-	Shared       bool         `json:"shared,omitempty"`
-	Replaced     bool         `json:"replaced,omitempty"`
-	Stdout       *string      `json:"stdout,omitempty"`
-	StdoutBase64 *string      `json:"stdout_base64,omitempty"`
-	Stderr       *string      `json:"stderr,omitempty"`
-	StderrBase64 *string      `json:"stderr_base64,omitempty"`
-	Truncated    Truncated    `json:"truncated"`
-	DurationMS   int64        `json:"duration_ms"`
-	TimedOut     bool         `json:"timed_out"`
-	OOMKilled    bool         `json:"oom_killed"`
-	Usage        Usage        `json:"usage"`
-	Changes      []FileChange `json:"changes"`
-	UnknownWhy   string       `json:"changes_error,omitempty"`
-	Artifacts    []Artifact   `json:"artifacts,omitempty"`
-	LeftWhy      string       `json:"artifacts_error,omitempty"`
-	Decision     Decision     `json:"decision"`
-	Sandbox      ID           `json:"sandbox,omitempty"`
-	Image        string       `json:"image,omitempty"`
-	Runtime      string       `json:"runtime,omitempty"`
-	NotEnforced  []string     `json:"not_enforced,omitempty"`
-	Warm         bool         `json:"warm,omitempty"`
-	Compiled     *Compiled    `json:"compiled,omitempty"`
-	Shell        *ShellState  `json:"shell,omitempty"`
-	Connections  []Connection `json:"connections,omitempty"`
-	LeftOut      int          `json:"connections_left_out,omitempty"`
-	Calls        []ToolCall   `json:"calls,omitempty"`
-	CallsLeftOut int          `json:"calls_left_out,omitempty"`
-	Starts       []Start      `json:"starts,omitempty"`
-	StartsLeft   int          `json:"starts_left_out,omitempty"`
+	ExecID       ID             `json:"exec_id"`
+	Session      string         `json:"session"`
+	Language     string         `json:"language"`
+	ExitCode     int            `json:"exit_code"`
+	ExitReason   string         `json:"exit_reason"`
+	Signal       string         `json:"signal"`
+	Cause        string         `json:"cause,omitempty"`
+	Events       []string       `json:"events,omitempty"`
+	Shared       bool           `json:"shared,omitempty"`
+	Replaced     bool           `json:"replaced,omitempty"`
+	Stdout       *string        `json:"stdout,omitempty"`
+	StdoutBase64 *string        `json:"stdout_base64,omitempty"`
+	Stderr       *string        `json:"stderr,omitempty"`
+	StderrBase64 *string        `json:"stderr_base64,omitempty"`
+	Truncated    Truncated      `json:"truncated"`
+	DurationMS   int64          `json:"duration_ms"`
+	TimedOut     bool           `json:"timed_out"`
+	OOMKilled    bool           `json:"oom_killed"`
+	Usage        Usage          `json:"usage"`
+	Changes      []FileChange   `json:"changes"`
+	UnknownWhy   string         `json:"changes_error,omitempty"`
+	Artifacts    []Artifact     `json:"artifacts,omitempty"`
+	LeftWhy      string         `json:"artifacts_error,omitempty"`
+	Decision     Decision       `json:"decision"`
+	Sandbox      ID             `json:"sandbox,omitempty"`
+	Image        string         `json:"image,omitempty"`
+	Runtime      string         `json:"runtime,omitempty"`
+	NotEnforced  []string       `json:"not_enforced,omitempty"`
+	Warm         bool           `json:"warm,omitempty"`
+	Compiled     *Compiled      `json:"compiled,omitempty"`
+	Shell        *ShellState    `json:"shell,omitempty"`
+	Connections  []Connection   `json:"connections,omitempty"`
+	LeftOut      int            `json:"connections_left_out,omitempty"`
+	Calls        []ToolCall     `json:"calls,omitempty"`
+	CallsLeftOut int            `json:"calls_left_out,omitempty"`
+	Program      *ProgramResult `json:"program,omitempty"`
+	Starts       []Start        `json:"starts,omitempty"`
+	StartsLeft   int            `json:"starts_left_out,omitempty"`
 }
 
 type usageJSON struct {
@@ -85,7 +86,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		DurationMS: r.Duration.Milliseconds(), TimedOut: r.TimedOut(), OOMKilled: r.OOMKilled(), Decision: r.Decision,
 		Sandbox: r.Sandbox, Image: r.Image, Runtime: r.Runtime, NotEnforced: r.NotEnforced, Artifacts: r.Artifacts, LeftWhy: r.ArtifactsError,
 		UnknownWhy: r.ChangesError, Usage: r.Usage, Compiled: r.Compiled, Warm: r.Warm, Shell: r.Shell, Connections: r.Connections, LeftOut: r.ConnectionsLeftOut,
-		Calls: r.Calls, CallsLeftOut: r.CallsLeftOut,
+		Calls: r.Calls, CallsLeftOut: r.CallsLeftOut, Program: r.Program,
 		Starts: r.Starts, StartsLeft: r.StartsLeftOut,
 	}
 	if j.Changes = r.Changes; j.Changes == nil {
@@ -121,7 +122,7 @@ func (r *Result) UnmarshalJSON(b []byte) error {
 		Truncated: j.Truncated, Duration: time.Duration(j.DurationMS) * time.Millisecond, Decision: j.Decision,
 		Sandbox: j.Sandbox, Image: j.Image, Runtime: j.Runtime, NotEnforced: j.NotEnforced, Changes: j.Changes, ChangesError: j.UnknownWhy,
 		Artifacts: j.Artifacts, ArtifactsError: j.LeftWhy, Usage: j.Usage, Compiled: j.Compiled, Warm: j.Warm, Shell: j.Shell, Connections: j.Connections, ConnectionsLeftOut: j.LeftOut,
-		Calls: j.Calls, CallsLeftOut: j.CallsLeftOut,
+		Calls: j.Calls, CallsLeftOut: j.CallsLeftOut, Program: j.Program,
 		Starts: j.Starts, StartsLeftOut: j.StartsLeft,
 	}
 	return nil

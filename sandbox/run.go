@@ -31,6 +31,9 @@ type Run struct {
 	// [Result.Warm] says whether it was. Without a session the sandbox may be one that ran
 	// others of the same caller, and of which nothing is left.
 	Warm bool `json:"warm,omitempty"`
+	// WarmWith are modules that the warm interpreter has imported too, where the image
+	// has them.
+	WarmWith []string `json:"warm_with,omitempty"`
 
 	Network   Network   `json:"network,omitzero"`
 	Workspace Workspace `json:"workspace,omitzero"` // of its own: without a source
@@ -50,6 +53,10 @@ type Run struct {
 	// is behind, and at its start until somebody has, so that they lose nothing. Who
 	// reads no byte for a minute is not waited for.
 	Hold bool `json:"hold,omitempty"`
+	// Guard has whoever starts an exec in the background watch the code of the workspace
+	// that it reads later, as in the foreground: one that is another then ends it. It is
+	// watched while that process lives; without it, policy asks about such an exec.
+	Guard bool `json:"guard,omitempty"`
 	// Terminal gives an exec in the background a terminal, to be attached to: what
 	// is typed there is not judged, and may be forbidden by policy. What it shows is its
 	// standard output.
@@ -60,9 +67,17 @@ type Run struct {
 	// "*.png": * and ? stay in one folder, ** does not. Links are not followed.
 	// nil is what the run has put below [DefaultArtifacts].
 	Artifacts []string `json:"artifacts,omitzero"`
+	// Answer lets the program hand back one value of at most so many bytes, outside of
+	// the workspace and of its output: it connects to the socket answer.sock beside its
+	// staged files and sends a memfd with all seals. That is collected as the artifact
+	// [AnswerPath]; 0 allows none.
+	Answer Bytes `json:"answer_bytes,omitempty"`
 	// Tools names the tools of the host that its programs may call, of those that there
 	// are: see [Tool]. nil is all of them, and an empty list none.
 	Tools []string `json:"tools,omitzero"`
+	// Program has Code, of Python or Node, return a value, by return at top level or as
+	// its last expression, where await works too: see [Result].Program.
+	Program bool `json:"program,omitempty"`
 	// Keep leaves the sandbox in place when the run has failed, for a look.
 	Keep bool `json:"keep,omitempty"`
 	// Approve says what becomes of it where policy asks.
@@ -101,6 +116,12 @@ type Streams struct {
 	// Artifact takes the contents of artifacts. Where it is nil they are in the
 	// Result, up to [MaxArtifacts].
 	Artifact ArtifactTaker
+	// Answer takes a large answer before Artifact is asked; nil takes none.
+	Answer AnswerTaker
+	// Started is told of each program that the exec starts, where that is seen, before
+	// it begins or soon after, and once more when it has ended: see [Start]. It is called
+	// one at a time, and one that blocks holds up the exec.
+	Started func(Start)
 	Local
 }
 
@@ -214,7 +235,7 @@ type Result struct {
 	// Shell is the shell that it ran in, nil of other execs.
 	Shell *ShellState `json:"shell,omitempty"`
 	// Connections are those that it asked for by [NetworkAllow], refused ones too, in
-	// the order in which they ended. ConnectionsLeftOut counts those above
+	// the order in which they began. ConnectionsLeftOut counts those above
 	// [MaxConnections].
 	Connections        []Connection `json:"connections,omitempty"`
 	ConnectionsLeftOut int          `json:"connections_left_out,omitempty"`
@@ -222,6 +243,8 @@ type Result struct {
 	// counts those above [MaxToolCalls].
 	Calls        []ToolCall `json:"calls,omitempty"`
 	CallsLeftOut int        `json:"calls_left_out,omitempty"`
+	// Program is what a run with [Run].Program returned, nil of others.
+	Program *ProgramResult `json:"program,omitempty"`
 	// Starts are the programs that it started while it ran, where that was seen, in
 	// the order in which they were; StartsLeftOut counts those above [MaxStarts].
 	Starts        []Start `json:"starts,omitempty"`

@@ -53,6 +53,13 @@ type Start struct {
 	Verdict Verdict  `json:"verdict"`
 	Why     string   `json:"why,omitempty"`
 	Rules   []string `json:"rules,omitempty"`
+	// Ended is when it ended, since the exec began; 0 is that this is not known. Code
+	// is as a shell gives it, and nil where the kernel does not say (before Linux 6.15)
+	// or nobody waited for it. Replaced says that its process became another program.
+	Ended    Duration `json:"ended_ms,omitempty"`
+	Code     *int     `json:"code,omitempty"`
+	Signal   int      `json:"signal,omitempty"`
+	Replaced bool     `json:"replaced,omitempty"`
 }
 
 // MaxStarts is how many starts of an exec are told one by one, the first ones and those

@@ -28,8 +28,11 @@ type Tool struct {
 	// Verdict is the operator's word on all calls, which the rules are told: "" is
 	// [Allow].
 	Verdict Verdict `json:"verdict,omitempty"`
-	// Rate bounds the calls of one owner. The zero value does not.
-	Rate ToolRate `json:"rate,omitzero"`
+	// Rate bounds the calls of one owner in any time so long, and OwnerBudget those in
+	// one that begins with the first of them; then they are counted anew. The zero value
+	// does not. Both count over all execs.
+	Rate        ToolRate `json:"rate,omitzero"`
+	OwnerBudget ToolRate `json:"owner_budget,omitzero"`
 	// Budget bounds the calls of one exec. 0 does not.
 	Budget int `json:"budget,omitempty"`
 }
@@ -39,6 +42,8 @@ type ToolRate struct {
 	Calls int      `json:"calls"`
 	Per   Duration `json:"per_ms"`
 }
+
+func (r ToolRate) wrong() bool { return r.Calls < 0 || (r.Calls > 0) != (r.Per > 0) }
 
 // Bounds of tools and their calls.
 const (
@@ -63,7 +68,7 @@ func (t Tool) Check() error {
 	switch {
 	case t.Name == "" || len(t.Name) > MaxToolName || strings.Trim(t.Name[:1], nameFirst)+strings.Trim(t.Name, nameRest) != "":
 		return Errorf(Invalid, "%q is not a name of a tool", t.Name).WithHint("write letters, digits, _ and -, %d at most, and a letter first", MaxToolName)
-	case t.Timeout < 0 || t.Concurrency < 0 || t.Budget < 0 || t.Rate.Calls < 0 || (t.Rate.Calls > 0) != (t.Rate.Per > 0):
+	case t.Timeout < 0 || t.Concurrency < 0 || t.Budget < 0 || t.Rate.wrong() || t.OwnerBudget.wrong():
 		return Errorf(Invalid, "tool %s: a bound is negative, or a rate has no time", t.Name).WithHint("leave out what is not to be bounded")
 	}
 	if slices.Contains([]Verdict{"", Allow, Ask, Deny}, t.Verdict) {

@@ -22,6 +22,16 @@ func Writable(volumes []string) []string {
 	return places
 }
 
+// Followed is a clean absolute path with what lies below link, an [Image.Link], put
+// below the workspace. Others, and all where link is "", stay as they are.
+func Followed(name, link string) string {
+	name = path.Clean(name)
+	if rest, below := strings.CutPrefix(name, link); link != "" && below && (rest == "" || rest[0] == '/') {
+		return WorkspaceDir + rest
+	}
+	return name
+}
+
 // Within reports whether a clean absolute path is one of the folders or below.
 func Within(name string, folders []string) bool {
 	for _, f := range folders {

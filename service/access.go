@@ -109,6 +109,8 @@ func (r readOnly) PutTar(context.Context, string, io.Reader) (sandbox.Moved, err
 
 func (r readOnly) Mkdir(context.Context, string, uint32) error { return r.why }
 
+func (r readOnly) SetAttributes(context.Context, string, map[string]string) error { return r.why }
+
 func (r readOnly) Move(context.Context, string, string) error { return r.why }
 
 func (r readOnly) Remove(context.Context, string, bool) error { return r.why }

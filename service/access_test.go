@@ -98,6 +98,7 @@ var inSession = map[string]func(ctx context.Context, s api.Service, name string)
 	"ChangeNetwork": func(ctx context.Context, s api.Service, n string) error {
 		return second(s.ChangeNetwork(ctx, n, sandbox.NetworkChange{}))
 	},
+	"DialPort":       func(ctx context.Context, s api.Service, n string) error { return second(s.DialPort(ctx, n, 80)) },
 	"PauseSession":   func(ctx context.Context, s api.Service, n string) error { return s.PauseSession(ctx, n) },
 	"ResumeSession":  func(ctx context.Context, s api.Service, n string) error { return s.ResumeSession(ctx, n) },
 	"SessionEnv":     func(ctx context.Context, s api.Service, n string) error { return second(s.SessionEnv(ctx, n)) },
@@ -311,7 +312,7 @@ func TestViewers(t *testing.T) {
 	_, wrote := files.Write(viewer, "x", 0o600, nil)
 	_, unpacked := files.PutTar(viewer, ".", nil)
 	for what, err := range map[string]error{
-		"write": wrote, "tar": unpacked, "put": files.Put(viewer, nil, sandbox.Local{}), "mkdir": files.Mkdir(viewer, "x", 0o700), "move": files.Move(viewer, "x", "y"), "remove": files.Remove(viewer, "x", false),
+		"write": wrote, "tar": unpacked, "put": files.Put(viewer, nil, sandbox.Local{}), "mkdir": files.Mkdir(viewer, "x", 0o700), "move": files.Move(viewer, "x", "y"), "attributes": files.SetAttributes(viewer, "x", nil), "remove": files.Remove(viewer, "x", false),
 		"type":   second(p.AttachTerminal(viewer, "work", sandbox.NewID(), sandbox.Streams{Stdin: strings.NewReader("")})),
 		"run":    second(p.Run(viewer, sandbox.Run{Language: "shell", Command: []string{"echo"}}, sandbox.Streams{})),
 		"create": second(p.CreateSession(viewer, api.SessionOptions{}, sandbox.Local{})),

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/caisson-dev/caisson/sandbox"
@@ -50,7 +51,14 @@ func (s *Service) endIdle(ctx context.Context, among []sandbox.SessionView) erro
 	var oldest *sandbox.SandboxRecord
 	var last time.Time
 	var of sandbox.SessionView
-	for _, v := range among {
+	for _, seen := range among {
+		v, err := s.cfg.Manager.Session(ctx, seen.Name) // and what has ended in it
+		if errors.Is(err, sandbox.NotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
 		for i := range v.Sandboxes {
 			b := &v.Sandboxes[i]
 			used, idle := usedLast(v, b)

@@ -227,7 +227,7 @@ func (v *views) of(ctx context.Context, owner string) (list []sandbox.SessionVie
 	}
 	list, known := v.own[owner]
 	if !known {
-		list, err = v.s.cfg.Manager.Sessions(ctx, sandbox.SessionFilter{Owner: &owner})
+		list, err = v.s.cfg.Manager.Sessions(ctx, sandbox.SessionFilter{Owner: &owner, Running: true})
 		v.own[owner] = list
 	}
 	return list, err
@@ -238,7 +238,7 @@ func (v *views) everybody(ctx context.Context) (map[string][]sandbox.SessionView
 	if v.all != nil {
 		return v.all, nil
 	}
-	list, err := v.s.cfg.Manager.Sessions(ctx, sandbox.SessionFilter{})
+	list, err := v.s.cfg.Manager.Sessions(ctx, sandbox.SessionFilter{Running: true})
 	if err != nil {
 		return nil, err
 	}

@@ -70,6 +70,7 @@ var routes = map[string]asked{
 	"DELETE /v1/sessions/{session}/files":                      {query: "path=kept"},
 	"POST /v1/sessions/{session}/files/mkdir":                  {query: "path=x"},
 	"POST /v1/sessions/{session}/files/move":                   {query: "from=kept&to=x"},
+	"PUT /v1/sessions/{session}/files/attributes":              {query: "path=kept", body: `{"attributes": {}}`},
 	"POST /v1/sessions/{session}/fork":                         {body: `{}`},
 	"POST /v1/sessions/{session}/renew":                        {body: `{"ttl_ms": 1000}`},
 	"POST /v1/sessions/{session}/network":                      {body: `{"allow": ["example.com"]}`},
@@ -153,7 +154,7 @@ func ofAlice(t *testing.T) alices {
 	reading := sandbox.Reading{Owner: "alice", Sandbox: sandbox.NewID(), Session: "alice~work", Labels: labels}
 	must(p.store.Apply(ctx, sandbox.Transaction{FireAlert: &alert, PutReadings: []sandbox.Reading{reading}}))
 	a.ids = map[string]string{
-		"session": "work", "exec": string(rec.ID), "execution": string(e.ID), "approval": string(question.ID), "function": "fn", "snapshot": "snap", "shell": "sh", "token": "none",
+		"session": "work", "exec": string(rec.ID), "execution": string(e.ID), "approval": string(question.ID), "function": "fn", "snapshot": "snap", "shell": "sh", "token": "none", "port": "80", "path...": "x",
 	}
 	handler, err := server.New(server.Config{Service: p.Service, Authenticate: func(r *http.Request) (sandbox.Caller, error) {
 		return sandbox.Caller{Owner: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), Name: "token", Access: sandbox.AccessUser}, nil
@@ -216,7 +217,7 @@ func (a alices) open(ctx context.Context, t *testing.T, owner, method, path, tex
 	return res
 }
 
-// described are the routes of the API's document, and the one beside it.
+// described are the routes of the API's document, and those beside it.
 func (a alices) described(t *testing.T) []string {
 	t.Helper()
 	_, text := a.send(t.Context(), t, "bob", http.MethodGet, "/openapi.json", "")
@@ -226,7 +227,7 @@ func (a alices) described(t *testing.T) []string {
 	if err := json.Unmarshal([]byte(text), &doc); err != nil {
 		t.Fatal(err)
 	}
-	list := []string{"POST /2015-03-31/functions/{function}/invocations"}
+	list := []string{"POST /2015-03-31/functions/{function}/invocations", "POST /v1/sessions/{session}/ports/{port}/{path...}"}
 	for path, calls := range doc.Paths {
 		for method := range calls {
 			list = append(list, strings.ToUpper(method)+" "+path)

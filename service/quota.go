@@ -77,6 +77,27 @@ type wish struct {
 	language string
 	limits   sandbox.Limits // of a run of its own
 	waits    bool           // it runs in the foreground
+	files    bool           // it runs nothing
+}
+
+// admitFiles is admit for who reads and writes what a session keeps, where a sandbox is
+// made for that.
+func (s *Service) admitFiles(ctx context.Context, who sandbox.Caller, session string) (release func(), err error) {
+	if !s.cfg.Quotas.Bind(who.Owner) {
+		return func() {}, nil
+	}
+	found, err := s.cfg.Manager.Sessions(ctx, sandbox.SessionFilter{Name: session, Running: true})
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range found {
+		for _, b := range v.Sandboxes {
+			if b.State != sandbox.StateGone {
+				return func() {}, nil
+			}
+		}
+	}
+	return s.admit(ctx, who, wish{session: session, files: true})
 }
 
 // admit reserves what is wished for, until release is called. Where there is no room
@@ -124,6 +145,9 @@ func (s *Service) fits(ctx context.Context, v *views, w *waiter) (release func()
 		return nil, sandbox.Errorf(sandbox.Exhausted, "its sandbox is being ended for others").WithHint("try again"), nil
 	}
 	would := sh.sum(mine, key, limits)
+	if w.wish.files && key != "" {
+		would.Execs--
+	}
 	if why = within(s.cfg.Quotas.Of(w.owner), would); why == nil {
 		why = withinTotal(total, would, others)
 	}

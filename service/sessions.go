@@ -76,6 +76,11 @@ func (s *Service) Sessions(ctx context.Context, f sandbox.SessionFilter) ([]sand
 		return nil, err
 	}
 	f.After = after
+	if f.Name != "" {
+		if _, f.Name, err = session(ctx, reads, f.Name); err != nil {
+			return nil, err
+		}
+	}
 	if f.Owner, err = own(who, f.Owner); err != nil {
 		return nil, err
 	}
@@ -140,6 +145,11 @@ func (s *Service) RenewSession(ctx context.Context, name string, o api.RenewOpti
 	if err != nil {
 		return err
 	}
+	if o.Keep {
+		if err := s.cfg.Manager.KeepSession(ctx, name); err != nil || o.Idle == nil && o.TTL == nil {
+			return err
+		}
+	}
 	return s.cfg.Manager.RenewSession(ctx, name, o.Idle, o.TTL)
 }
 
@@ -200,10 +210,15 @@ func (s *Service) ForkSession(ctx context.Context, of string, o api.ForkOptions)
 
 // Files opens a session's workspace.
 func (s *Service) Files(ctx context.Context, of string) (api.Files, error) {
-	_, of, err := session(ctx, reads, of)
+	who, of, err := session(ctx, reads, of)
 	if err != nil {
 		return nil, err
 	}
+	release, err := s.admitFiles(ctx, who, of)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	files, err := s.cfg.Manager.Files(ctx, of)
 	if err != nil {
 		return nil, err

@@ -39,12 +39,12 @@ func Command(t sandbox.Tool, argv []string, folder string) (sandbox.Callable, er
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left behind; mostly nothing
 		}
 		if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
-			return nil, failed(t.Name, err, strings.TrimSpace(said.String()))
+			return nil, failed(t.Name, err, strings.TrimSpace(said.kept.String()))
 		}
 		if out.over {
 			return nil, sandbox.Errorf(sandbox.Exhausted, "tool %s: it printed more than %s", t.Name, sandbox.MaxToolData.Human())
 		}
-		return textOrJSON(out.Bytes())
+		return textOrJSON(out.kept.Bytes())
 	}}, nil
 }
 
@@ -69,7 +69,7 @@ func textOrJSON(b []byte) (json.RawMessage, error) {
 
 // bounded keeps the beginning of what is written to it, and takes all.
 type bounded struct {
-	bytes.Buffer
+	kept bytes.Buffer // not embedded: it would read by itself, without a bound
 	most int
 	over bool
 }
@@ -78,11 +78,8 @@ var _ io.Writer = (*bounded)(nil)
 
 // Write implements [io.Writer].
 func (b *bounded) Write(p []byte) (int, error) {
-	left := b.most - b.Len()
-	if left < len(p) {
-		b.over = true
-		_, _ = b.Buffer.Write(p[:max(left, 0)]) // never fails
-		return len(p), nil
-	}
-	return b.Buffer.Write(p)
+	n := min(len(p), b.most-b.kept.Len())
+	b.over = b.over || n < len(p)
+	_, _ = b.kept.Write(p[:n]) // a buffer never fails
+	return len(p), nil
 }

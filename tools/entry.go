@@ -14,13 +14,15 @@ import (
 )
 
 // Entry is a tool as caisson.yaml, or a file of its own, declares it. Exactly one of
-// Command and URL says what answers.
+// Command, URL and MCP says what answers.
 type Entry struct {
-	Name        string            `yaml:"name"`
+	Name string `yaml:"name"` // of an MCP server: what its tools' names begin with
+
 	Description string            `yaml:"description"`
 	Command     []string          `yaml:"command"` // run in the file's folder
 	URL         string            `yaml:"url"`
 	Headers     map[string]string `yaml:"headers"`    // of requests to URL; ${NAME} is a variable
+	MCP         *Server           `yaml:"mcp"`        // has tools of its own
 	Parameters  map[string]any    `yaml:"parameters"` // a JSON Schema
 	Result      map[string]any    `yaml:"result"`     // another
 	Timeout     string            `yaml:"timeout"`    // such as 10s
@@ -28,6 +30,16 @@ type Entry struct {
 	Verdict     sandbox.Verdict   `yaml:"verdict"`
 	Rate        string            `yaml:"rate"` // such as 60/m
 	Budget      int               `yaml:"budget"`
+	OwnerBudget string            `yaml:"owner_budget"` // such as 1000/d
+}
+
+// Server is a server of the Model Context Protocol: a program that speaks it over its
+// standard input and output, or an address.
+type Server struct {
+	Command []string          `yaml:"command"` // run in the file's folder
+	Env     map[string]string `yaml:"env"`     // of it, beside this process's; ${NAME} is a variable
+	URL     string            `yaml:"url"`
+	Headers map[string]string `yaml:"headers"` // of requests to URL, the same
 }
 
 // Load reads a file that has entries under the key tools. Errors: Invalid, NotFound.
@@ -53,8 +65,9 @@ func Load(name string) ([]Entry, error) {
 	return in.Tools, nil
 }
 
-// Open makes tools of entries that a file of that name has. getenv answers for
-// variables in headers. Errors: Invalid.
+// Open makes tools of entries that a file of that name has, but for those of MCP
+// servers, which are mcptools'. getenv answers for variables in headers. Errors:
+// Invalid.
 func Open(entries []Entry, name string, getenv func(string) string) ([]sandbox.Callable, error) {
 	folder, err := filepath.Abs(filepath.Dir(name))
 	if err != nil {
@@ -62,6 +75,9 @@ func Open(entries []Entry, name string, getenv func(string) string) ([]sandbox.C
 	}
 	var all []sandbox.Callable
 	for _, e := range entries {
+		if e.MCP != nil {
+			continue
+		}
 		c, err := e.callable(folder, getenv)
 		if err != nil {
 			return nil, sandbox.Errorf(sandbox.Invalid, "%s: %w", name, err).WithHint("%s", cmp.Or(sandbox.HintOf(err), "docs/tools.md has every key"))
@@ -72,7 +88,7 @@ func Open(entries []Entry, name string, getenv func(string) string) ([]sandbox.C
 }
 
 func (e Entry) callable(folder string, getenv func(string) string) (sandbox.Callable, error) {
-	t, err := e.tool()
+	t, err := e.Tool()
 	if err != nil {
 		return sandbox.Callable{}, err
 	}
@@ -84,10 +100,20 @@ func (e Entry) callable(folder string, getenv func(string) string) (sandbox.Call
 	case len(e.Command) > 0:
 		return Command(t, e.Command, folder)
 	}
-	headers := map[string]string{}
-	for name, value := range e.Headers {
+	headers, err := Expand(e.Headers, getenv)
+	if err != nil {
+		return sandbox.Callable{}, sandbox.Errorf(sandbox.Invalid, "tool %s: header %w", e.Name, err)
+	}
+	return Endpoint(t, e.URL, headers, nil)
+}
+
+// Expand puts variables in the place of ${NAME}. Errors: Invalid where there is no
+// such variable.
+func Expand(values map[string]string, getenv func(string) string) (map[string]string, error) {
+	expanded := map[string]string{}
+	for name, value := range values {
 		missing := ""
-		headers[name] = os.Expand(value, func(v string) string {
+		expanded[name] = os.Expand(value, func(v string) string {
 			text := getenv(v)
 			if text == "" {
 				missing = v
@@ -95,14 +121,14 @@ func (e Entry) callable(folder string, getenv func(string) string) (sandbox.Call
 			return text
 		})
 		if missing != "" {
-			return sandbox.Callable{}, sandbox.Errorf(sandbox.Invalid, "tool %s: the header %s needs the variable %s", e.Name, name, missing)
+			return nil, sandbox.Errorf(sandbox.Invalid, "%s needs the variable %s", name, missing)
 		}
 	}
-	return Endpoint(t, e.URL, headers, nil)
+	return expanded, nil
 }
 
-// tool is the declaration. Errors: Invalid.
-func (e Entry) tool() (t sandbox.Tool, err error) {
+// Tool is the declaration. Errors: Invalid.
+func (e Entry) Tool() (t sandbox.Tool, err error) {
 	t = sandbox.Tool{Name: e.Name, Description: e.Description, Concurrency: e.Concurrency, Verdict: e.Verdict, Budget: e.Budget}
 	if e.Timeout != "" {
 		if err := t.Timeout.Set(e.Timeout); err != nil {
@@ -110,6 +136,9 @@ func (e Entry) tool() (t sandbox.Tool, err error) {
 		}
 	}
 	if t.Rate, err = parseRate(e.Rate); err != nil {
+		return t, err
+	}
+	if t.OwnerBudget, err = parseRate(e.OwnerBudget); err != nil {
 		return t, err
 	}
 	for _, s := range []struct {

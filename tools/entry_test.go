@@ -31,14 +31,14 @@ func TestEntries(t *testing.T) {
 	t.Parallel()
 	got, err := open(t, `
 tools:
-  - {name: a, description: d, command: [cat], timeout: 1500ms, concurrency: 3, verdict: ask, rate: 60/m, budget: 7,
+  - {name: a, description: d, command: [cat], timeout: 1500ms, concurrency: 3, verdict: ask, rate: 60/m, owner_budget: 1000/d, budget: 7,
      parameters: {type: object, properties: {x: {type: string}}}, result: {type: object}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b, err := json.Marshal(got[0].Tool)
 	want := `{"name":"a","description":"d","parameters":{"properties":{"x":{"type":"string"}},"type":"object"},"result":{"type":"object"},"timeout_ms":1500,` +
-		`"concurrency":3,"verdict":"ask","rate":{"calls":60,"per_ms":60000},"budget":7}`
+		`"concurrency":3,"verdict":"ask","rate":{"calls":60,"per_ms":60000},"owner_budget":{"calls":1000,"per_ms":86400000},"budget":7}`
 	if err != nil || string(b) != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, b, want)
 	}
@@ -47,6 +47,7 @@ tools:
 		"tools: [{name: a b, command: [x]}]":                          "not a name",
 		"tools: [{name: a, command: [x], what: 1}]":                   "what",
 		"tools: [{name: a, command: [x], rate: many}]":                "no rate",
+		"tools: [{name: a, command: [x], owner_budget: 1000}]":        "no rate",
 		"tools: [{name: a, command: [x], timeout: soon}]":             "not a time",
 		"tools: [{name: a, command: [x], verdict: maybe}]":            "verdict",
 		"tools: [{name: a, url: 'ftp://x/'}]":                         "no address",
@@ -78,6 +79,7 @@ tools:
   - {name: here, command: [sh, -c, 'cat; cat tools.yaml | wc -l']}
   - {name: fails, command: [sh, -c, 'echo why >&2; exit 3']}
   - {name: missing, command: [/no/such/program]}
+  - {name: floods, command: [sh, -c, 'head -c 101000000 /dev/zero']}
   - {name: leaves, command: [sh, -c, 'sleep 1000 & echo 1']}
   - {name: hangs, command: [sh, -c, 'sleep 1000'], timeout: 100ms}`)
 	if err != nil {
@@ -85,7 +87,7 @@ tools:
 	}
 	w, _ := newWay(t, got...)
 	for _, tt := range []struct{ tool, want string }{
-		{"here", `"{\"x\":1}6\n"`}, {"fails", "exit status 3: why"}, {"missing", "no such file"}, {"leaves", "1"}, {"hangs", "has not answered within 100ms"},
+		{"here", `"{\"x\":1}7\n"`}, {"fails", "exit status 3: why"}, {"missing", "no such file"}, {"leaves", "1"}, {"floods", "it printed more than"}, {"hangs", "has not answered within 100ms"},
 	} {
 		result, err := w.Call(t.Context(), tt.tool, []byte(`{"x":1}`))
 		if err != nil {

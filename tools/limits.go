@@ -1,59 +1,111 @@
 package tools
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// rate holds the callers of a tool to so many calls in a time, each owner for itself:
-// a call takes a token, which comes back after that time.
-type rate struct {
-	limit sandbox.ToolRate
-
-	mu    sync.Mutex
-	taken map[string][]time.Time // by owner: when, the oldest first
+// Spent counts the calls of tools, by owner and tool, for bounds that outlast an exec.
+// The zero value is ready, and safe for concurrent use. It is forgotten with its
+// process.
+type Spent struct {
+	mu  sync.Mutex
+	all map[string]map[string]*spent // by owner and tool
 }
 
-// mostOwners bounds what is remembered of owners that call no more.
-const mostOwners = 1024
-
-// take takes a token, or says how long there is none.
-func (r *rate) take(owner string, now time.Time) (wait time.Duration, ok bool) {
-	if r.limit.Calls == 0 {
-		return 0, true
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.taken == nil {
-		r.taken = map[string][]time.Time{}
-	}
-	if len(r.taken) >= mostOwners {
-		for o, times := range r.taken {
-			if r.fresh(times, now) == len(times) {
-				delete(r.taken, o)
-			}
-		}
-	}
-	times := r.taken[owner]
-	times = times[r.fresh(times, now):]
-	if len(times) >= r.limit.Calls {
-		r.taken[owner] = times
-		return times[0].Add(time.Duration(r.limit.Per)).Sub(now), false
-	}
-	r.taken[owner] = append(times, now)
-	return 0, true
+// spent is what one has called: the newest calls that its rate counts, the oldest
+// first, and how many there were in its budget's time.
+type spent struct {
+	rate, budget sandbox.ToolRate
+	times        []time.Time
+	since        time.Time
+	calls        int
 }
 
-// fresh is where those begin that count still.
-func (r *rate) fresh(times []time.Time, now time.Time) int {
-	for i, at := range times {
-		if now.Sub(at) < time.Duration(r.limit.Per) {
-			return i
+// What is remembered of owners that call no more, and of one owner's tools, is bounded.
+const mostOwners, mostTools = 1024, 1024
+
+// take counts a call, or says what has been spent. Errors: Exhausted.
+func (s *Spent) take(owner string, t sandbox.Tool, now time.Time) error {
+	if t.Rate.Calls == 0 && t.OwnerBudget.Calls == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one, err := s.ofLocked(owner, t.Name, now)
+	if err != nil {
+		return err
+	}
+	one.rate, one.budget = t.Rate, t.OwnerBudget // as declared now
+	one.drop(now)
+	over := func(r sandbox.ToolRate, until time.Time) error {
+		return sandbox.Errorf(sandbox.Exhausted, "tool %s: %d calls in %s are made", t.Name, r.Calls, r.Per).
+			WithHint("call it again in %s", until.Sub(now).Round(time.Millisecond))
+	}
+	if n := t.Rate.Calls; n > 0 && len(one.times) >= n {
+		return over(t.Rate, one.times[len(one.times)-n].Add(time.Duration(t.Rate.Per)))
+	}
+	if n := t.OwnerBudget.Calls; n > 0 && one.calls >= n {
+		return over(t.OwnerBudget, one.since.Add(time.Duration(t.OwnerBudget.Per)))
+	}
+	if one.calls == 0 {
+		one.since = now
+	}
+	one.calls++
+	if t.Rate.Calls > 0 {
+		one.times = append(one.times, now)
+	}
+	return nil
+}
+
+// ofLocked finds what an owner has called of a tool. Errors: Exhausted where there are
+// too many tools, whose names may be the owner's own.
+func (s *Spent) ofLocked(owner, tool string, now time.Time) (*spent, error) {
+	stale := func(_ string, one *spent) bool {
+		one.drop(now)
+		return one.calls == 0 && len(one.times) == 0
+	}
+	theirs := s.all[owner]
+	if one := theirs[tool]; one != nil {
+		return one, nil
+	}
+	if len(theirs) >= mostTools {
+		if maps.DeleteFunc(theirs, stale); len(theirs) >= mostTools {
+			return nil, sandbox.Errorf(sandbox.Exhausted, "tool %s: %d other tools with a rate or a budget were called", tool, mostTools).WithHint("call fewer, or call it later")
 		}
 	}
-	return len(times)
+	if theirs == nil {
+		if len(s.all) >= mostOwners {
+			maps.DeleteFunc(s.all, func(_ string, tools map[string]*spent) bool {
+				maps.DeleteFunc(tools, stale)
+				return len(tools) == 0
+			})
+		}
+		if s.all == nil {
+			s.all = map[string]map[string]*spent{}
+		}
+		theirs = map[string]*spent{}
+		s.all[owner] = theirs
+	}
+	one := &spent{}
+	theirs[tool] = one
+	return one, nil
+}
+
+// drop forgets what counts no more.
+func (o *spent) drop(now time.Time) {
+	fresh := slices.IndexFunc(o.times, func(at time.Time) bool { return now.Sub(at) < time.Duration(o.rate.Per) })
+	if fresh < 0 {
+		fresh = len(o.times)
+	}
+	o.times = o.times[fresh:]
+	if now.Sub(o.since) >= time.Duration(o.budget.Per) {
+		o.calls = 0
+	}
 }
 
 // share counts the bytes that the calls of one exec hold here.

@@ -170,11 +170,16 @@ func (c *conn) call(ctx context.Context, one *call) (json.RawMessage, error) {
 		return nil, one.failed
 	}
 	var r struct {
-		Tool      string          `json:"tool"`
-		Arguments json.RawMessage `json:"arguments"`
+		Tool      string                `json:"tool"`
+		Arguments json.RawMessage       `json:"arguments"`
+		Return    json.RawMessage       `json:"return"`
+		Raise     *sandbox.ProgramError `json:"raise"`
 	}
 	if err := json.Unmarshal(request, &r); err != nil {
 		return nil, sandbox.Errorf(sandbox.Invalid, "a call that is not JSON: %s", shortened(err.Error()))
+	}
+	if r.Return != nil || r.Raise != nil {
+		return json.RawMessage("null"), c.w.returns(r.Return, r.Raise)
 	}
 	return c.w.Call(ctx, r.Tool, r.Arguments)
 }

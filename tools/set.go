@@ -13,10 +13,12 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// Set is the tools that there are. It does not change and is safe for concurrent use.
-// A nil one is empty.
+// Set is the tools that there are. It does not change, but for what its sources have,
+// and is safe for concurrent use. A nil one is empty.
 type Set struct {
-	tools map[string]*tool
+	tools   map[string]*tool
+	sources []Source
+	seen    *seen // of sources
 }
 
 // tool is one of them, with what its calls share.
@@ -24,7 +26,7 @@ type tool struct {
 	sandbox.Callable
 	parameters, result *jsonschema.Resolved // nil lets everything pass
 	turns              chan struct{}
-	rate               rate
+	offered            sandbox.Tool // by a source: as it was before its defaults
 }
 
 // New checks tools and makes a set of them. Errors: Invalid, Conflict where two have
@@ -39,13 +41,10 @@ func (s *Set) With(callables ...sandbox.Callable) (*Set, error) {
 		return s, nil
 	}
 	all := &Set{tools: map[string]*tool{}}
-	inside := map[string]string{}
 	if s != nil {
 		maps.Copy(all.tools, s.tools)
 	}
-	for name := range all.tools {
-		inside[Inside(name)] = name
-	}
+	inside := all.inside()
 	for _, c := range callables {
 		t, err := newTool(c)
 		if err != nil {
@@ -59,6 +58,15 @@ func (s *Set) With(callables ...sandbox.Callable) (*Set, error) {
 	return all, nil
 }
 
+// inside are the names of tools, by those that they have in Python and Node.
+func (s *Set) inside() map[string]string {
+	names := map[string]string{}
+	for name := range s.tools {
+		names[Inside(name)] = name
+	}
+	return names
+}
+
 // Inside is a tool's name in Python and Node.
 func Inside(name string) string { return strings.ReplaceAll(name, "-", "_") }
 
@@ -69,8 +77,9 @@ func newTool(c sandbox.Callable) (t *tool, err error) {
 	if c.Call == nil {
 		return nil, sandbox.Errorf(sandbox.Invalid, "nothing answers for tool %s", c.Name)
 	}
+	offered := c.Tool
 	c.Tool = c.WithDefaults()
-	t = &tool{Callable: c, turns: make(chan struct{}, c.Concurrency), rate: rate{limit: c.Rate}}
+	t = &tool{Callable: c, turns: make(chan struct{}, c.Concurrency), offered: offered}
 	if t.parameters, err = compile(c.Name, "parameters", c.Parameters); err != nil {
 		return nil, err
 	}

@@ -31,8 +31,12 @@ type Config struct {
 	// Record writes a call down before it is answered. What cannot be written down has
 	// no result.
 	Record func(ctx context.Context, c sandbox.ToolCall) error
-	// Owner is whose calls they are, for rates.
+	// Program says that what calls is to return a value.
+	Program bool
+	// Owner is whose calls they are, and Spent counts them beside those of other execs,
+	// for rates and budgets of owners. nil counts those of this one.
 	Owner string
+	Spent *Spent
 	// Now is the clock; nil is [time.Now].
 	Now func() time.Time
 }
@@ -47,6 +51,8 @@ type Way struct {
 	spent map[string]int // calls, by tool
 	told  []sandbox.ToolCall
 	more  int
+
+	returned returned
 }
 
 // NewWay returns a way for the calls of one exec. It starts nothing.
@@ -54,14 +60,20 @@ func NewWay(cfg Config) *Way {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	if cfg.Spent == nil {
+		cfg.Spent = &Spent{}
+	}
 	return &Way{cfg: cfg, spent: map[string]int{}}
 }
 
-// Calls are those that have ended, and how many more there were than are told.
+// Calls are those that have ended since it was asked last, and how many more there
+// were than are told.
 func (w *Way) Calls() (told []sandbox.ToolCall, more int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]sandbox.ToolCall(nil), w.told...), w.more
+	told, more = w.told, w.more
+	w.told, w.more = nil, 0
+	return told, more
 }
 
 func (w *Way) tell(c sandbox.ToolCall) {
@@ -193,19 +205,17 @@ func (t *tool) checked(result json.RawMessage) (json.RawMessage, error) {
 	return canonical, nil
 }
 
-// spend holds a caller to the tool's rate and budget. Errors: Exhausted.
+// spend holds a caller to the tool's budgets and rate. Errors: Exhausted.
 func (w *Way) spend(t *tool) error {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	if t.Budget > 0 && w.spent[t.Name] >= t.Budget {
-		w.mu.Unlock()
 		return sandbox.Errorf(sandbox.Exhausted, "tool %s: the program has made its %d calls", t.Name, t.Budget)
 	}
-	w.spent[t.Name]++
-	w.mu.Unlock()
-	if wait, ok := t.rate.take(w.cfg.Owner, w.cfg.Now()); !ok {
-		return sandbox.Errorf(sandbox.Exhausted, "tool %s: %d calls in %s are made", t.Name, t.Rate.Calls, t.Rate.Per).
-			WithHint("call it again in %s", wait.Round(time.Millisecond))
+	if err := w.cfg.Spent.take(w.cfg.Owner, t.Tool, w.cfg.Now()); err != nil {
+		return err
 	}
+	w.spent[t.Name]++
 	return nil
 }
 

@@ -117,19 +117,50 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestRate holds each owner to its own.
+// TestRate holds each owner to its own rate and budget of each tool, whatever exec calls.
 func TestRate(t *testing.T) {
 	t.Parallel()
-	r := rate{limit: sandbox.ToolRate{Calls: 2, Per: sandbox.Duration(time.Minute)}}
+	minute := sandbox.Duration(time.Minute)
+	s := &Spent{}
 	now := time.Now()
 	for i, tt := range []struct {
-		owner string
-		after time.Duration
-		ok    bool
-	}{{"a", 0, true}, {"a", 10 * time.Second, true}, {"a", 20 * time.Second, false}, {"b", 20 * time.Second, true}, {"a", time.Minute, true}, {"a", 61 * time.Second, false}, {"a", 70 * time.Second, true}} {
-		if wait, ok := r.take(tt.owner, now.Add(tt.after)); ok != tt.ok || !ok && (wait <= 0 || wait > time.Minute) {
-			t.Errorf("%d: %s, %v", i, wait, ok)
+		owner, tool string
+		after       time.Duration
+		ok          bool
+	}{
+		{"a", "rate", 0, true}, {"a", "rate", 10 * time.Second, true}, {"a", "rate", 20 * time.Second, false}, {"b", "rate", 20 * time.Second, true},
+		{"a", "rate", time.Minute, true}, {"a", "rate", 61 * time.Second, false}, {"a", "rate", 70 * time.Second, true},
+		{"a", "budget", 0, true}, {"a", "budget", 50 * time.Second, true}, {"a", "budget", 59 * time.Second, false}, {"b", "budget", 59 * time.Second, true},
+		{"a", "other", 59 * time.Second, true}, {"a", "budget", time.Minute, true}, {"a", "budget", 61 * time.Second, true}, {"a", "budget", 119 * time.Second, false},
+	} {
+		tool := sandbox.Tool{Name: tt.tool}
+		if tt.tool == "rate" {
+			tool.Rate = sandbox.ToolRate{Calls: 2, Per: minute}
+		} else {
+			tool.OwnerBudget = sandbox.ToolRate{Calls: 2, Per: minute}
 		}
+		err := s.take(tt.owner, tool, now.Add(tt.after))
+		if tt.ok && err != nil || !tt.ok && (!errors.Is(err, sandbox.Exhausted) || !strings.Contains(sandbox.HintOf(err), "call it again in ")) {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	bounded := sandbox.Tool{Name: "t", Rate: sandbox.ToolRate{Calls: 1, Per: minute}}
+	for i := range 2*mostOwners + 1 {
+		if err := s.take(fmt.Sprint(i), bounded, now.Add(time.Duration(i/mostOwners)*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(s.all) > mostOwners+1 {
+		t.Errorf("%d owners are remembered", len(s.all))
+	}
+	for i := range mostTools + 1 {
+		bounded.Name = fmt.Sprint("t", i)
+		if err := s.take("many", bounded, now); errors.Is(err, sandbox.Exhausted) != (i == mostTools) {
+			t.Fatalf("%d: %v", i, err)
+		}
+	}
+	if err := s.take("many", bounded, now.Add(time.Minute)); err != nil || len(s.all["many"]) != 1 {
+		t.Errorf("%d tools are remembered, %v", len(s.all["many"]), err)
 	}
 }
 
@@ -297,6 +328,41 @@ func TestNonsense(t *testing.T) {
 	got := p.answers(t, 2)
 	if got[2] != `{"result":{"a":1}}` || !strings.Contains(got[1], `"kind":"invalid"`) {
 		t.Errorf("beside nonsense: %v", got)
+	}
+}
+
+// TestTooLate has a tool go on after the end of who called, and answer then: nobody
+// hears it, and the next one has its turn.
+func TestTooLate(t *testing.T) {
+	t.Parallel()
+	began, leave, left := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	deaf := sandbox.Callable{Tool: sandbox.Tool{Name: "deaf", Concurrency: 1}, Call: func(_ context.Context, arguments json.RawMessage) (json.RawMessage, error) {
+		if string(arguments) == `{"a":1}` {
+			defer close(left)
+			close(began)
+			<-leave
+		}
+		return arguments, nil
+	}}
+	w, r := newWay(t, deaf)
+	p := serve(t, w)
+	if err := p.send(wire.CallFrame{Type: wire.CallLast, Call: 1, Payload: request("deaf", `{"a":1}`)}); err != nil {
+		t.Fatal(err)
+	}
+	<-began
+	_ = p.Close()
+	<-p.over
+	close(leave)
+	<-left
+	next := serve(t, w)
+	if err := next.send(wire.CallFrame{Type: wire.CallLast, Call: 1, Payload: request("deaf", `{"b":2}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if got := next.answers(t, 1)[1]; got != `{"result":{"b":2}}` {
+		t.Errorf("the next one hears %s", got)
+	}
+	if len(r.list) != 2 || r.list[0].Kind != "unavailable" || r.list[1].Kind != "" {
+		t.Errorf("written down: %+v", r.list)
 	}
 }
 

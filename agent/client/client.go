@@ -42,6 +42,9 @@ type Config struct {
 	// answered. Then the agent is taken to be stuck, and its sandbox for broken.
 	// 0 is [DefaultPatience]. One that is cancelled has six seconds at least.
 	Patience time.Duration
+	// Dial connects to the same agent again: then [Client.Egress] takes the programs'
+	// own connections, where that can be. nil has them come in streams.
+	Dial func(ctx context.Context) (net.Conn, error)
 }
 
 // DefaultPatience keeps the promise of an answer within 250 ms of a timeout.
@@ -84,6 +87,8 @@ type Client struct {
 	guard    *wire.Guarded
 	welcome  wire.Welcome
 	patience time.Duration
+	dial     func(ctx context.Context) (net.Conn, error)
+	secret   []byte
 	parting  parting
 }
 
@@ -131,7 +136,7 @@ func New(ctx context.Context, conn net.Conn, cfg Config) (_ *Client, err error) 
 	if err != nil {
 		return nil, sandbox.Errorf(sandbox.Internal, "set up the multiplexer: %w", err)
 	}
-	return &Client{session: session, guard: guard, welcome: welcome, patience: cmp.Or(cfg.Patience, DefaultPatience)}, nil
+	return &Client{session: session, guard: guard, welcome: welcome, patience: cmp.Or(cfg.Patience, DefaultPatience), dial: cfg.Dial, secret: cfg.Secret}, nil
 }
 
 func greet(conn net.Conn, cfg Config) (wire.Welcome, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/yamux"
@@ -35,6 +34,22 @@ type Outlet struct {
 	r     *wire.Reader
 	id    sandbox.ID
 	tools bool
+	near  listener // in place of a stream
+}
+
+// listener is who accepts what programs connect by without a stream.
+type listener interface {
+	accept(ctx context.Context) (Accepted, error)
+	close() error
+}
+
+// Accepted is a connection that a program has made. Read is for one goroutine; Close
+// frees whoever reads or writes.
+type Accepted interface {
+	io.ReadWriteCloser
+	// CloseWrite tells the program that no more comes.
+	CloseWrite() error
+	SetReadDeadline(t time.Time) error
 }
 
 // Tools opens the outlet of an exec that has [Command].Tools and is about to begin.
@@ -50,6 +65,13 @@ func (c *Client) Tools(ctx context.Context, id sandbox.ID) (*Outlet, error) {
 // Egress opens an outlet for an exec, which may not have begun. The agent closes it
 // when the exec has ended. Errors: Exhausted where too many execs have one.
 func (c *Client) Egress(ctx context.Context, id sandbox.ID) (*Outlet, error) {
+	near, here, err := c.listen(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if near != nil {
+		return &Outlet{Port: here, near: near}, nil
+	}
 	s, err := c.open(ctx, wire.Request{Op: wire.OpEgress, Egress: &wire.Egress{ID: string(id)}})
 	if err != nil {
 		return nil, err
@@ -91,7 +113,10 @@ func (o *Outlet) number() (uint32, error) {
 
 // Accept waits for a program to connect, and returns the connection. An error is the
 // end of the outlet, as when the exec has ended.
-func (o *Outlet) Accept(ctx context.Context) (*OutletConn, error) {
+func (o *Outlet) Accept(ctx context.Context) (Accepted, error) {
+	if o.near != nil {
+		return o.near.accept(ctx)
+	}
 	n, err := o.number()
 	if err != nil {
 		return nil, err
@@ -100,70 +125,14 @@ func (o *Outlet) Accept(ctx context.Context) (*OutletConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &OutletConn{s: s, r: wire.NewReader(s)}, nil
+	return &Conn{s: s, r: wire.NewReader(s)}, nil
 }
 
-// Close ends the outlet and, at the agent, all its connections.
+// Close ends the outlet. Connections that were accepted are their takers' to close.
 func (o *Outlet) Close() error {
+	if o.near != nil {
+		return o.near.close()
+	}
 	_ = o.s.SetReadDeadline(time.Unix(1, 0)) // frees who accepts
 	return o.s.Close()
-}
-
-// OutletConn is a connection of a program in the sandbox. Read is for one goroutine,
-// and so is Write.
-type OutletConn struct {
-	s    *yamux.Stream
-	r    *wire.Reader
-	rest []byte
-	end  error
-
-	write sync.Mutex
-}
-
-// Read returns what the program says, and io.EOF once it says no more.
-func (c *OutletConn) Read(p []byte) (int, error) {
-	for len(c.rest) == 0 {
-		if c.end != nil {
-			return 0, c.end
-		}
-		f, err := c.r.Next()
-		switch {
-		case err != nil:
-			c.end = broken("read what a program sends out", err)
-		case f.Type == wire.TypeDataEnd:
-			c.end = io.EOF
-		case f.Type == wire.TypeData:
-			c.rest = f.Payload
-		case f.Type == wire.TypeFailure:
-			c.end = failure(f)
-		default:
-			c.end = broken("read what a program sends out", fmt.Errorf("%w: type %d", wire.ErrFrame, f.Type))
-		}
-	}
-	n := copy(p, c.rest)
-	c.rest = c.rest[n:]
-	return n, nil
-}
-
-// Write hands bytes to the program.
-func (c *OutletConn) Write(p []byte) (int, error) {
-	c.write.Lock()
-	defer c.write.Unlock()
-	return wire.DataWriter{W: c.s}.Write(p)
-}
-
-// CloseWrite tells the program that no more comes.
-func (c *OutletConn) CloseWrite() error {
-	c.write.Lock()
-	defer c.write.Unlock()
-	return wire.WriteFrame(c.s, wire.TypeDataEnd, nil)
-}
-
-// SetReadDeadline bounds Read. What was cut short by it cannot be read on.
-func (c *OutletConn) SetReadDeadline(t time.Time) error { return c.s.SetReadDeadline(t) }
-
-// Close ends the connection, for the program too. Whoever reads or writes is freed.
-func (c *OutletConn) Close() error {
-	_ = c.s.SetDeadline(time.Unix(1, 0))
-	return c.s.Close()
 }

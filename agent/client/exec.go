@@ -62,6 +62,9 @@ type Command struct {
 	Warm *Warm
 	// Tools gives it a socket by which the host's tools are called: see [Client.Tools].
 	Tools bool
+	// Answer lets it hand something back, of at most so many bytes, by [AnswerSocket]:
+	// see [Client.Answer].
+	Answer sandbox.Bytes
 	// Starts has what it starts seen: see [Client.Judge]. The agent must be able to
 	// ([Client.SeesStarts]).
 	Starts *Starts
@@ -94,6 +97,8 @@ type Outcome struct {
 	Touched int
 	// Warm says that it was forked from a warm interpreter.
 	Warm bool
+	// Answer is the size of what it has handed back; 0 is nothing.
+	Answer int64
 	// Starts counts the programs that it started, Refused those that it could not,
 	// where that was seen.
 	Starts, Refused int
@@ -137,7 +142,7 @@ func execRequest(cmd Command) *wire.Exec {
 	req := &wire.Exec{
 		ID: string(cmd.ID), Argv: cmd.Argv, Env: cmd.Env, Dir: cmd.Dir, Role: string(cmd.Role), TimeoutMS: ceilMS(cmd.Timeout),
 		MaxOutput: int64(cmd.MaxOutput), Stdin: cmd.Stdin != nil, Reap: cmd.Reap, Drop: cmd.Drop, Hold: cmd.Hold,
-		Track: cmd.Track, Late: cmd.Late, Fresh: cmd.Fresh, Shell: string(cmd.Shell), Tools: cmd.Tools,
+		Track: cmd.Track, Late: cmd.Late, Fresh: cmd.Fresh, Shell: string(cmd.Shell), Tools: cmd.Tools, Answer: int64(cmd.Answer),
 	}
 	if t := cmd.Terminal; t != nil {
 		req.Terminal = &wire.Size{Rows: t.Rows, Cols: t.Cols}
@@ -185,6 +190,7 @@ type follower struct {
 
 	mu       sync.Mutex
 	canceled bool
+	source   error // why standard input could not be read to its end
 	started  bool
 	begun    time.Time // when that was heard
 	stdin    *yamux.Stream
@@ -339,20 +345,28 @@ func (f *follower) begin(ctx context.Context) error {
 	f.mu.Lock()
 	f.stdin = s
 	f.mu.Unlock()
-	go feed(s, f.cmd.Stdin)
+	go f.feed(s)
 	return nil
 }
 
-// feed copies standard input until it ends or nobody takes it.
-func feed(s *yamux.Stream, r io.Reader) {
+// feed copies standard input until it ends or nobody takes it. Where it cannot be read
+// to its end the exec is ended, which would else take a part for the whole.
+func (f *follower) feed(s *yamux.Stream) {
 	buf := make([]byte, 32<<10)
 	for {
-		n, err := r.Read(buf)
+		n, err := f.cmd.Stdin.Read(buf)
 		if n > 0 && wire.WriteFrame(s, wire.TypeStdin, buf[:n]) != nil {
 			return
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, io.EOF):
 			_ = wire.WriteFrame(s, wire.TypeStdinEOF, nil) // the exec may have ended
+			return
+		case err != nil:
+			f.mu.Lock()
+			f.source = err
+			f.mu.Unlock()
+			f.cancel()
 			return
 		}
 	}

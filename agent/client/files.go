@@ -88,7 +88,7 @@ func checkInfo(i wire.FileInfo, asked string) (sandbox.FileInfo, error) {
 		return sandbox.FileInfo{}, broken("read a listing", fmt.Errorf("%w: path %q", wire.ErrFrame, name))
 	}
 	return sandbox.FileInfo{
-		Path: name, Type: i.Type, Size: i.Size, Mode: i.Mode & 0o777, MTime: time.Unix(0, i.MTimeNS).UTC(), Target: string(i.Target),
+		Path: name, Type: i.Type, Size: i.Size, Mode: i.Mode & 0o777, MTime: time.Unix(0, i.MTimeNS).UTC(), Target: string(i.Target), Attributes: i.Attributes,
 	}, nil
 }
 
@@ -241,6 +241,12 @@ func (s *sourceReader) Read(p []byte) (int, error) {
 // Mkdir makes a folder and those above it. One that is there is fine.
 func (c *Client) Mkdir(ctx context.Context, role sandbox.Role, name string, mode uint32) error {
 	_, err := c.shortFileCall(ctx, wire.OpMkdir, wire.File{Path: wire.Name(name), Role: string(role), Mode: mode})
+	return err
+}
+
+// SetAttributes replaces the extended attributes of an entry.
+func (c *Client) SetAttributes(ctx context.Context, role sandbox.Role, name string, all map[string]string) error {
+	_, err := c.shortFileCall(ctx, wire.OpAttributes, wire.File{Path: wire.Name(name), Role: string(role), Attributes: all})
 	return err
 }
 

@@ -24,6 +24,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // forge connects a client to an agent that serves every call as told.
 func forge(t *testing.T, serve func(s *yamux.Stream, r *wire.Reader, req wire.Request)) *client.Client {
 	t.Helper()
+	return forgeWith(t, client.Config{}, serve)
+}
+
+func forgeWith(t *testing.T, cfg client.Config, serve func(s *yamux.Stream, r *wire.Reader, req wire.Request)) *client.Client {
+	t.Helper()
 	host, agent := net.Pipe()
 	done := make(chan struct{})
 	go func() {
@@ -57,7 +62,8 @@ func forge(t *testing.T, serve func(s *yamux.Stream, r *wire.Reader, req wire.Re
 			}()
 		}
 	}()
-	c, err := client.New(t.Context(), host, client.Config{Secret: make([]byte, 32)})
+	cfg.Secret = make([]byte, 32)
+	c, err := client.New(t.Context(), host, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

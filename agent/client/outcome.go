@@ -42,10 +42,16 @@ func (f *follower) conclude(end *wire.End) Outcome {
 			out.Events = append(out.Events, e.event)
 		}
 	}
+	out.Answer = min(max(end.Answer, 0), int64(f.cmd.Answer))
 	out.Starts, out.Refused = max(end.Starts, 0), max(end.Refused, 0)
 	if out.Reason = f.reason(end, out); out.Reason == sandbox.ReasonCanceled || out.Reason == sandbox.ReasonDenied {
 		out.Cause = end.Cause[:min(len(end.Cause), 256)]
 	}
+	f.mu.Lock()
+	if f.source != nil && out.Reason == sandbox.ReasonCanceled {
+		out.Cause = "its standard input could not be read: " + f.source.Error()
+	}
+	f.mu.Unlock()
 	if f.sink != nil {
 		out.Reason, out.Cause = sandbox.ReasonCanceled, "its output could not be written: "+f.sink.Error()
 	}

@@ -44,6 +44,16 @@ type Start struct {
 	// Asks says that it waits for a [Verdict]; Refused why the agent refused it.
 	Asks    bool
 	Refused string
+	// End is how start N ended, which was told before; then nothing else is set.
+	End *StartEnd
+}
+
+// StartEnd is how a program ended that an exec started.
+type StartEnd struct {
+	At       time.Duration // since the exec began
+	Code     *int          // as a shell gives it; nil where that is not known
+	Signal   int
+	Replaced bool // its process became another program, and did not end
 }
 
 // Verdict answers a Start: see [wire.Verdict].
@@ -71,7 +81,8 @@ type Judge struct {
 	over bool
 }
 
-// Judge opens a judge of an exec, which may not have begun. Errors: Unavailable.
+// Judge opens a judge of an exec, which may not have begun. Where that has one, this one
+// waits until it has gone. Errors: Unavailable.
 func (c *Client) Judge(ctx context.Context, id sandbox.ID, cfg JudgeConfig) (*Judge, error) {
 	s, err := c.open(ctx, wire.Request{Op: wire.OpJudge, Judge: &wire.Judge{ID: string(id), Variables: cfg.Variables, Rules: cfg.Rules}})
 	if err != nil {
@@ -99,6 +110,9 @@ func (j *Judge) Next() (Start, error) {
 	if len(w.Argv) > wire.MaxStartArgs || len(w.Env) > wire.MaxStartArgs || len(w.Script) > wire.MaxStartScript || len(w.SHA256) > 64 {
 		return Start{}, broken("hear what an exec starts", fmt.Errorf("%w: a start too large", wire.ErrFrame))
 	}
+	if e := w.End; e != nil {
+		return Start{N: w.N, End: &StartEnd{At: micros(e.AtUS), Code: e.Code, Signal: e.Signal, Replaced: e.Replaced}}, nil
+	}
 	return Start{
 		N: w.N, PID: w.PID, Parent: w.Parent, At: micros(w.AtUS), Path: string(w.Path), File: string(w.File), Argv: texts(w.Argv),
 		Env: texts(w.Env), Dir: string(w.Dir), Cut: w.Cut, Own: w.Own, SHA256: w.SHA256, Size: max(w.Size, 0), Native: w.Native,
@@ -120,6 +134,9 @@ func (j *Judge) Answer(n uint64, v Verdict) error {
 	defer j.mu.Unlock()
 	return wire.WriteMessage(j.s, wire.TypeVerdict, wire.Verdict{N: n, Allow: v.Allow, Same: v.Same, Any: v.Any, Hold: v.Hold, Cause: v.Cause[:min(len(v.Cause), 256)]})
 }
+
+// Mark asks for a Start without a number, behind all that is to tell before it.
+func (j *Judge) Mark() error { return j.Answer(0, Verdict{}) }
 
 // Finish asks for what is not told yet: [Judge.Next] gets that, and then the end. An
 // exec that goes on has no judge from then on.

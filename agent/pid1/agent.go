@@ -64,6 +64,8 @@ type Agent struct {
 	watches track.Watches // of all that watches folders
 	outward outward
 	calling calling
+	dialed  chan struct{} // a place for each connection to a port inside
+	answers answers
 	starts  *starts
 	warm    *warmth
 
@@ -104,7 +106,7 @@ func New(cfg Config) (*Agent, error) {
 	}
 	a := &Agent{
 		cfg: cfg, cgroup: openCgroup(cfg.Cgroup), cores: machineCores(), null: null, quit: make(chan string, 1),
-		acting: make(chan struct{}, 4), putting: make(chan struct{}, 2),
+		acting: make(chan struct{}, 4), putting: make(chan struct{}, 2), dialed: make(chan struct{}, wire.MaxDialed),
 		execs: map[string]*exec{}, groups: map[int]*exec{}, leases: map[string]*lease{},
 	}
 	a.sampler = newSampler(a.cgroup)

@@ -47,14 +47,24 @@ func (c *clock) stood() time.Duration {
 	return c.sum
 }
 
-// stand stops an exec's processes and its clock, or has them go on. One that waits for
-// an answer about what it starts stands by itself.
-func (a *Agent) stand(ex *exec, still bool) {
-	more, sig := 1, unix.SIGSTOP
-	if !still {
-		more, sig = -1, unix.SIGCONT
+// stand stops an exec's processes and its clock, and that of what runs in it where it
+// is a shell, until they may go on. One that waits for an answer about what it starts
+// stands by itself.
+func (a *Agent) stand(ex *exec) (goOn func()) {
+	var inside *exec
+	if sh := ex.shell; sh != nil {
+		if r := sh.running(); r != nil {
+			inside = r.ex
+		}
 	}
-	if ex.clock.hold(more) {
-		_, _ = a.signalAll(ex, sig) // who is gone needs none, and an unreadable /proc stops nobody
+	hold := func(more int, sig unix.Signal) {
+		if inside != nil {
+			inside.clock.hold(more)
+		}
+		if ex.clock.hold(more) {
+			_, _ = a.signalAll(ex, sig) // who is gone needs none, and an unreadable /proc stops nobody
+		}
 	}
+	hold(1, unix.SIGSTOP)
+	return func() { hold(-1, unix.SIGCONT) }
 }

@@ -3,22 +3,25 @@
 package pid1
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/yamux"
+	"golang.org/x/sys/unix"
 
 	"github.com/caisson-dev/caisson/agent/wire"
 )
 
 // mostOutlets bounds the execs that have a proxy at once: with as many connections as
-// each may have, they stay below the files that the agent may open.
-const mostOutlets = 24
+// each may have, and those to tools and to ports, they stay below the files that the agent may open.
+const mostOutlets = 22
 
 // takePatience is how long a connection waits for the host to take it.
 const takePatience = 30 * time.Second
@@ -34,6 +37,7 @@ type outward struct {
 type outlet struct {
 	ln     net.Listener
 	places chan struct{} // one for each connection
+	host   io.Closer     // who accepts, by a socket of its own; nil where the agent does
 
 	mu      sync.Mutex
 	over    bool
@@ -42,7 +46,7 @@ type outlet struct {
 	all     map[passage]struct{}
 }
 
-// passage is a program's connection.
+// passage is a connection with a program.
 type passage interface {
 	net.Conn
 	CloseWrite() error
@@ -53,11 +57,13 @@ func newOutlet(ln net.Listener, places int) *outlet {
 }
 
 var (
-	errOutletTaken = errors.New("that exec has a proxy")
+	errOutletTaken = errors.New("that exec has a proxy, or its port is taken")
 	errOutlets     = errors.New("too many execs have a proxy")
 )
 
-func (o *outward) open(ctx context.Context, id string) (*outlet, error) {
+// open listens for an exec, at a port that it had before; 0 is any. host is nil where
+// the agent accepts.
+func (o *outward) open(ctx context.Context, id string, port int, host io.Closer) (*outlet, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
@@ -66,7 +72,12 @@ func (o *outward) open(ctx context.Context, id string) (*outlet, error) {
 	case len(o.outlets) >= mostOutlets:
 		return nil, errOutlets
 	}
-	ln, err := new(net.ListenConfig).Listen(ctx, "tcp4", "127.0.0.1:0")
+	var cfg net.ListenConfig
+	cfg.SetMultipathTCP(false) // a host takes a socket of TCP alone
+	ln, err := cfg.Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if errors.Is(err, unix.EADDRINUSE) {
+		return nil, errOutletTaken // by a program, meanwhile
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +85,7 @@ func (o *outward) open(ctx context.Context, id string) (*outlet, error) {
 		o.outlets = map[string]*outlet{}
 	}
 	out := newOutlet(ln, wire.MaxOutward)
+	out.host = host
 	o.outlets[id] = out
 	return out, nil
 }
@@ -97,6 +109,10 @@ func (o *outward) end(id string) {
 func (o *outlet) end() {
 	if o == nil {
 		return
+	}
+	if o.host != nil {
+		shut(o.ln.(*net.TCPListener)) // the host's, too
+		_ = o.host.Close()
 	}
 	_ = o.ln.Close()
 	o.mu.Lock()
@@ -142,13 +158,46 @@ func (o *outlet) drop(c passage) {
 	<-o.places
 }
 
-// callEgress listens for an exec until that ends or the host is gone.
+// shut has a socket listen no more, whoever has it besides.
+func shut(ln *net.TCPListener) {
+	raw, err := ln.SyscallConn()
+	if err == nil {
+		_ = raw.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RDWR) }) // fails where it has ended
+	}
+}
+
+// passOutlet listens for an exec as [Agent.callEgress] does, and has the host accept by
+// itself: nothing is copied between. Where that fails, the host learns why by the call.
+func (a *Agent) passOutlet(conn net.Conn, id string) {
+	c, ok := conn.(*net.UnixConn)
+	if !ok || !validID(id) || c.SetDeadline(time.Time{}) != nil {
+		return
+	}
+	out, err := a.outward.open(context.Background(), id, a.proxyPort(id, 0), c)
+	if err != nil {
+		return
+	}
+	defer a.outward.end(id)
+	ln := out.ln.(*net.TCPListener)
+	raw, err := ln.SyscallConn()
+	if err != nil { // not its File, which would have both block
+		return
+	}
+	failed := raw.Control(func(fd uintptr) { _, _, err = c.WriteMsgUnix([]byte{1}, unix.UnixRights(int(fd)), nil) })
+	if failed == nil && err == nil {
+		_, _ = c.Read(make([]byte, 1)) // the host says nothing more: whatever comes is the end
+	}
+	a.proxyPort(id, ln.Addr().(*net.TCPAddr).Port)
+}
+
+// callEgress listens for an exec until that ends or the host is gone. Another host may
+// then listen for it again, at the port that its programs know.
 func (a *Agent) callEgress(s *yamux.Stream, r *wire.Reader, req *wire.Egress) {
 	if !validID(req.ID) {
 		fail(s, "invalid", fmt.Errorf("exec id %q", req.ID))
 		return
 	}
-	out, err := a.outward.open(context.Background(), req.ID)
+	out, err := a.outward.open(context.Background(), req.ID, a.proxyPort(req.ID, 0), nil)
 	if err != nil {
 		kind := "exhausted"
 		if errors.Is(err, errOutletTaken) {
@@ -157,15 +206,30 @@ func (a *Agent) callEgress(s *yamux.Stream, r *wire.Reader, req *wire.Egress) {
 		fail(s, kind, err)
 		return
 	}
+	port := out.ln.Addr().(*net.TCPAddr).Port
 	defer a.outward.end(req.ID)
 	go func() {
 		_, _ = r.Next() // the host says nothing more: whatever comes is the end
+		a.proxyPort(req.ID, port)
 		a.outward.end(req.ID)
 	}()
-	if _, err := s.Write(wire.AppendNumber(nil, uint32(out.ln.Addr().(*net.TCPAddr).Port))); err != nil {
+	if _, err := s.Write(wire.AppendNumber(nil, uint32(port))); err != nil {
 		return
 	}
 	out.announce(s, func(net.Conn) bool { return true })
+}
+
+// proxyPort returns the port of the proxy that an exec had, and sets it where port is
+// not 0. One that has not begun, or has ended, has none.
+func (a *Agent) proxyPort(id string, port int) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	ex := a.execs[id]
+	if ex == nil {
+		return 0
+	}
+	ex.proxy = cmp.Or(port, ex.proxy)
+	return ex.proxy
 }
 
 // announce tells the host of each connection that comes and that is admitted, until
@@ -209,6 +273,12 @@ func (a *Agent) callTake(s *yamux.Stream, r *wire.Reader, req *wire.Take) {
 		return
 	}
 	defer out.drop(conn)
+	carry(s, r, conn)
+}
+
+// carry copies between the host and a connection in the sandbox until both have said
+// all, or either is gone.
+func carry(s *yamux.Stream, r *wire.Reader, conn passage) {
 	inward := make(chan struct{})
 	go func() {
 		defer close(inward)

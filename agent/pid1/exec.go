@@ -45,6 +45,7 @@ type exec struct {
 	clock   clock           // stands still while a person is asked about a start
 	shell   *shell          // that it is, or that it runs in; nil of others
 	warm    bool            // it was forked by the server of warm interpreters
+	answer  *answering      // nil where it may hand back nothing
 
 	typing  sync.Mutex // held by who types into its terminal
 	feeding sync.Mutex // held by one input call at a time
@@ -59,6 +60,7 @@ type exec struct {
 	ended    bool      // its end is set
 	settled  bool      // none of its processes is left
 	read     bool      // a client has acknowledged all of it
+	proxy    int       // the port of its way out, once no host holds that open
 }
 
 // ending says why an exec is to end: by as [wire.End] names it, and the words of
@@ -73,6 +75,18 @@ func (ex *exec) endWith(why ending) {
 	case ex.stop <- why:
 	default:
 	}
+}
+
+// denied ends an exec of which something was refused to start, or where it is a shell
+// what runs in it. What it returns is closed once that is so.
+func (ex *exec) denied(why ending) <-chan struct{} {
+	if sh := ex.shell; sh != nil {
+		if r := sh.running(); r != nil {
+			ex = r.ex
+		}
+	}
+	ex.endWith(why)
+	return ex.over
 }
 
 // start runs a request's process. Its errors are for the client: one of kind
@@ -100,10 +114,11 @@ func (a *Agent) start(req *wire.Exec, l *lease) (*exec, error) {
 	}
 	if err != nil {
 		ex.leave()
-		a.starts.end(ex)
+		a.starts.end(ex, false)
 		a.trackEnd(ex, true)
 		// The child may have existed for a moment and used nothing of note.
 		a.calling.end(req.ID)
+		ex.answer.end()
 		a.unstage(req)
 		a.forget(ex)
 		return nil, err
@@ -142,6 +157,11 @@ func (a *Agent) launch(ex *exec) error {
 			return fmt.Errorf("open the way to tools: %w", err)
 		}
 		env = withTools(ex.req.ID, env)
+	}
+	if ex.req.Answer > 0 {
+		if err := a.openAnswer(ex); err != nil {
+			return fmt.Errorf("open the way back: %w", err)
+		}
 	}
 	if ex.req.Shell != "" {
 		if err := a.makeShell(ex, env); err != nil {
@@ -227,6 +247,7 @@ func (a *Agent) follow(ex *exec, before counters, disks disks) {
 		end.HeldBytes, end.HeldEntries, end.Events = h.bytes, h.entries, append(end.Events, endedDisk)
 	}
 	a.account(ex, end, st, before, watch.stop(), wall)
+	end.Answer = a.answers.keep(ex)
 	if end.Ended == "" && (ex.pumps[0].over || ex.pumps[1].over) {
 		end.Ended = endedOutput // it ended by itself just as the cap was passed
 	}
@@ -236,22 +257,26 @@ func (a *Agent) follow(ex *exec, before counters, disks disks) {
 		ex.shell.close()
 	}
 	end.Touched = a.trackEnd(ex, settled)
+	a.starts.end(ex, settled)
 	end.Starts, end.Refused = ex.watched.totals()
 	ex.out.finish(end)
-	a.starts.end(ex)
 	a.conclude(ex, settled)
 	for _, p := range ex.pumps {
 		go p.trail()
 	}
 }
 
+// left is how much of an exec's time is left, where that is bounded.
+func (ex *exec) left() time.Duration {
+	return time.Duration(ex.req.TimeoutMS)*time.Millisecond - time.Since(ex.started) + ex.clock.stood()
+}
+
 // await waits for the end of an exec's process, or a reason to end it.
 func (ex *exec) await(end *wire.End) (st exitStatus, alive bool) {
 	var deadline <-chan time.Time
-	limit := time.Duration(ex.req.TimeoutMS) * time.Millisecond
-	timer := time.NewTimer(limit - time.Since(ex.started))
+	timer := time.NewTimer(ex.left())
 	defer timer.Stop()
-	if limit > 0 {
+	if ex.req.TimeoutMS > 0 {
 		deadline = timer.C
 	}
 	for {
@@ -259,7 +284,7 @@ func (ex *exec) await(end *wire.End) (st exitStatus, alive bool) {
 		case st = <-ex.exited:
 			return st, false
 		case <-deadline:
-			if left := limit - time.Since(ex.started) + ex.clock.stood(); left > 0 {
+			if left := ex.left(); left > 0 {
 				timer.Reset(max(left, clockStep))
 				continue
 			}

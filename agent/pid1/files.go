@@ -60,6 +60,8 @@ func (a *Agent) callFile(s *yamux.Stream, r *wire.Reader, op wire.Op, req *wire.
 		err = a.move(req, at)
 	case wire.OpRemove:
 		err = a.remove(req, at)
+	case wire.OpAttributes:
+		err = a.in(at.dir, req.Role, func(root *os.Root) error { return setAttributes(root, at.name, req.Attributes) })
 	case wire.OpWatch:
 		if err = at.onlyWorkspace(); err == nil {
 			err = a.watch(s, req, at.name)
@@ -86,6 +88,8 @@ func fileKind(err error) string {
 		return "denied"
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT), errors.Is(err, unix.EFBIG), errors.Is(err, errWatches):
 		return "exhausted"
+	case errors.Is(err, unix.ENOTSUP):
+		return "unsupported"
 	}
 	return "invalid"
 }
@@ -103,7 +107,10 @@ func stat(root *os.Root, name string, into *wire.FileInfo) error {
 		return err
 	}
 	*into = describe(root, name, st)
-	return nil
+	return inFolder(root, path.Dir(name), func(dir string) error {
+		into.Attributes = attributes(path.Join(dir, path.Base(name)))
+		return nil
+	})
 }
 
 func describe(root *os.Root, name string, st fs.FileInfo) wire.FileInfo {
@@ -178,7 +185,9 @@ func listDir(root *os.Root, name string) ([]wire.FileInfo, error) {
 	for _, n := range names {
 		p := path.Join(name, n)
 		if st, err := root.Lstat(p); err == nil {
-			entries = append(entries, describe(root, p, st))
+			e := describe(root, p, st)
+			e.Attributes = attributes(path.Join(fdPath(d), n))
+			entries = append(entries, e)
 		}
 	}
 	return entries, nil

@@ -129,6 +129,9 @@ func (u *unpacker) entry(h *tar.Header, r io.Reader) (int64, error) {
 			if err == nil && h.ModTime.Unix() != 0 {
 				err = root.Chtimes(name, h.ModTime, h.ModTime) // of a link too that stands there by now: it leads nowhere else
 			}
+			if err != nil {
+				err = errors.Join(err, root.Remove(name)) // nobody is to take a part for the whole
+			}
 			return err
 		})
 		return n, err
@@ -139,12 +142,9 @@ func (u *unpacker) entry(h *tar.Header, r io.Reader) (int64, error) {
 }
 
 // replace has an entry made in the place of what is there: a link is replaced, not
-// followed. Where somebody else makes one there meanwhile, it is made beside it and
-// moved.
+// followed. What is there stays until the whole of it has been made beside it; a
+// folder that is empty makes way.
 func (u *unpacker) replace(name string, made func(name string) error) error {
-	if err := u.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	err := made(name)
 	if !errors.Is(err, fs.ErrExist) {
 		return err
@@ -153,5 +153,14 @@ func (u *unpacker) replace(name string, made func(name string) error) error {
 	if err := made(beside); err != nil {
 		return err
 	}
-	return u.root.Rename(beside, name)
+	if err = u.root.Rename(beside, name); err != nil {
+		if err = u.root.Remove(name); err == nil || errors.Is(err, fs.ErrNotExist) {
+			err = u.root.Rename(beside, name)
+		}
+	}
+	// It is still there where both were links to one file.
+	if gone := u.root.Remove(beside); !errors.Is(gone, fs.ErrNotExist) {
+		err = errors.Join(err, gone)
+	}
+	return err
 }

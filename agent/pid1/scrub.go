@@ -50,6 +50,7 @@ func (a *Agent) scrub() error {
 	if busy || !a.childless() {
 		return errors.New("something of an exec runs")
 	}
+	a.answers.drop()
 	a.sweepIPC(nil)
 	if _, _, n := listIPC(); n > 0 {
 		return fmt.Errorf("%d objects of inter-process communication are left", n)

@@ -23,11 +23,19 @@ const helloPatience = 5 * time.Second
 // serve speaks with one client until its connection ends.
 func (a *Agent) serve(conn net.Conn) {
 	defer conn.Close()
-	l, err := a.greet(conn)
+	l, h, err := a.greet(conn)
 	if err != nil {
 		return // the client was told, or is gone
 	}
 	defer a.dismiss(l)
+	switch {
+	case h.Answer != "":
+		a.passAnswer(conn, h.Answer)
+		return
+	case h.Outlet != "":
+		a.passOutlet(conn, h.Outlet)
+		return
+	}
 	joined := wire.Join(conn)
 	session, err := yamux.Server(joined, wire.MuxConfig())
 	if err != nil {
@@ -43,33 +51,35 @@ func (a *Agent) serve(conn net.Conn) {
 	}
 }
 
-// greet takes a connection's Hello and answers it.
-func (a *Agent) greet(conn net.Conn) (*lease, error) {
+// greet takes a connection's Hello and answers it, unless that asks for a file.
+func (a *Agent) greet(conn net.Conn) (_ *lease, h wire.Hello, err error) {
 	if err := conn.SetDeadline(time.Now().Add(helloPatience)); err != nil {
-		return nil, err
+		return nil, h, err
 	}
-	var h wire.Hello
 	f, err := wire.NewReader(conn).Next()
 	if err != nil {
-		return nil, err
+		return nil, h, err
 	}
 	if f.Type != wire.TypeHello {
-		return nil, fmt.Errorf("%w: type %d for a hello", wire.ErrFrame, f.Type)
+		return nil, h, fmt.Errorf("%w: type %d for a hello", wire.ErrFrame, f.Type)
 	}
 	if err := f.Message(&h); err != nil {
-		return nil, err
+		return nil, h, err
 	}
 	if no := a.admit(&h); no != nil {
-		return nil, errors.Join(errors.New(no.Message), wire.WriteMessage(conn, wire.TypeFailure, no))
+		return nil, h, errors.Join(errors.New(no.Message), wire.WriteMessage(conn, wire.TypeFailure, no))
 	}
 	l := a.joinLease(h.Lease)
+	if h.Answer != "" || h.Outlet != "" {
+		return l, h, nil
+	}
 	w := wire.Welcome{Version: wire.Version, Build: a.cfg.Build, PID: os.Getpid(), Hardened: a.claim.Harden != nil, Starts: canSeeStarts(a.cfg.Alone != nil)}
 	err = errors.Join(wire.WriteMessage(conn, wire.TypeWelcome, w), conn.SetDeadline(time.Time{}))
 	if err != nil {
 		a.dismiss(l)
-		return nil, err
+		return nil, h, err
 	}
-	return l, nil
+	return l, h, nil
 }
 
 // call serves one stream of conn.
@@ -128,6 +138,10 @@ func (a *Agent) call(s *yamux.Stream, l *lease, conn *wire.Joiner) {
 		a.callTools(s, r, req.Tools)
 	case req.Op == wire.OpTake && req.Take != nil:
 		a.callTake(s, r, req.Take)
+	case req.Op == wire.OpDial && req.Dial != nil:
+		a.callDial(s, r, req.Dial)
+	case req.Op == wire.OpAnswer && req.Answer != nil:
+		a.callAnswer(s, req.Answer)
 	case req.Op == wire.OpJudge && req.Judge != nil:
 		a.callJudge(s, r, req.Judge)
 	case req.File != nil:

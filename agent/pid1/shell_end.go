@@ -27,14 +27,8 @@ func (a *Agent) followRun(r *run, before counters, disks disks) {
 	defer close(ex.done)
 	defer a.life.use()()
 	watch := a.sampler.watch(disks)
-	var deadline <-chan time.Time
-	if ms := ex.req.TimeoutMS; ms > 0 {
-		t := time.NewTimer(time.Duration(ms)*time.Millisecond - time.Since(ex.started))
-		defer t.Stop()
-		deadline = t.C
-	}
 	end := &wire.End{}
-	said, ok := a.awaitRun(r, end, deadline)
+	said, ok := a.awaitRun(r, end)
 	killed := end.ShellEnded != ""
 	wall := time.Since(ex.started)
 	close(ex.over)
@@ -85,16 +79,29 @@ func signalOf(end *wire.End) int {
 
 // awaitRun waits until the shell has answered, or has ended. Where the run is to end
 // it is interrupted, and then what it started killed, and then the shell.
-func (a *Agent) awaitRun(r *run, end *wire.End, deadline <-chan time.Time) (answer, bool) {
-	select {
-	case said := <-r.answered:
-		return said, true
-	case <-r.sh.ex.over:
-		return r.late()
-	case <-deadline:
-		end.Ended = endedTimeout
-	case why := <-r.ex.stop:
-		end.Ended, end.Cause = why.by, why.cause
+func (a *Agent) awaitRun(r *run, end *wire.End) (answer, bool) {
+	var deadline <-chan time.Time
+	timer := time.NewTimer(r.ex.left())
+	defer timer.Stop()
+	if r.ex.req.TimeoutMS > 0 {
+		deadline = timer.C
+	}
+	for going := true; going; {
+		select {
+		case said := <-r.answered:
+			return said, true
+		case <-r.sh.ex.over:
+			return r.late()
+		case <-deadline:
+			if left := r.ex.left(); left > 0 {
+				timer.Reset(max(left, clockStep))
+				continue
+			}
+			end.Ended = endedTimeout
+		case why := <-r.ex.stop:
+			end.Ended, end.Cause = why.by, why.cause
+		}
+		going = false
 	}
 	r.ex.dropStdin() // what waits for more of it goes on
 	a.interrupt(r)
@@ -288,6 +295,8 @@ func (a *Agent) accountRun(r *run, end *wire.End, said answer) {
 	host.mu.Lock()
 	orphans := host.orphans
 	host.mu.Unlock()
+	end.Starts, end.Refused = host.watched.totals()
+	end.Starts, end.Refused = end.Starts-r.starts[0], end.Refused-r.starts[1]
 	sh := r.sh
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 // stage writes an exec's staged files where its user can read and not write
 // them.
 func (a *Agent) stage(req *wire.Exec) error {
-	if len(req.Stage) == 0 && !req.Tools {
+	if !staged(req) {
 		return nil
 	}
 	dir := path.Join(wire.StageDir, req.ID)
@@ -33,8 +33,11 @@ func (a *Agent) stage(req *wire.Exec) error {
 	return nil
 }
 
+// staged reports whether an exec has a folder of its own.
+func staged(req *wire.Exec) bool { return len(req.Stage) > 0 || req.Tools || req.Answer > 0 }
+
 func (a *Agent) unstage(req *wire.Exec) {
-	if len(req.Stage) > 0 || req.Tools {
+	if staged(req) {
 		_ = os.RemoveAll(path.Join(wire.StageDir, req.ID)) // what stays is read-only and small, and goes with the sandbox
 	}
 }

@@ -35,12 +35,15 @@ type starts struct {
 	passed   map[[sha256.Size]byte]struct{} // starts that were let pass, by all that was judged of them
 	programs map[string]struct{}            // programs that may be started with any arguments
 	watched  map[string]*watched            // by exec
+	becoming map[int]*becoming              // by process: what was let pass and was not looked at again
 }
 
 // mostPassed bounds each of the two memories. A full one begins anew.
 const mostPassed = 4096
 
-func newStarts(a *Agent) *starts { return &starts{a: a, watched: map[string]*watched{}} }
+func newStarts(a *Agent) *starts {
+	return &starts{a: a, watched: map[string]*watched{}, becoming: map[int]*becoming{}}
+}
 
 // begin has an exec's starts seen, from its first process on.
 func (s *starts) begin(ex *exec) error {
@@ -56,7 +59,7 @@ func (s *starts) begin(ex *exec) error {
 	for _, kv := range mergeEnv(s.a.claim.Env, ex.req.Env) {
 		w.env[kv] = struct{}{}
 	}
-	w.end, w.stand = ex.endWith, func(still bool) { s.a.stand(ex, still) }
+	w.end, w.stand = ex.denied, func() func() { return s.a.stand(ex) }
 	s.a.mu.Lock()
 	defer s.a.mu.Unlock()
 	ex.watched = w
@@ -92,21 +95,26 @@ func (s *starts) install() error {
 	if err != nil {
 		return err
 	}
-	conn, err := s.file.SyscallConn()
-	if err != nil {
-		return err
-	}
-	go func() {
-		for {
-			var n notice
-			if err := conn.Read(func(fd uintptr) bool { return receive(fd, &n) }); err != nil {
-				s.a.endWith(fmt.Sprintf("what is started cannot be seen any more: %v", err))
-				return
-			}
-			s.decide(s.file.Fd(), &n)
-		}
-	}()
+	go s.hear()
 	return nil
+}
+
+// hear answers who waits, one after the other. It blocks in the kernel, and so keeps a
+// thread busy: the runtime's poller would miss a wake-up that a signal came between.
+func (s *starts) hear() {
+	fd := s.file.Fd()
+	for {
+		n, err := receive(fd)
+		switch {
+		case err != nil:
+			s.a.endWith(fmt.Sprintf("what is started cannot be seen any more: %v", err))
+			return
+		case n.Nr == unix.SYS_ARCH_PRCTL:
+			s.lookAgain(fd, n)
+		default:
+			s.decide(fd, n)
+		}
+	}
 }
 
 // of finds what is known of an exec's starts, or begins to know it.
@@ -121,12 +129,13 @@ func (s *starts) of(id string) *watched {
 	return w
 }
 
-// end is for an exec that has ended: nothing more is told of it.
-func (s *starts) end(ex *exec) {
+// end is for an exec that has ended, before that is told: nothing more is told of what
+// it started. settled says that nothing of it lives.
+func (s *starts) end(ex *exec, settled bool) {
 	if ex.watched == nil {
 		return
 	}
-	ex.watched.finish()
+	ex.watched.finish(settled)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !ex.watched.judged() { // whoever judges it drops it
@@ -182,7 +191,7 @@ func (s *starts) decide(fd uintptr, n *notice) {
 		n.answer(fd, 0, false)
 	case !w.starts.Ask || s.known(b, key):
 		w.tell(t)
-		n.answer(fd, 0, true)
+		s.pass(fd, n, p, w, b, t)
 	default:
 		go s.ask(fd, n, p, w, b, t, key)
 	}
@@ -192,22 +201,26 @@ func (s *starts) decide(fd uintptr, n *notice) {
 func (s *starts) ask(fd uintptr, n *notice, p procInfo, w *watched, b *begin, t *wire.Start, key [sha256.Size]byte) {
 	if b.own {
 		var err error
-		if acted := actAs(p.uid, func() { err = b.contents(t) }); acted != nil || err != nil {
+		s.a.acting <- struct{}{}
+		acted := actAs(p.uid, func() { err = b.contents(t) })
+		<-s.a.acting
+		if acted != nil || err != nil {
 			w.refuse(t, fmt.Errorf("its file cannot be read: %w", errors.Join(acted, err)))
 			n.answer(fd, 0, false)
 			return
 		}
 	}
-	v, err := w.ask(t)
-	switch {
+	switch v, err := w.ask(t); {
 	case err != nil:
 		w.refuse(t, err)
+		n.answer(fd, 0, false)
 	case !v.Allow:
 		w.refused(v.Cause)
+		n.answer(fd, 0, false)
 	default:
 		s.learn(b, key, v)
+		s.pass(fd, n, p, w, b, t)
 	}
-	n.answer(fd, 0, err == nil && v.Allow)
 }
 
 // known reports whether a start was let pass before, or one that it is like.
@@ -305,16 +318,16 @@ func (w *watched) ask(t *wire.Start) (wire.Verdict, error) {
 	case <-ctx.Done():
 		return wire.Verdict{}, context.Cause(ctx)
 	}
-	answers, err := w.put(t)
+	answers, gone, err := w.put(t)
 	if err != nil {
 		return wire.Verdict{}, err
 	}
 	late := time.NewTimer(askPatience)
 	defer late.Stop()
-	held := false
+	var goOn func()
 	defer func() {
-		if held {
-			w.stand(false)
+		if goOn != nil {
+			goOn()
 		}
 	}()
 	for {
@@ -322,14 +335,13 @@ func (w *watched) ask(t *wire.Start) (wire.Verdict, error) {
 		case v := <-answers:
 			if v.Hold {
 				late.Stop() // a person takes as long as the exec is there
-				if !held {
-					held = true
-					w.stand(true)
+				if goOn == nil {
+					goOn = w.stand()
 				}
 				continue
 			}
 			return v, nil
-		case <-w.gone:
+		case <-gone:
 			return wire.Verdict{}, errNoJudge
 		case <-w.over:
 			return wire.Verdict{}, errOver

@@ -4,30 +4,19 @@ package pid1
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-)
 
-// startsFlags are how the kernel is asked to tell of starts. A process that waits for
-// an answer can be killed meanwhile and is not woken by other signals: else one whose
-// timer goes off again and again would never get its answer.
-const startsFlags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+	"github.com/caisson-dev/caisson/internal/harden"
+)
 
 // canSeeStarts reports whether the kernel can tell an agent that is not alone what is
 // started. It changes nothing.
-func canSeeStarts(alone bool) bool {
-	if alone || !canFork {
-		return false
-	}
-	// A filter that cannot be read is looked at after the flags.
-	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, startsFlags, 0)
-	return errno == unix.EFAULT
-}
+func canSeeStarts(alone bool) bool { return !alone && canFork && harden.SeesStarts() == nil }
 
 // Offsets in the kernel's struct seccomp_data, and the bit of the system calls of the
 // x32 kind.
@@ -38,9 +27,15 @@ const (
 	x32Bit   = 0x40000000
 )
 
+// archSetFS is what arch_prctl is asked for where a program's first thread gets its
+// own data.
+const archSetFS = 0x1002
+
 // startsFilter is a program of the packet filter that has every start told, but for
-// that of who has the key in the registers that execve does not use. System calls of
-// other architectures, which have numbers of their own, do not exist.
+// that of who has the key in the registers that execve does not use; and what a
+// program's C library, or Go's runtime, does before anything of the program runs, so
+// that it can be looked at again. System calls of other architectures, which have
+// numbers of their own, do not exist.
 func startsFilter(key [3]uint64) []unix.SockFilter {
 	load := func(at uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
@@ -53,7 +48,8 @@ func startsFilter(key [3]uint64) []unix.SockFilter {
 	f := []unix.SockFilter{
 		load(dataArch), jump(unix.BPF_JEQ, unix.AUDIT_ARCH_X86_64, 1, 0), absent,
 		load(dataNr), jump(unix.BPF_JGE, x32Bit, 0, 1), absent,
-		jump(unix.BPF_JEQ, unix.SYS_EXECVE, 3, 0), jump(unix.BPF_JEQ, unix.SYS_EXECVEAT, 0, 1),
+		jump(unix.BPF_JEQ, unix.SYS_EXECVE, 6, 0), jump(unix.BPF_JEQ, unix.SYS_EXECVEAT, 3, 0),
+		jump(unix.BPF_JEQ, unix.SYS_ARCH_PRCTL, 0, 3), load(dataArgs), jump(unix.BPF_JEQ, archSetFS, 0, 1),
 		answer(unix.SECCOMP_RET_USER_NOTIF), answer(unix.SECCOMP_RET_ALLOW),
 	}
 	for i, word := range []uint32{uint32(key[0]), uint32(key[0] >> 32), uint32(key[1]), uint32(key[1] >> 32), uint32(key[2]), uint32(key[2] >> 32)} {
@@ -70,7 +66,7 @@ func installStarts(key [3]uint64) (*os.File, error) {
 	}
 	f := startsFilter(key)
 	prog := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
-	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, startsFlags, uintptr(unsafe.Pointer(&prog)))
+	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, harden.StartsFlags, uintptr(unsafe.Pointer(&prog)))
 	runtime.KeepAlive(f)
 	if errno != 0 {
 		return nil, fmt.Errorf("see what is started: %w", errno)
@@ -78,10 +74,6 @@ func installStarts(key [3]uint64) (*os.File, error) {
 	// Who waits and who answers take turns: the one may run where the other did. A
 	// kernel that does not know that is slower.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, fd, unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
-	// Waited for by the runtime's poller, it takes no thread.
-	if err := unix.SetNonblock(int(fd), true); err != nil {
-		return nil, errors.Join(err, unix.Close(int(fd)))
-	}
 	return os.NewFile(fd, "starts"), nil
 }
 
@@ -104,20 +96,17 @@ type response struct {
 	Flags uint32
 }
 
-// receive takes the next notice that is there; false is none.
-func receive(fd uintptr, n *notice) bool {
-	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+// receive waits for the next notice.
+func receive(fd uintptr) (*notice, error) {
 	for {
-		if ready, err := unix.Poll(poll, 0); err != nil || ready == 0 || poll[0].Revents&unix.POLLIN == 0 {
-			if errors.Is(err, unix.EINTR) {
-				continue
-			}
-			return false
-		}
-		*n = notice{} // the kernel takes no other
-		// ENOENT: the process was killed meanwhile.
-		if _, _, errno := unix.RawSyscall(unix.SYS_IOCTL, fd, unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(n))); errno == 0 {
-			return true
+		n := &notice{} // the kernel takes no other
+		_, _, errno := unix.Syscall(unix.SYS_IOCTL, fd, unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(n)))
+		switch errno {
+		case 0:
+			return n, nil
+		case unix.EINTR, unix.ENOENT: // the process was killed meanwhile
+		default:
+			return nil, errno
 		}
 	}
 }

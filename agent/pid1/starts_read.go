@@ -28,31 +28,36 @@ var (
 	errNoFile  = errors.New("what it leads to cannot be found out")
 )
 
-// memory reads that of another process, a page at a time. Its errors are the kernel's.
+// memory reads that of another process. Its errors are the kernel's.
 type memory struct {
-	fd   int
-	left int // bytes that may still be read
+	fd           int
+	left         int // bytes that may still be read
+	words, texts piece
+}
+
+// piece is what was read last of one kind, a page at most.
+type piece struct {
 	at   uint64
 	buf  [page]byte
 	have int
 }
 
 // from returns what is there from an address on, to the end of its page at most.
-func (m *memory) from(addr uint64) ([]byte, error) {
+func (m *memory) from(p *piece, addr uint64) ([]byte, error) {
 	start := addr &^ (page - 1)
-	if m.have == 0 || m.at != start {
+	if p.have == 0 || p.at != start {
 		if m.left -= page; m.left < 0 {
 			return nil, errTooMuch
 		}
-		n, err := unix.Pread(m.fd, m.buf[:], int64(start))
+		n, err := unix.Pread(m.fd, p.buf[:], int64(start))
 		if err != nil {
-			m.have = 0
+			p.have = 0
 			return nil, err
 		}
-		m.at, m.have = start, n
+		p.at, p.have = start, n
 	}
-	if off := int(addr - start); off < m.have {
-		return m.buf[off:m.have], nil
+	if off := int(addr - start); off < p.have {
+		return p.buf[off:p.have], nil
 	}
 	return nil, unix.EFAULT
 }
@@ -61,7 +66,7 @@ func (m *memory) from(addr uint64) ([]byte, error) {
 func (m *memory) text(addr uint64) (string, error) {
 	var long []byte
 	for {
-		part, err := m.from(addr)
+		part, err := m.from(&m.texts, addr)
 		if err != nil {
 			return "", err
 		}
@@ -82,7 +87,7 @@ func (m *memory) text(addr uint64) (string, error) {
 func (m *memory) word(addr uint64) (uint64, error) {
 	var b [8]byte
 	for i := 0; i < len(b); {
-		part, err := m.from(addr + uint64(i))
+		part, err := m.from(&m.words, addr+uint64(i))
 		if err != nil {
 			return 0, err
 		}
@@ -118,6 +123,7 @@ func (m *memory) list(addr uint64, take func(string)) error {
 type begin struct {
 	path  string // absolute where that could be told
 	file  string // what it leads to, "" where that could not be found out
+	name  string // by which an interpreter is told of it
 	argv  []string
 	env   []string // those that matter
 	dir   string
@@ -152,6 +158,9 @@ func readStart(n *notice, tgid int, matters func(name, kv string) bool) (*begin,
 	name, err := m.text(at[0])
 	if err != nil {
 		return nil, err
+	}
+	if b.name = name; dirfd != unix.AT_FDCWD && !path.IsAbs(name) {
+		b.name = path.Join("/dev/fd", strconv.Itoa(int(dirfd)), name)
 	}
 	if err := m.list(at[1], func(s string) { b.argv = append(b.argv, s); b.size += len(s) }); err != nil {
 		return nil, err

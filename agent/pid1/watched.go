@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/yamux"
+	"golang.org/x/sys/unix"
 
 	"github.com/caisson-dev/caisson/agent/wire"
 )
@@ -29,12 +30,12 @@ const (
 type watched struct {
 	starts wire.Starts
 	began  time.Time
-	env    map[string]struct{} // the exec's own
-	end    func(ending)
-	stand  func(still bool) // has the exec stand still, or go on
+	env    map[string]struct{}          // the exec's own
+	end    func(ending) <-chan struct{} // ends the exec; what it returns is closed once that is so
+	stand  func() (goOn func())         // has the exec stand still until it may go on
 
-	joined, gone, over   chan struct{} // the judge came, and went; the exec ended
-	join, leave, endOnce sync.Once
+	joined, over  chan struct{} // the first judge came; the exec ended
+	join, endOnce sync.Once
 
 	mu        sync.Mutex
 	changed   sync.Cond
@@ -44,12 +45,14 @@ type watched struct {
 	queue     []*wire.Start
 	size      int // of the queue's texts
 	waiting   map[uint64]chan wire.Verdict
-	judging   bool
-	done      bool // nothing more comes
+	running   map[int]*started // by process: whose end is told
+	gone      chan struct{}    // closed once the judge went; nil is that none is there
+	enough    bool             // the judge wants no more
+	done      bool             // nothing more comes
 }
 
 func newWatched() *watched {
-	w := &watched{joined: make(chan struct{}), gone: make(chan struct{}), over: make(chan struct{}), waiting: map[uint64]chan wire.Verdict{}}
+	w := &watched{joined: make(chan struct{}), over: make(chan struct{}), waiting: map[uint64]chan wire.Verdict{}, running: map[int]*started{}}
 	w.changed.L = &w.mu
 	return w
 }
@@ -78,8 +81,12 @@ func (w *watched) tell(t *wire.Start) {
 	w.queueLocked(t)
 }
 
-// queueLocked keeps a start until the host takes it, where there is room.
+// queueLocked keeps a start until the host takes it, where there is room and it is
+// still to hear of any.
 func (w *watched) queueLocked(t *wire.Start) {
+	if w.done || w.enough {
+		return
+	}
 	if !t.Asks {
 		shorten(t)
 		if len(w.queue) >= mostTold || w.size > mostToldBytes {
@@ -88,7 +95,7 @@ func (w *watched) queueLocked(t *wire.Start) {
 	}
 	w.queue = append(w.queue, t)
 	w.size += textOf(t)
-	w.changed.Signal()
+	w.changed.Broadcast()
 }
 
 func textOf(t *wire.Start) int {
@@ -111,27 +118,29 @@ func shorten(t *wire.Start) {
 	}
 }
 
-// put asks the judge about a start.
-func (w *watched) put(t *wire.Start) (<-chan wire.Verdict, error) {
+// put asks the judge about a start, who may go meanwhile.
+func (w *watched) put(t *wire.Start) (answers chan wire.Verdict, gone <-chan struct{}, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.judging || w.done {
-		return nil, errNoJudge
+	if w.gone == nil || w.enough || w.done {
+		return nil, nil, errNoJudge
 	}
 	w.count++
 	t.N, t.Asks = w.count, true
-	answers := make(chan wire.Verdict, 2) // one to wait, one to go
+	answers = make(chan wire.Verdict, 2) // one to wait, one to go
 	w.waiting[t.N] = answers
 	w.queueLocked(t)
-	return answers, nil
+	return answers, w.gone, nil
 }
 
 // refuse notes a start that the agent refused by itself. It fails alone, and the exec
 // goes on: nobody judged it.
 func (w *watched) refuse(t *wire.Start, why error) {
-	t.Asks, t.Refused = false, why.Error()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	told := *t // the other may be on its way to the host
+	t = &told
+	t.Asks, t.Refused = false, why.Error()
 	if t.N == 0 {
 		w.count++
 		t.N = w.count
@@ -140,13 +149,20 @@ func (w *watched) refuse(t *wire.Start, why error) {
 	w.queueLocked(t)
 }
 
-// refused notes that the host refused a start.
+// refused notes that the host refused a start. Where that ends the exec, it does so
+// before the start fails: nothing of the exec hears of it.
 func (w *watched) refused(cause string) {
 	w.mu.Lock()
 	w.refusals++
 	w.mu.Unlock()
-	if w.starts.End {
-		w.end(ending{endedDenied, cause})
+	if !w.starts.End {
+		return
+	}
+	late := time.NewTimer(killPatience)
+	defer late.Stop()
+	select {
+	case <-w.end(ending{endedDenied, cause}):
+	case <-late.C:
 	}
 }
 
@@ -160,26 +176,17 @@ func (w *watched) totals() (count, refusals int) {
 	return int(w.count), w.refusals
 }
 
-// finish says that the exec has ended.
-func (w *watched) finish() {
-	w.endOnce.Do(func() { close(w.over) })
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.done = true
-	w.changed.Signal()
-}
-
 func (w *watched) judged() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.judging
+	return w.gone != nil
 }
 
 // next waits for starts to tell; nil is the end.
 func (w *watched) next() []*wire.Start {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for len(w.queue) == 0 && !w.done {
+	for len(w.queue) == 0 && !w.done && !w.enough {
 		w.changed.Wait()
 	}
 	all := w.queue
@@ -211,24 +218,26 @@ func (a *Agent) callJudge(s *yamux.Stream, r *wire.Reader, req *wire.Judge) {
 		return
 	}
 	w := a.starts.of(req.ID)
-	w.mu.Lock()
-	if w.judging {
-		w.mu.Unlock()
-		fail(s, "conflict", errors.New("that exec has a judge"))
-		return
-	}
-	w.judging, w.variables = true, req.Variables
-	w.mu.Unlock()
-	a.starts.follow(req.Rules)
-	w.join.Do(func() { close(w.joined) })
-	defer a.starts.drop(req.ID, w)
+	left := make(chan struct{})
+	leave := sync.OnceFunc(func() { close(left) })
 	go func() {
 		w.obey(r)
-		w.leave.Do(func() { close(w.gone) })
+		leave()
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.done = true
-		w.changed.Signal()
+		if w.gone == left {
+			w.enough = true
+		}
+		w.changed.Broadcast()
+	}()
+	if !w.seat(left, req.Variables) {
+		return
+	}
+	a.starts.follow(req.Rules)
+	w.join.Do(func() { close(w.joined) })
+	defer func() {
+		leave()
+		a.starts.drop(req.ID, w)
 	}()
 	var buf []byte
 	for {
@@ -249,6 +258,20 @@ func (a *Agent) callJudge(s *yamux.Stream, r *wire.Reader, req *wire.Judge) {
 	}
 }
 
+// seat waits until no other judge is there, and reports whether this one still is.
+func (w *watched) seat(left chan struct{}, variables []string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.gone != nil && !isClosed(left) {
+		w.changed.Wait()
+	}
+	if isClosed(left) {
+		return false
+	}
+	w.gone, w.enough, w.variables = left, false, variables
+	return true
+}
+
 // obey takes verdicts until the host has enough.
 func (w *watched) obey(r *wire.Reader) {
 	for {
@@ -260,22 +283,40 @@ func (w *watched) obey(r *wire.Reader) {
 		if f.Message(&v) != nil {
 			return
 		}
+		if v.N == 0 {
+			w.mark()
+			continue
+		}
 		w.hear(v)
 	}
 }
 
-// drop forgets an exec whose judge is gone. What it starts from then on is refused
-// where it cannot be decided without.
+// mark tells the host that all is told that came before.
+func (w *watched) mark() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.queue = append(w.queue, &wire.Start{})
+	w.changed.Broadcast()
+}
+
+// drop is for an exec whose judge is gone. What it starts from then on is refused where
+// it cannot be decided without, until another one comes. One that has ended, or has not
+// begun, is forgotten.
 func (s *starts) drop(id string, w *watched) {
-	w.leave.Do(func() { close(w.gone) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.watched, id)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.gone, w.queue, w.size = nil, nil, 0
+	w.changed.Broadcast()
+	if w.done || w.began.IsZero() {
+		delete(s.watched, id)
+	}
 }
 
 // contents reads the file of a start that users can write.
 func (b *begin) contents(t *wire.Start) error {
-	f, err := os.Open(b.openAs)
+	f, err := os.OpenFile(b.openAs, os.O_RDONLY|unix.O_NONBLOCK, 0) // it may be a pipe by now
 	if err != nil {
 		return err
 	}
@@ -283,6 +324,9 @@ func (b *begin) contents(t *wire.Start) error {
 	st, err := f.Stat()
 	if err != nil {
 		return err
+	}
+	if !st.Mode().IsRegular() {
+		return errNoFile
 	}
 	h := sha256.New()
 	head := &bytes.Buffer{}

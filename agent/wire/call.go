@@ -55,7 +55,8 @@ const MaxCallOpen = 1024
 
 const callHeader = 9
 
-// CallRequest is what a program asks.
+// CallRequest is what a program asks. One that is to return a value does so by
+// {"return": VALUE} or {"raise": {"kind", "message", "traceback"}} in its place.
 type CallRequest struct {
 	Tool      string `json:"tool"`
 	Arguments any    `json:"arguments,omitempty"` // an object

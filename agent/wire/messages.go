@@ -48,6 +48,12 @@ type Hello struct {
 	// another claim is a conflict.
 	Claim *Claim `json:"claim,omitempty"`
 	Lease Lease  `json:"lease"`
+	// Answer, in place of all calls, asks for what that exec has handed back, as a
+	// file: see [Sealed].
+	Answer string `json:"answer,omitempty"`
+	// Outlet, in place of all calls, asks for that exec's outlet as a socket that
+	// listens: see [Egress].
+	Outlet string `json:"outlet,omitempty"`
 }
 
 // Claim gives an agent its owner: until then it serves nobody. A pool keeps
@@ -141,14 +147,15 @@ const (
 	OpRenew  Op = "renew"  // other times for the sandbox's own end
 
 	// Files, below the workspace, as a role's user: see [File].
-	OpStat   Op = "stat"
-	OpTree   Op = "tree"  // the entries below a folder, as Data frames, then Reply
-	OpRead   Op = "read"  // a file's bytes as Data frames, then Reply
-	OpWrite  Op = "write" // Data frames into a file, which appears whole or not at all
-	OpMkdir  Op = "mkdir"
-	OpMove   Op = "move"
-	OpRemove Op = "remove"
-	OpWatch  Op = "watch" // changes as Data frames, until the client closes
+	OpStat       Op = "stat"
+	OpTree       Op = "tree"  // the entries below a folder, as Data frames, then Reply
+	OpRead       Op = "read"  // a file's bytes as Data frames, then Reply
+	OpWrite      Op = "write" // Data frames into a file, which appears whole or not at all
+	OpMkdir      Op = "mkdir"
+	OpMove       Op = "move"
+	OpRemove     Op = "remove"
+	OpWatch      Op = "watch"      // changes as Data frames, until the client closes
+	OpAttributes Op = "attributes" // those of an entry are replaced
 
 	OpObserve Op = "observe" // what was touched: see [Observe]
 	OpRestore Op = "restore" // entries as they are to be: see [Restore]
@@ -158,6 +165,8 @@ const (
 	OpEgress Op = "egress" // an exec's proxy on the loopback device: see [Egress]
 	OpTools  Op = "tools"  // an exec's socket for calls of the host's tools: see [Tools]
 	OpTake   Op = "take"   // a connection to one of these: see [Take]
+	OpDial   Op = "dial"   // a connection to a port inside: see [Dial]
+	OpAnswer Op = "answer" // what an exec has handed back, as Data frames, then Reply
 	OpJudge  Op = "judge"  // what an exec starts while it runs: see [Judge]
 )
 
@@ -182,32 +191,10 @@ type Request struct {
 	Egress  *Egress  `json:"egress,omitempty"`
 	Tools   *Tools   `json:"tools,omitempty"`
 	Take    *Take    `json:"take,omitempty"`
+	Dial    *Dial    `json:"dial,omitempty"`
+	Answer  *Answer  `json:"answer,omitempty"`
 	Judge   *Judge   `json:"judge,omitempty"`
 }
-
-// Egress asks the agent to listen on the loopback device of the sandbox, for what an
-// exec wants to reach outside. The agent answers with Data frames of numbers, as
-// [AppendNumber] writes them: first the port, and then one for each connection that
-// came. It stops when the exec has ended or the stream does, and then ends the
-// connections too.
-type Egress struct {
-	ID string `json:"id"` // of the exec
-}
-
-// Take carries a connection that was told of: Data frames both ways, and DataEnd from
-// each side that says no more.
-type Take struct {
-	ID    string `json:"id"`              // of the exec
-	Conn  uint32 `json:"conn"`            // its number
-	Tools bool   `json:"tools,omitempty"` // it came by [OpTools]
-}
-
-// MaxOutward is how many connections of one exec the agent holds at once, and
-// MaxCalling how many to the tools' sockets of all.
-const (
-	MaxOutward = 32
-	MaxCalling = 96
-)
 
 // Exec asks for a process.
 type Exec struct {
@@ -246,6 +233,8 @@ type Exec struct {
 	Terminal *Size `json:"terminal,omitempty"`
 	// Tools gives it, and what it starts, a socket by which the host's tools are called.
 	Tools bool `json:"tools,omitempty"`
+	// Answer lets it hand something back, of at most so many bytes, by [AnswerSocket].
+	Answer int64 `json:"answer,omitempty"`
 	// Starts has what it starts seen; nil has not.
 	Starts *Starts `json:"starts,omitempty"`
 	// Warm forks a Python that runs, in place of starting one, where that is the
@@ -375,6 +364,8 @@ type File struct {
 	Offset    int64 `json:"offset,omitempty"`
 	Length    int64 `json:"length,omitempty"`
 	Recursive bool  `json:"recursive,omitempty"` // of remove and watch
+	// Attributes are what an entry is to have: see [FileInfo].
+	Attributes map[string]string `json:"attributes,omitempty"`
 }
 
 // More than one call lists of a tree: entries, and bytes of them.
@@ -391,7 +382,13 @@ type FileInfo struct {
 	Mode    uint32 `json:"mode"` // permission bits
 	MTimeNS int64  `json:"mtime_ns"`
 	Target  Name   `json:"target,omitempty"` // of a link
+	// Attributes are extended ones of the namespace "user.", without that: those that are
+	// text, up to [MaxAttributes].
+	Attributes map[string]string `json:"attributes,omitempty"`
 }
+
+// MaxAttributes bounds the attributes of one entry that are told, in bytes.
+const MaxAttributes = 4096
 
 // FileEvent is one change that watch saw.
 type FileEvent struct {
@@ -430,6 +427,8 @@ type End struct {
 	// 1 where only a walk can tell.
 	Touched int  `json:"touched,omitempty"`
 	Warm    bool `json:"warm,omitempty"` // it was forked, and not started
+	// Answer is the size of what it has handed back, 0 where that is nothing.
+	Answer int64 `json:"answer,omitempty"`
 	// Of a run in a shell: the folder that this is in now, or why it has ended.
 	Dir        string `json:"dir,omitempty"`
 	ShellEnded string `json:"shell_ended,omitempty"`

@@ -12,7 +12,8 @@ type Starts struct {
 
 // Judge hears what an exec starts, as Start frames, until that has ended or the
 // stream does, and answers those that ask by Verdict frames. An exec, which may not
-// have begun, has one judge.
+// have begun, has one judge: the next waits until that has gone. A Verdict without a
+// number is answered by a Start without one, behind all that was to tell before.
 type Judge struct {
 	ID string `json:"id"` // of the exec
 	// Variables are those that make programs load or run something, by name; a
@@ -49,6 +50,18 @@ type Start struct {
 	// by itself.
 	Asks    bool   `json:"asks,omitempty"`
 	Refused string `json:"refused,omitempty"`
+	// End says how start N ended, which was told before. Then nothing else is set.
+	End *StartEnd `json:"end,omitempty"`
+}
+
+// StartEnd is the end of what was started.
+type StartEnd struct {
+	AtUS int64 `json:"at_us"` // since the exec began
+	// Code and Signal are as in [End]; Code is nil where that is not known.
+	Code   *int `json:"code,omitempty"`
+	Signal int  `json:"signal,omitempty"`
+	// Replaced says that the process became another program, and did not end.
+	Replaced bool `json:"replaced,omitempty"`
 }
 
 // Verdict answers a Start that asks.

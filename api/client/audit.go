@@ -20,6 +20,9 @@ func (c *Client) Events(ctx context.Context, f sandbox.EventFilter) iter.Seq2[sa
 		for _, kind := range f.Kinds {
 			q.Add("kind", kind)
 		}
+		if f.Newest {
+			q.Set("newest", "true")
+		}
 		cursor, left := strconv.FormatInt(f.After, 10), f.Limit
 		for {
 			size := wire.MaxPage

@@ -10,10 +10,15 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
+
+	"github.com/coder/websocket"
 
 	"github.com/caisson-dev/caisson/api"
 	"github.com/caisson-dev/caisson/api/wire"
@@ -39,6 +44,9 @@ type Client struct {
 	cfg  Config
 	base string
 	http *http.Client
+
+	mu   sync.Mutex
+	held map[string]*websocket.Conn // by temporary session
 }
 
 var _ api.Service = (*Client)(nil)
@@ -74,8 +82,15 @@ func badHost(host string) error {
 	return sandbox.Errorf(sandbox.Invalid, "%q is no server", host).WithHint("write unix:///path/of/socket, http://host:port or https://host:port")
 }
 
-// Close gives up connections that are idle. It is idempotent.
+// Close gives up connections that are idle, and the temporary sessions that it made.
+// It is idempotent.
 func (c *Client) Close() error {
+	c.mu.Lock()
+	held := slices.Collect(maps.Keys(c.held))
+	c.mu.Unlock()
+	for _, session := range held {
+		c.release(session)
+	}
 	c.http.CloseIdleConnections()
 	return nil
 }

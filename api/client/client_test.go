@@ -84,8 +84,8 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	for _, face := range []reflect.Type{reflect.TypeFor[api.Service](), reflect.TypeFor[api.Files]()} {
 		for m := range face.Methods() {
-			if m.Name == "Files" {
-				continue // the way to the others
+			if m.Name == "Files" || m.Name == "DialPort" {
+				continue // the way to the others; TestDialPort
 			}
 			t.Run(face.Name()+"/"+m.Name, func(t *testing.T) {
 				t.Parallel()
@@ -104,6 +104,9 @@ func checkMethod(t *testing.T, face reflect.Type, m reflect.Method, fails error)
 	calls := 0
 	values := answers(m.Type, fails)
 	svc := &double{called: func(method string, args ...any) []any {
+		if m.Name == "CreateSession" && method == "Session" { // as the client holds what is temporary
+			return []any{sandbox.SessionView{}, nil}
+		}
 		if method != m.Name {
 			t.Errorf("%s is called", method)
 		}

@@ -165,6 +165,11 @@ func (f *doubleFiles) Mkdir(ctx context.Context, name string, mode uint32) error
 	return as[error](v, 0)
 }
 
+func (f *doubleFiles) SetAttributes(ctx context.Context, name string, all map[string]string) error {
+	v := f.called("SetAttributes", ctx, name, all)
+	return as[error](v, 0)
+}
+
 func (f *doubleFiles) Move(ctx context.Context, from string, to string) error {
 	v := f.called("Move", ctx, from, to)
 	return as[error](v, 0)

@@ -93,6 +93,11 @@ func (f *files) Mkdir(ctx context.Context, name string, mode uint32) error {
 	return f.c.none(ctx, request{method: post, path: f.at("/mkdir"), query: q})
 }
 
+// SetAttributes implements [api.Files].
+func (f *files) SetAttributes(ctx context.Context, name string, all map[string]string) error {
+	return f.c.none(ctx, request{method: put, path: f.at("/attributes"), query: url.Values{"path": {name}}, body: wire.Attributes{Attributes: all}})
+}
+
 // Move implements [api.Files].
 func (f *files) Move(ctx context.Context, from, to string) error {
 	return f.c.none(ctx, request{method: post, path: f.at("/move"), query: url.Values{"from": {from}, "to": {to}}})

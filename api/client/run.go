@@ -57,11 +57,11 @@ func connect[O any](ctx context.Context, c *Client, begin wire.Begin, streams sa
 		return out, err
 	}
 	begin.Stdin, begin.Stdout, begin.Stderr = streams.Stdin != nil, streams.Stdout != nil, streams.Stderr != nil
-	begin.Asks, begin.Artifacts = streams.Ask != nil, streams.Artifact != nil
+	begin.Asks, begin.Artifacts, begin.Starts = streams.Ask != nil, streams.Artifact != nil, streams.Started != nil
 	for _, t := range streams.Tools {
 		begin.Tools = append(begin.Tools, t.Tool)
 	}
-	ws, err := c.dial(ctx)
+	ws, err := c.dial(ctx, wire.ConnectPath)
 	if err != nil {
 		return out, whole(err)
 	}
@@ -98,12 +98,12 @@ func connect[O any](ctx context.Context, c *Client, begin wire.Begin, streams sa
 	return out, err
 }
 
-// dial opens a WebSocket.
-func (c *Client) dial(ctx context.Context) (*websocket.Conn, error) {
+// dial opens a WebSocket at a path.
+func (c *Client) dial(ctx context.Context, at string) (*websocket.Conn, error) {
 	header := http.Header{}
 	c.sign(header)
 	telemetry.Inject(ctx, header)
-	ws, res, err := websocket.Dial(ctx, c.base+wire.ConnectPath, &websocket.DialOptions{HTTPClient: c.http, HTTPHeader: header}) //nolint:bodyclose // Dial has read what it returns
+	ws, res, err := websocket.Dial(ctx, c.base+at, &websocket.DialOptions{HTTPClient: c.http, HTTPHeader: header}) //nolint:bodyclose // Dial has read what it returns
 	if err == nil {
 		return ws, nil
 	}
@@ -177,6 +177,10 @@ func (x *connection) heed(m wire.Message) error {
 		}
 	case wire.MsgEnd:
 		return x.taken(m.Stream)
+	case wire.MsgStarted:
+		if m.Start != nil && x.streams.Started != nil {
+			x.streams.Started(*m.Start)
+		}
 	case wire.MsgProgress:
 		if m.Progress != nil {
 			x.c.cfg.Progress(*m.Progress)

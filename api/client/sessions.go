@@ -2,7 +2,10 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"net/url"
+
+	"github.com/coder/websocket"
 
 	"github.com/caisson-dev/caisson/api"
 	"github.com/caisson-dev/caisson/api/wire"
@@ -29,7 +32,48 @@ func (c *Client) CreateSession(ctx context.Context, o api.SessionOptions, local 
 	if err := noFolder(local); err != nil {
 		return sandbox.Session{}, err
 	}
-	return call[sandbox.Session](ctx, c, request{method: post, path: "/v1/sessions", body: o})
+	s, err := call[sandbox.Session](ctx, c, request{method: post, path: "/v1/sessions", body: o})
+	if err == nil && o.Temporary {
+		err = c.hold(ctx, s.Name)
+	}
+	return s, err
+}
+
+// hold keeps a connection by which the server knows that this process still wants a
+// session.
+func (c *Client) hold(ctx context.Context, session string) error {
+	ctx = context.WithoutCancel(ctx)
+	ws, err := c.dial(ctx, wire.ConnectPath)
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(wire.Begin{Session: session, Hold: true})
+	if err == nil {
+		err = ws.Write(ctx, websocket.MessageText, b)
+	}
+	if err != nil {
+		_ = ws.CloseNow() // it is of no use
+		return c.unreachable(ctx, err)
+	}
+	ws.CloseRead(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held == nil {
+		c.held = map[string]*websocket.Conn{}
+	}
+	c.held[session] = ws
+	return nil
+}
+
+// release ends what hold began, if it did.
+func (c *Client) release(session string) {
+	c.mu.Lock()
+	ws := c.held[session]
+	delete(c.held, session)
+	c.mu.Unlock()
+	if ws != nil {
+		_ = ws.CloseNow() // the server may have ended it
+	}
 }
 
 // Session implements [api.Sessions].
@@ -39,7 +83,10 @@ func (c *Client) Session(ctx context.Context, name string) (sandbox.SessionView,
 
 // Sessions implements [api.Sessions].
 func (c *Client) Sessions(ctx context.Context, f sandbox.SessionFilter) ([]sandbox.SessionView, error) {
-	return listAll[sandbox.SessionView](ctx, c, request{method: get, path: "/v1/sessions", query: selection(f.Owner, f.Labels)}, f.After, f.Limit)
+	q := selection(f.Owner, f.Labels)
+	setString(q, "name", f.Name)
+	setBool(q, "running", f.Running)
+	return listAll[sandbox.SessionView](ctx, c, request{method: get, path: "/v1/sessions", query: q}, f.After, f.Limit)
 }
 
 // RenewSession implements [api.Sessions].
@@ -56,7 +103,11 @@ func (c *Client) ChangeNetwork(ctx context.Context, name string, change sandbox.
 func (c *Client) RemoveSession(ctx context.Context, name string, force bool) error {
 	q := url.Values{}
 	setBool(q, "force", force)
-	return c.none(ctx, request{method: del, path: path("/v1/sessions/%", name), query: q})
+	err := c.none(ctx, request{method: del, path: path("/v1/sessions/%", name), query: q})
+	if err == nil {
+		c.release(name)
+	}
+	return err
 }
 
 // PauseSession implements [api.Pauser].

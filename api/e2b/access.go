@@ -27,16 +27,21 @@ const localToken sandbox.ID = "local"
 // and our word that it was. It is worth what that token is worth: once that is
 // revoked or has expired, nothing.
 func (s *Server) pass(box string, token sandbox.ID) string {
-	mac := hmac.New(sha256.New, s.cfg.Key)
-	mac.Write([]byte(string(token) + "\x00" + box))
-	return string(token) + "." + hex.EncodeToString(mac.Sum(nil))
+	return string(token) + "." + hex.EncodeToString(s.sign(string(token), box))
 }
 
-// passFor is the pass of whoever asks.
-func (s *Server) passFor(ctx context.Context, box string) (string, error) {
+// sign signs some words that have no zero byte in them.
+func (s *Server) sign(words ...string) []byte {
+	mac := hmac.New(sha256.New, s.cfg.Key)
+	mac.Write([]byte(strings.Join(words, "\x00")))
+	return mac.Sum(nil)
+}
+
+// tokenOf is the id of the token of whoever asks.
+func (s *Server) tokenOf(ctx context.Context) (sandbox.ID, error) {
 	who := sandbox.CallerFrom(ctx)
 	if who.Name == "" {
-		return s.pass(box, localToken), nil
+		return localToken, nil
 	}
 	tokens, err := s.svc.Tokens(asLocal(ctx))
 	if err != nil {
@@ -44,7 +49,7 @@ func (s *Server) passFor(ctx context.Context, box string) (string, error) {
 	}
 	for _, t := range tokens {
 		if t.Name == who.Name {
-			return s.pass(box, t.ID), nil
+			return t.ID, nil
 		}
 	}
 	return "", sandbox.Errorf(sandbox.Denied, "the token %s is not there any more", who.Name).WithHint("make one with: caisson token create")
@@ -70,7 +75,8 @@ func (s *Server) callers(ctx context.Context) (map[sandbox.ID]sandbox.Caller, er
 func (s *Server) reach(r *http.Request) (box string, who sandbox.Caller, err error) {
 	box = r.Header.Get(sandboxHeader)
 	if given := r.Header.Get(accessHeader); given != "" && box != "" {
-		who, err = s.holder(r.Context(), box, given)
+		id, _, _ := strings.Cut(given, ".")
+		who, err = s.holder(r.Context(), box, given, s.pass(box, sandbox.ID(id)), sandbox.ID(id))
 		return box, who, err
 	}
 	if sig := r.URL.Query().Get("signature"); sig != "" && r.URL.Path == "/files" {
@@ -82,18 +88,17 @@ func (s *Server) reach(r *http.Request) (box string, who sandbox.Caller, err err
 	return box, sandbox.CallerFrom(r.Context()), nil
 }
 
-// holder is who was handed a pass.
-func (s *Server) holder(ctx context.Context, box, given string) (sandbox.Caller, error) {
+// holder is who was handed a pass, which is to be the right one of a token.
+func (s *Server) holder(ctx context.Context, box, given, right string, token sandbox.ID) (sandbox.Caller, error) {
 	refused := statusError{sandbox.Errorf(sandbox.Denied, "the access token is not one of sandbox %s", box).WithHint("connect to the sandbox again"), http.StatusUnauthorized}
-	id, _, _ := strings.Cut(given, ".")
-	if subtle.ConstantTimeCompare([]byte(given), []byte(s.pass(box, sandbox.ID(id)))) != 1 {
+	if subtle.ConstantTimeCompare([]byte(given), []byte(right)) != 1 {
 		return sandbox.Caller{}, refused
 	}
 	all, err := s.callers(ctx)
 	if err != nil {
 		return sandbox.Caller{}, err
 	}
-	who, ok := all[sandbox.ID(id)]
+	who, ok := all[token]
 	if !ok {
 		return sandbox.Caller{}, refused
 	}
@@ -118,7 +123,7 @@ func (s *Server) signer(r *http.Request, box, given string) (string, sandbox.Cal
 	if err != nil {
 		return "", sandbox.Caller{}, err
 	}
-	views, err := s.svc.Sessions(asLocal(r.Context()), sandbox.SessionFilter{Labels: sandbox.Labels{labelWire: "true"}})
+	views, err := s.svc.Sessions(asLocal(r.Context()), sandbox.SessionFilter{Labels: sandbox.Labels{labelWire: "true"}, Running: true})
 	if err != nil {
 		return "", sandbox.Caller{}, err
 	}

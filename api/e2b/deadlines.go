@@ -212,7 +212,7 @@ func (s *Server) Run(ctx context.Context) {
 
 // sweep looks once, and returns when to look again.
 func (s *Server) sweep(ctx context.Context) (time.Duration, error) {
-	views, err := s.svc.Sessions(ctx, sandbox.SessionFilter{Labels: sandbox.Labels{labelWire: "true"}})
+	views, err := s.svc.Sessions(ctx, sandbox.SessionFilter{Labels: sandbox.Labels{labelWire: "true"}, Running: true})
 	if err != nil {
 		return mostRest, err
 	}

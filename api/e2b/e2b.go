@@ -30,6 +30,7 @@ const envdVersion = "0.6.4"
 type Service interface {
 	api.Sessions
 	api.Pauser
+	api.Ports
 	api.Insight
 	api.Snapshots
 	api.Execs
@@ -38,6 +39,7 @@ type Service interface {
 	api.Workspaces
 	api.Languages
 	api.Tokens
+	api.Approvals
 }
 
 // Config says what is served. Service and Key are required. Who serves it
@@ -62,6 +64,7 @@ type Server struct {
 	kick    chan struct{} // a deadline was set
 	typists typists
 
+	waiting  sync.Map        // of what a person is asked about, how it is ended
 	attended sync.Map        // ids of execs that are seen to their end
 	ending   context.Context // done once streams are to end
 	end      context.CancelFunc
@@ -105,9 +108,14 @@ func isData(r *http.Request) bool {
 	return r.Header.Get(sandboxHeader) != "" || dataPaths[first]
 }
 
-// Caller says who asks, of requests that show what was handed out for a sandbox.
+// Caller says who asks, of requests that show what was handed out for a sandbox, and
+// of all that are for previews.
 // Others it does not know.
 func (s *Server) Caller(r *http.Request) (who sandbox.Caller, knows bool, err error) {
+	if p, is := previewOf(r); is {
+		who, err = s.visitor(r.Context(), p)
+		return who, true, err
+	}
 	if !isData(r) || r.Header.Get(accessHeader) == "" && r.URL.Query().Get("signature") == "" {
 		return who, false, nil
 	}
@@ -125,6 +133,10 @@ func (s *Server) EndStreams() { s.end() }
 
 // ServeHTTP implements [http.Handler]. Who asks is in the request's context.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if p, is := previewOf(r); is {
+		s.servePreview(w, r, p)
+		return
+	}
 	if isData(r) {
 		s.serveData(w, r)
 		return

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,22 +30,11 @@ func (d *double) Tokens(ctx context.Context) ([]sandbox.Token, error) {
 	return d.tokens, nil
 }
 
-func (d *double) Session(ctx context.Context, name string) (sandbox.SessionView, error) {
-	who := sandbox.CallerFrom(ctx)
-	for _, v := range d.views {
-		if v.Name == who.Kept(name) {
-			v.Name = name
-			return v, nil
-		}
-	}
-	return sandbox.SessionView{}, sandbox.NotFound
-}
-
 func (d *double) Sessions(ctx context.Context, f sandbox.SessionFilter) ([]sandbox.SessionView, error) {
 	who := sandbox.CallerFrom(ctx)
 	var list []sandbox.SessionView
 	for _, v := range d.views {
-		if v.Labels.Has(f.Labels) && (f.Owner == nil || *f.Owner == v.Owner) {
+		if v.Labels.Has(f.Labels) && (f.Name == "" || v.Name == who.Kept(f.Name)) && who.Sees(v.Owner) && (f.Owner == nil || *f.Owner == v.Owner) {
 			v.Name = who.Shown(v.Name)
 			list = append(list, v)
 		}
@@ -83,10 +73,10 @@ func TestPasses(t *testing.T) {
 	bob := sandbox.Token{ID: sandbox.NewID(), Name: "bob-1", Owner: "bob", Access: sandbox.AccessUser, Expires: now.Add(-time.Second)}
 	d := &double{tokens: []sandbox.Token{ann, bob}, views: []sandbox.SessionView{view("ann", "i1", 0, time.Hour, nil), view("ann", "i2", 0, time.Hour, nil), view("bob", "i3", 0, time.Hour, nil)}}
 	s := server(t, d)
-	pass, err := s.passFor(sandbox.WithCaller(t.Context(), ann.Caller()), "i1")
-	if err != nil {
-		t.Fatal(err)
+	if id, err := s.tokenOf(sandbox.WithCaller(t.Context(), ann.Caller())); err != nil || id != ann.ID {
+		t.Fatal(id, err)
 	}
+	pass := s.pass("i1", ann.ID)
 	signed := func(path, op, pass, until string) string {
 		q := url.Values{"path": {"f"}, "signature": {signature(path, op, "", pass, until)}}
 		if until != "" {
@@ -135,8 +125,63 @@ func TestPasses(t *testing.T) {
 			t.Errorf("%s: %q, %+v, %v, %v", name, box, who, err, reachErr)
 		}
 	}
-	if _, err := s.passFor(sandbox.WithCaller(t.Context(), sandbox.Caller{Owner: "eve", Name: "gone"}), "i1"); !errors.Is(err, sandbox.Denied) {
+	if _, err := s.tokenOf(sandbox.WithCaller(t.Context(), sandbox.Caller{Owner: "eve", Name: "gone"})); !errors.Is(err, sandbox.Denied) {
 		t.Errorf("a pass for a token that is gone: %v", err)
+	}
+}
+
+// TestPreviewPasses: the name of a preview lets in to one sandbox, while its token is
+// good; and a pass for previews is none for the sandbox itself, nor the other way about.
+func TestPreviewPasses(t *testing.T) {
+	t.Parallel()
+	ann := sandbox.Token{ID: sandbox.NewID(), Name: "ann-1", Owner: "ann", Access: sandbox.AccessUser}
+	d := &double{tokens: []sandbox.Token{ann}, views: []sandbox.SessionView{view("ann", "i1", 0, time.Hour, nil), view("ann", "i2", 0, time.Hour, nil)}}
+	s := server(t, d)
+	pass := s.previewPass("i1", ann.ID)
+	if len(pass) > 63 {
+		t.Errorf("%s is no part of a name", pass)
+	}
+	for host, c := range map[string]struct {
+		header string
+		owns   bool
+		want   string // whose it is; "-" is nobody's
+	}{
+		"80-i1." + pass + ".localhost:7373":                            {owns: true, want: "ann"},
+		"80-I1." + strings.ToUpper(pass) + ".LOCALHOST":                {owns: true, want: "ann"},
+		"80-i2." + pass + ".localhost:7373":                            {owns: true, want: "-"},
+		"80-i1." + s.previewPass("i1", "gone") + ".localhost":          {owns: true, want: "-"},
+		"80-i1." + s.previewPass("i1", sandbox.NewID()) + ".localhost": {owns: true, want: "-"},
+		"80-i1." + s.previewPass("i1", localToken) + ".localhost":      {owns: true},
+		"80-i1.localhost":    {owns: true, want: "-"},
+		"81-i1.box.example":  {owns: true, header: pass, want: "ann"},
+		"82-i1.box.example":  {owns: true, header: s.pass("i1", ann.ID), want: "-"},
+		"localhost:7373":     {},
+		"80-i1":              {},
+		"0-i1.localhost":     {},
+		"65536-i1.localhost": {},
+		"my-box.example":     {},
+		"127.0.0.1:7373":     {},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v2/sandboxes", nil)
+		r.Host = host
+		r.Header.Set(trafficHeader, c.header)
+		who, knows, err := s.Caller(r)
+		if s.Owns(r) != c.owns || knows != c.owns {
+			t.Errorf("%s: owned %v, known %v", host, s.Owns(r), knows)
+		}
+		if c.want == "-" {
+			if statusOf(err) != http.StatusUnauthorized {
+				t.Errorf("%s: %v", host, err)
+			}
+		} else if err != nil || who.Owner != c.want {
+			t.Errorf("%s: %+v, %v", host, who, err)
+		}
+	}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/health", nil)
+	r.Header.Set(sandboxHeader, "i1")
+	r.Header.Set(accessHeader, pass)
+	if _, _, err := s.Caller(r); statusOf(err) != http.StatusUnauthorized {
+		t.Errorf("a preview's pass reaches the sandbox: %v", err)
 	}
 }
 

@@ -137,17 +137,72 @@ type written struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
 	Path string `json:"path"`
+	// Metadata are those of the request.
+	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
-// metadataPrefix begins the headers of a file's metadata.
-const metadataPrefix = "X-Metadata-"
+// A file's metadata are its extended attributes below a name, and come as headers.
+// Together they are of few bytes, those of the names in full with them.
+const (
+	metadataPrefix  = "X-Metadata-"
+	attributePrefix = "e2b."
+	attributeSpace  = "user." + attributePrefix
+	mostMetadata    = 4096
+	mostMetadataKey = 255 - len(attributeSpace)
+)
+
+// metadataOf reads the metadata that files are to have.
+func metadataOf(h http.Header) (map[string]string, error) {
+	all, size := map[string]string{}, 0
+	for name, values := range h {
+		key, ok := strings.CutPrefix(strings.ToLower(name), strings.ToLower(metadataPrefix))
+		if !ok {
+			continue
+		}
+		value := values[0]
+		size += len(attributeSpace) + len(key) + len(value)
+		if key == "" || len(key) > mostMetadataKey || !isPrintable(key) || !isPrintable(value) {
+			return nil, sandbox.Errorf(sandbox.Invalid, "metadata %q: %q", key, value).WithHint("keys of at most %d bytes and values are printable ASCII", mostMetadataKey)
+		}
+		all[key] = value
+	}
+	if size > mostMetadata {
+		return nil, sandbox.Errorf(sandbox.Invalid, "metadata of %d bytes", size).WithHint("at most %d bytes are kept of a file, with %q before each key", mostMetadata, attributeSpace)
+	}
+	return all, nil
+}
+
+func isPrintable(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0
+}
+
+// withMetadata are attributes of a file that have these metadata.
+func withMetadata(all map[string]string) map[string]string {
+	attributes := map[string]string{}
+	for k, v := range all {
+		attributes[attributePrefix+k] = v
+	}
+	return attributes
+}
+
+// metadataFrom are the metadata of an entry; nil are none.
+func metadataFrom(attributes map[string]string) (all map[string]string) {
+	for name, v := range attributes {
+		if k, ok := strings.CutPrefix(name, attributePrefix); ok {
+			if all == nil {
+				all = map[string]string{}
+			}
+			all[k] = v
+		}
+	}
+	return all
+}
 
 // writeFiles writes the body into a file, or each part of it into its own.
 func (s *Server) writeFiles(w http.ResponseWriter, r *http.Request) error {
-	for name := range r.Header {
-		if strings.HasPrefix(name, metadataPrefix) {
-			return sandbox.Errorf(sandbox.Unsupported, "files have no metadata here").WithHint("keep it in a file beside")
-		}
+	metadata, err := metadataOf(r.Header)
+	if err != nil {
+		return err
 	}
 	var in io.Reader = r.Body
 	switch coding := r.Header.Get("Content-Encoding"); coding {
@@ -168,10 +223,10 @@ func (s *Server) writeFiles(w http.ResponseWriter, r *http.Request) error {
 	name := r.URL.Query().Get("path")
 	var all []written
 	if kind == "multipart/form-data" {
-		all, err = s.writeParts(r.Context(), multipart.NewReader(in, params["boundary"]), name)
+		all, err = s.writeParts(r.Context(), multipart.NewReader(in, params["boundary"]), name, metadata)
 	} else {
 		var one written
-		one, err = s.writeFile(r.Context(), name, in)
+		one, err = s.writeFile(r.Context(), name, in, metadata)
 		all = []written{one}
 	}
 	if errors.Is(err, sandbox.Exhausted) {
@@ -186,7 +241,7 @@ func (s *Server) writeFiles(w http.ResponseWriter, r *http.Request) error {
 
 // writeParts writes each file of a form: to the path of the request, or where there
 // is none by its own file name, which is a whole path.
-func (s *Server) writeParts(ctx context.Context, form *multipart.Reader, name string) ([]written, error) {
+func (s *Server) writeParts(ctx context.Context, form *multipart.Reader, name string, metadata map[string]string) ([]written, error) {
 	all := []written{}
 	for {
 		part, err := form.NextPart()
@@ -203,7 +258,7 @@ func (s *Server) writeParts(ctx context.Context, form *multipart.Reader, name st
 		if to == "" {
 			to = fileName(part)
 		}
-		one, err := s.writeFile(ctx, to, part)
+		one, err := s.writeFile(ctx, to, part, metadata)
 		if err != nil {
 			return nil, err
 		}
@@ -224,7 +279,7 @@ func fileName(p *multipart.Part) string {
 	return params["filename"]
 }
 
-func (s *Server) writeFile(ctx context.Context, name string, in io.Reader) (written, error) {
+func (s *Server) writeFile(ctx context.Context, name string, in io.Reader, metadata map[string]string) (written, error) {
 	if name == "" {
 		return written{}, sandbox.Errorf(sandbox.Invalid, "no path to write to").WithHint("give path=")
 	}
@@ -235,5 +290,10 @@ func (s *Server) writeFile(ctx context.Context, name string, in io.Reader) (writ
 	if _, err := f.Write(ctx, at, 0, in); err != nil {
 		return written{}, err
 	}
-	return written{Name: path.Base(shown(at)), Type: "file", Path: shown(at)}, nil
+	if len(metadata) > 0 { // a file that was written has none
+		if err := f.SetAttributes(ctx, at, withMetadata(metadata)); err != nil {
+			return written{}, err
+		}
+	}
+	return written{Name: path.Base(shown(at)), Type: "file", Path: shown(at), Metadata: metadata}, nil
 }

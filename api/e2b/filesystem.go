@@ -35,7 +35,7 @@ func entryOf(i sandbox.FileInfo) entry {
 	at := shown(i.Path)
 	e := entry{
 		Name: path.Base(at), Type: types[i.Type], Path: at, Size: i.Size, Mode: i.Mode, Permissions: (fs.FileMode(i.Mode&0o777) | modes[i.Type]).String(),
-		Owner: defaultUser, Group: defaultUser, ModifiedTime: i.MTime.UTC(),
+		Owner: defaultUser, Group: defaultUser, ModifiedTime: i.MTime.UTC(), Metadata: metadataFrom(i.Attributes),
 	}
 	if e.Type == "" {
 		e.Type = "FILE_TYPE_UNSPECIFIED"

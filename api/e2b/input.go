@@ -38,6 +38,9 @@ func (s *Server) closeStdin(ctx context.Context, in *selectRequest) (*empty, err
 
 // sendSignal ends a command with all that it started, or asks its process to end.
 func (s *Server) sendSignal(ctx context.Context, in *signalRequest) (*empty, error) {
+	if s.killWaiting(ctx, in.Process) {
+		return &empty{}, nil
+	}
 	e, err := s.process(ctx, in.Process, false)
 	if err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	who := sandbox.CallerFrom(r.Context())
 	want.metadata[labelWire] = "true"
-	views, err := s.svc.Sessions(r.Context(), sandbox.SessionFilter{Owner: &who.Owner, Labels: want.metadata})
+	views, err := s.svc.Sessions(r.Context(), sandbox.SessionFilter{Owner: &who.Owner, Labels: want.metadata, Running: true})
 	if err != nil {
 		return err
 	}

@@ -96,16 +96,17 @@ type (
 		Destination string `json:"destination"`
 	}
 	entry struct {
-		Name          string    `json:"name"`
-		Type          string    `json:"type"`
-		Path          string    `json:"path"`
-		Size          int64     `json:"size,string"`
-		Mode          uint32    `json:"mode"`
-		Permissions   string    `json:"permissions"`
-		Owner         string    `json:"owner"`
-		Group         string    `json:"group"`
-		ModifiedTime  time.Time `json:"modifiedTime"`
-		SymlinkTarget *string   `json:"symlinkTarget,omitempty"`
+		Name          string            `json:"name"`
+		Type          string            `json:"type"`
+		Path          string            `json:"path"`
+		Size          int64             `json:"size,string"`
+		Mode          uint32            `json:"mode"`
+		Permissions   string            `json:"permissions"`
+		Owner         string            `json:"owner"`
+		Group         string            `json:"group"`
+		ModifiedTime  time.Time         `json:"modifiedTime"`
+		SymlinkTarget *string           `json:"symlinkTarget,omitempty"`
+		Metadata      map[string]string `json:"metadata,omitempty"`
 	}
 	entryAnswer struct {
 		Entry entry `json:"entry"`

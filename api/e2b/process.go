@@ -3,6 +3,7 @@ package e2b
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -22,11 +23,14 @@ func (s *Server) start(ctx context.Context, h http.Header, in *startRequest, to 
 	if err != nil {
 		return err
 	}
-	e, err := s.svc.StartExec(ctx, v.Name, run, sandbox.Local{})
-	if err != nil {
+	e, told, err := s.begin(ctx, h, run, to)
+	switch {
+	case errors.Is(err, errKilled):
+		return to.send(&processEvent{event{End: endOf(sandbox.Exit{Code: 128 + int(syscall.SIGKILL), Signal: "SIGKILL", Reason: sandbox.ReasonSignal})}})
+	case err != nil:
 		return err
 	}
-	return s.follow(ctx, h, v.Name, e, sandbox.AttachOptions{Follow: true}, to)
+	return s.follow(ctx, h, v.Name, e, told, sandbox.AttachOptions{Follow: true}, to)
 }
 
 // runOf is a command as caisson runs it.
@@ -36,7 +40,7 @@ func runOf(h http.Header, in *startRequest) (run sandbox.Run, err error) {
 		return run, sandbox.Errorf(sandbox.Invalid, "no command")
 	}
 	// Whoever is asked about it answers in time, or the client's own patience ends.
-	run = sandbox.Run{Command: append([]string{p.Cmd}, withoutLogin(p.Args)...), Hold: true, Approve: sandbox.ApproveAsk, Input: in.PTY == nil && (in.Stdin == nil || *in.Stdin)}
+	run = sandbox.Run{Command: append([]string{p.Cmd}, withoutLogin(p.Args)...), Hold: true, Guard: true, Approve: sandbox.ApproveAsk, Input: in.PTY == nil && (in.Stdin == nil || *in.Stdin)}
 	for _, k := range slices.Sorted(maps.Keys(p.Envs)) {
 		run.Env = append(run.Env, k+"="+p.Envs[k])
 	}
@@ -86,16 +90,19 @@ func (s *Server) attach(ctx context.Context, h http.Header, in *selectRequest, t
 	if err != nil {
 		return err
 	}
-	return s.follow(ctx, h, v.Name, e, sandbox.AttachOptions{Stdout: now.Stdout, Stderr: now.Stderr, Follow: true}, to)
+	return s.follow(ctx, h, v.Name, e, 0, sandbox.AttachOptions{Stdout: now.Stdout, Stderr: now.Stderr, Follow: true}, to)
 }
 
-// follow tells a client of an exec: its number, what it says, how it ended.
-func (s *Server) follow(ctx context.Context, h http.Header, box string, e sandbox.ExecRecord, from sandbox.AttachOptions, to *sender[processEvent]) error {
-	if err := to.send(&processEvent{event{Start: &started{uint32(e.PID)}}}); err != nil {
-		s.attend(ctx, box, e.ID)
-		return err
+// follow tells a client of an exec: its number, unless one was told, what it says,
+// how it ended.
+func (s *Server) follow(ctx context.Context, h http.Header, box string, e sandbox.ExecRecord, told uint32, from sandbox.AttachOptions, to *sender[processEvent]) error {
+	if told == 0 {
+		if err := to.send(&processEvent{event{Start: &started{uint32(e.PID)}}}); err != nil {
+			s.attend(ctx, box, e.ID)
+			return err
+		}
+		to.keepAlive(h, &processEvent{event{KeepAlive: &empty{}}})
 	}
-	to.keepAlive(h, &processEvent{event{KeepAlive: &empty{}}})
 	stdout := speaker{to, func(b []byte) *output { return &output{Stdout: b} }}
 	if e.Terminal {
 		stdout.as = func(b []byte) *output { return &output{PTY: b} }

@@ -3,6 +3,7 @@ package e2b
 import (
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/caisson-dev/caisson/sandbox"
@@ -18,8 +19,12 @@ func (s *Server) process(ctx context.Context, by *selector, over bool) (sandbox.
 		return sandbox.ExecRecord{}, sandbox.Errorf(sandbox.Invalid, "no process is selected")
 	}
 	filter := sandbox.ExecFilter{Session: viewFrom(ctx).Name}
-	if by.Tag != nil {
+	ours := by.PID != nil && *by.PID >= firstNumber
+	switch {
+	case by.Tag != nil:
 		filter.Labels = sandbox.Labels{labelTag: *by.Tag}
+	case ours:
+		filter.Labels = sandbox.Labels{labelNumber: strconv.FormatUint(uint64(*by.PID), 10)}
 	}
 	execs, err := s.svc.ListExecs(ctx, filter)
 	if err != nil {
@@ -27,7 +32,7 @@ func (s *Server) process(ctx context.Context, by *selector, over bool) (sandbox.
 	}
 	execs = slices.DeleteFunc(execs, func(e sandbox.ExecRecord) bool {
 		ended := !e.Ended.IsZero()
-		return !e.Background || e.PID == 0 || by.PID != nil && uint32(e.PID) != *by.PID || ended && (!over || s.cfg.Now().Sub(e.Ended) > endKept)
+		return !e.Background || e.PID == 0 || by.PID != nil && !ours && uint32(e.PID) != *by.PID || ended && (!over || s.cfg.Now().Sub(e.Ended) > endKept)
 	})
 	runs, err := s.runs(ctx, filter.Session, execs)
 	if err != nil {

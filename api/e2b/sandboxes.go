@@ -21,9 +21,11 @@ const (
 	labelPrefix     = "e2b/"
 	labelWire       = labelPrefix + "sandbox" // "true"
 	labelTemplate   = labelPrefix + "template"
-	labelOnTimeout  = labelPrefix + "on-timeout"  // "pause", or absent
-	labelAutoResume = labelPrefix + "auto-resume" // "true", or absent
-	labelTag        = labelPrefix + "tag"         // of an exec
+	labelOnTimeout  = labelPrefix + "on-timeout"       // "pause", or absent
+	labelAutoResume = labelPrefix + "auto-resume"      // "true", or absent
+	labelPrivate    = labelPrefix + "private-previews" // "true", or absent
+	labelTag        = labelPrefix + "tag"              // of an exec
+	labelNumber     = labelPrefix + "number"           // of an exec: see [Server.begin]
 )
 
 // defaultTimeout is how long a sandbox lives whose creator does not say.
@@ -52,6 +54,9 @@ type network struct {
 	DenyOut     []string `json:"denyOut"`
 	EgressProxy any      `json:"egressProxy"`
 	Rules       any      `json:"rules"`
+	// PublicTraffic is false where previews are for who shows a pass.
+	PublicTraffic *bool  `json:"allowPublicTraffic"`
+	MaskHost      string `json:"maskRequestHost"`
 }
 
 // reached is what a client needs to speak with a sandbox.
@@ -62,6 +67,7 @@ type reached struct {
 	Domain      string `json:"domain"`
 	EnvdVersion string `json:"envdVersion"`
 	Pass        string `json:"envdAccessToken"`
+	Traffic     string `json:"trafficAccessToken"`
 }
 
 // listed is a sandbox in a list, or by itself.
@@ -148,6 +154,9 @@ func (s *Server) session(ctx context.Context, in created) (o api.SessionOptions,
 		}
 		o.Labels[labelOnTimeout] = "pause"
 	}
+	if n := in.Network; n != nil && n.PublicTraffic != nil && !*n.PublicTraffic {
+		o.Labels[labelPrivate] = "true"
+	}
 	if in.AutoResume.Enabled {
 		o.Labels[labelAutoResume] = "true"
 	}
@@ -172,8 +181,8 @@ func (c created) net() (sandbox.Network, error) {
 		internet = c.InternetOld
 	}
 	if n := c.Network; n != nil {
-		if n.EgressProxy != nil || n.Rules != nil {
-			return sandbox.Network{}, sandbox.Errorf(sandbox.Unsupported, "egressProxy and rules of the network are not served").WithHint("name hosts in allowOut")
+		if n.EgressProxy != nil || n.Rules != nil || n.MaskHost != "" {
+			return sandbox.Network{}, sandbox.Errorf(sandbox.Unsupported, "egressProxy, rules and maskRequestHost of the network are not served").WithHint("name hosts in allowOut")
 		}
 		allow := slices.DeleteFunc(slices.Clone(n.AllowOut), isAll)
 		if len(allow) > 0 {
@@ -197,24 +206,23 @@ func isAll(pattern string) bool { return pattern == "0.0.0.0/0" || pattern == ":
 
 // reached is a sandbox as a client reaches it from then on.
 func (s *Server) reached(r *http.Request, of sandbox.Session) (reached, error) {
-	pass, err := s.passFor(r.Context(), of.Name)
-	return reached{ID: of.Name, Template: of.Labels[labelTemplate], ClientID: "caisson", Domain: domain(r), EnvdVersion: envdVersion, Pass: pass}, err
+	token, err := s.tokenOf(r.Context())
+	return reached{
+		ID: of.Name, Template: of.Labels[labelTemplate], ClientID: "caisson", Domain: s.domainOf(r, of, token), EnvdVersion: envdVersion,
+		Pass: s.pass(of.Name, token), Traffic: s.previewPass(of.Name, token),
+	}, err
 }
-
-// domain is what the names of previews end with: what the client asked at, where
-// that has a name.
-func domain(r *http.Request) string { return r.Host }
 
 // find returns a sandbox that is there, running or paused. Errors: NotFound.
 func (s *Server) find(ctx context.Context, id string) (sandbox.SessionView, error) {
-	v, err := s.svc.Session(ctx, id)
-	switch {
-	case err != nil && !errors.Is(err, sandbox.NotFound):
-		return v, err
-	case err != nil, v.Labels[labelWire] != "true", !s.lives(v):
-		return v, sandbox.Errorf(sandbox.NotFound, "sandbox %s was not found", id)
+	found, err := s.svc.Sessions(ctx, sandbox.SessionFilter{Name: id, Running: true})
+	if err != nil {
+		return sandbox.SessionView{}, err
 	}
-	return v, nil
+	if id == "" || len(found) == 0 || found[0].Labels[labelWire] != "true" || !s.lives(found[0]) {
+		return sandbox.SessionView{}, sandbox.Errorf(sandbox.NotFound, "sandbox %s was not found", id)
+	}
+	return found[0], nil
 }
 
 func (s *Server) info(w http.ResponseWriter, r *http.Request) error {

@@ -12,7 +12,7 @@ import (
 // baseTemplate is what clients ask for that name none, and what it is here.
 const (
 	baseTemplate = "base"
-	baseLanguage = "python"
+	baseLanguage = "python@e2b"
 )
 
 // template makes a template's name what caisson has: a language's image, or an

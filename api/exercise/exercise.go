@@ -61,7 +61,7 @@ func Judge(ctx context.Context, svc Service, e testloop.Exercise) (_ testloop.Re
 func forCases(ctx context.Context, svc Service, e testloop.Exercise) (name string, done func() error, err error) {
 	made, err := svc.CreateSession(ctx, api.SessionOptions{
 		Language: e.Language, Limits: e.Limits, Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceTmpfs},
-		Idle: 2 * cmp.Or(e.Timeout, sandbox.Duration(testloop.DefaultTimeout)),
+		Idle: 2 * cmp.Or(e.Timeout, sandbox.Duration(testloop.DefaultTimeout)), Temporary: true,
 	}, sandbox.Local{})
 	if err != nil {
 		return "", nil, err

@@ -21,7 +21,7 @@ func (s *Sockets) guard(h http.Handler, one socket) http.Handler {
 		switch {
 		case !s.knowsHost(host):
 			why = "the server is not known as " + host
-		case !s.knowsOrigin(r):
+		case !s.knowsOrigin(r) && (s.cfg.AnyOrigin == nil || !s.cfg.AnyOrigin(r)):
 			why = "pages of another origin may not ask"
 		default:
 			h.ServeHTTP(w, r)

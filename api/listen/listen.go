@@ -38,6 +38,9 @@ type Config struct {
 	// and those of its certificate; "*.example.org" is all below. Origins are those of
 	// pages that may ask it from a browser, such as "https://example.org".
 	Hosts, Origins []string
+	// AnyOrigin tells requests that pages of all origins may make, since what answers
+	// them is none of this server's own; nil tells none.
+	AnyOrigin func(r *http.Request) bool
 	// Drain is how long what is being answered may take once the server ends; 30 s
 	// where 0.
 	Drain time.Duration

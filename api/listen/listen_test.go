@@ -219,7 +219,7 @@ func TestSelfSigned(t *testing.T) {
 
 // TestGuard has pages of strangers ask in vain.
 func TestGuard(t *testing.T) {
-	s, _ := serve(t, listen.Config{Addresses: []string{"127.0.0.1:0"}, Open: true, Hosts: []string{"*.sandbox.example"}, Origins: []string{"https://console.example"}}, who)
+	s, _ := serve(t, listen.Config{Addresses: []string{"127.0.0.1:0"}, Open: true, Hosts: []string{"*.sandbox.example"}, Origins: []string{"https://console.example"}, AnyOrigin: func(r *http.Request) bool { return strings.HasPrefix(r.Host, "80-") }}, who)
 	address := s.Addresses()[0]
 	host := strings.TrimPrefix(address, "http://")
 	for name, tt := range map[string]struct {
@@ -240,6 +240,9 @@ func TestGuard(t *testing.T) {
 		"a known page":      {origin: "https://console.example", ok: true},
 		"a stranger":        {origin: "http://evil.example"},
 		"a file":            {origin: "null"},
+		"a preview":         {host: "80-x.localhost", origin: "http://evil.example", ok: true},
+		"a link to one":     {host: "80-x.localhost", site: "cross-site", ok: true},
+		"a rebound preview": {host: "80-x.evil.example"},
 		"another port":      {origin: "http://127.0.0.1:1"},
 		"without origin":    {site: "cross-site"},
 		"typed by a person": {site: "none", ok: true},

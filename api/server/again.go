@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/caisson-dev/caisson/api/wire"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -75,7 +76,7 @@ func (p *repeats) begin(key string, body [sha256.Size]byte, now time.Time) (*rep
 func (p *repeats) end(r *repeat, w *copying) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if w.status == 0 || w.status >= 500 || w.status == http.StatusTooManyRequests || w.over {
+	if w.status == 0 || w.status >= wire.StatusCanceled || w.status == http.StatusTooManyRequests || w.over {
 		if e, ok := p.calls[r.key]; ok && e.Value.(*repeat) == r {
 			delete(p.calls, r.key)
 			p.order.Remove(e)

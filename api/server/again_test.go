@@ -26,6 +26,8 @@ func TestIdempotency(t *testing.T) {
 			<-goOn
 		case "busy":
 			return sandbox.Result{}, sandbox.Errorf(sandbox.Exhausted, "full")
+		case "gone":
+			return sandbox.Result{}, context.Canceled // as of a caller who has lost the connection
 		case "wrong":
 			return sandbox.Result{}, sandbox.Errorf(sandbox.Invalid, "wrong")
 		}
@@ -60,7 +62,7 @@ func TestIdempotency(t *testing.T) {
 	for name, tt := range map[string]struct {
 		code int
 		runs int64
-	}{"busy": {429, 2}, "wrong": {400, 1}} {
+	}{"busy": {429, 2}, "gone": {499, 2}, "wrong": {400, 1}} {
 		before := ran.Load()
 		for range 2 {
 			if code, body := post(name, "ann", name); code != tt.code {

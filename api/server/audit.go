@@ -41,13 +41,14 @@ func audit(s *Server) {
 	handle(s, call{"Events", get, "/v1/audit", "Events of the audit, in their order", 0}, func(ctx context.Context, in *struct {
 		WhichEvents
 		Paging
+		Newest bool `query:"newest" doc:"the last of them alone"`
 	}) (wire.Page[sandbox.Event], error) {
 		f := in.filter()
 		var err error
 		if f.After, err = seqOf("query.cursor", in.Cursor); err != nil {
 			return wire.Page[sandbox.Event]{}, err
 		}
-		f.Limit = in.Limit + 1
+		f.Limit, f.Newest = in.Limit+1, in.Newest
 		var list []sandbox.Event
 		for e, err := range s.svc.Events(ctx, f) {
 			if err != nil {

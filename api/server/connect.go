@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"sync"
@@ -74,8 +75,8 @@ func (s *Server) converse(w http.ResponseWriter, r *http.Request, given *wire.Be
 		c.conclude(nil, err)
 		return nil
 	}
-	running, stop := context.WithCancel(ctx)
-	defer stop()
+	running, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	local := sandbox.Local{Contents: c.content}
 	if begin.Asks {
 		local.Ask = c.ask
@@ -87,21 +88,51 @@ func (s *Server) converse(w http.ResponseWriter, r *http.Request, given *wire.Be
 	var reading sync.WaitGroup
 	reading.Go(func() {
 		defer cancel()
-		c.read(stop, func(size wire.Size) {
+		c.read(func() { stop(errCanceled) }, func(size wire.Size) {
 			if begin.Terminal != "" {
 				_ = s.svc.ResizeExec(ctx, begin.Session, begin.Terminal, size.Rows, size.Cols) // it may have ended, as the result says
 			}
 		})
 	})
-	c.conclude(s.begun(running, begin, streams))
+	result, err := s.begun(running, begin, streams)
+	if ctx.Err() != nil && !errors.Is(context.Cause(running), errCanceled) {
+		s.lost(context.WithoutCancel(r.Context()), begin.Session)
+	}
+	c.conclude(result, err)
 	cancel()
 	reading.Wait()
 	return nil
 }
 
+// errCanceled is that a client wants no more of what it began.
+var errCanceled = errors.New("canceled by the client")
+
+// lost has a temporary session go whose client is gone.
+func (s *Server) lost(ctx context.Context, session string) {
+	if session == "" {
+		return
+	}
+	v, err := s.svc.Session(ctx, session)
+	if err == nil && v.Holder != "" {
+		err = s.svc.RemoveSession(ctx, session, true)
+	}
+	if err != nil && !errors.Is(err, sandbox.NotFound) {
+		s.cfg.Log.Warn("a temporary session stays, whose client is gone", "session", session, "error", err)
+	}
+}
+
 // begun does what a client wants.
 func (s *Server) begun(ctx context.Context, b wire.Begin, streams sandbox.Streams) (any, error) {
 	switch {
+	case b.Hold:
+		if _, err := s.svc.Session(ctx, b.Session); err != nil {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+		case <-s.ending.Done():
+		}
+		return nil, nil
 	case b.Put != nil:
 		f, err := s.svc.Files(ctx, b.Session)
 		if err != nil {
@@ -155,12 +186,12 @@ func (c *connection) begin() (b wire.Begin, err error) {
 		return b, sandbox.Errorf(sandbox.Invalid, "the first message: %w", err).WithHint("see docs/server.md")
 	}
 	wanted := 0
-	for _, is := range []bool{b.Run != nil, b.Put != nil, b.Submit != nil, b.ShellRun != nil, b.Function != nil, b.Invoke != nil, b.Terminal != ""} {
+	for _, is := range []bool{b.Run != nil, b.Put != nil, b.Submit != nil, b.ShellRun != nil, b.Function != nil, b.Invoke != nil, b.Terminal != "", b.Hold} {
 		if is {
 			wanted++
 		}
 	}
-	if wanted != 1 || (b.Put != nil || b.ShellRun != nil || b.Terminal != "" || b.Start) && b.Session == "" || b.Start && b.Run == nil {
+	if wanted != 1 || (b.Put != nil || b.ShellRun != nil || b.Terminal != "" || b.Hold || b.Start) && b.Session == "" || b.Start && b.Run == nil {
 		return b, sandbox.Errorf(sandbox.Invalid, "the first message says not what is wanted").WithHint("give one of run, submit, and put with a session")
 	}
 	if len(b.Tools) > 0 && (b.Run == nil || b.Start) {
@@ -183,6 +214,12 @@ func (c *connection) streams(b wire.Begin, local sandbox.Local) sandbox.Streams 
 	}
 	if b.Artifacts {
 		s.Artifact = c.artifact
+	}
+	if b.Descriptors {
+		s.Answer = c.answer
+	}
+	if b.Starts {
+		s.Started = func(t sandbox.Start) { _ = c.say(wire.Message{Type: wire.MsgStarted, Start: &t}) } // a client that is gone ends the run
 	}
 	return s
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"io"
+	"os"
 	"sync"
 
 	"github.com/coder/websocket"
@@ -158,6 +159,14 @@ func (c *connection) artifact(a sandbox.Artifact) (io.WriteCloser, error) {
 		return nil, err
 	}
 	return &artifactPieces{piecewise: piecewise{c, stream}}, nil
+}
+
+// answer has a client that can do so open an answer. It is a [sandbox.AnswerTaker].
+func (c *connection) answer(f *os.File, size int64) (bool, error) {
+	m, err := c.request(c.ctx, wire.Message{
+		Type: wire.MsgArtifact, Stream: c.number(), Artifact: &sandbox.Artifact{Path: sandbox.AnswerPath, Size: size}, Descriptor: int(f.Fd()),
+	})
+	return err == nil && !m.None, err
 }
 
 // artifactPieces is the content of an artifact.

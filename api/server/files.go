@@ -44,6 +44,12 @@ func files(s *Server) {
 	}) error {
 		return s.within(ctx, in.Session, func(f api.Files) error { return f.Mkdir(ctx, in.Path, in.Mode.bits()) })
 	})
+	handleNone(s, call{"FilesSetAttributes", put, below("/files/attributes"), "Replace an entry's extended attributes", 0}, func(ctx context.Context, in *struct {
+		OfFile
+		Body wire.Attributes
+	}) error {
+		return s.within(ctx, in.Session, func(f api.Files) error { return f.SetAttributes(ctx, in.Path, in.Body.Attributes) })
+	})
 	handleNone(s, call{"FilesMove", post, below("/files/move"), "Move an entry", 0}, func(ctx context.Context, in *struct {
 		InSession
 		From string `query:"from" required:"true"`

@@ -26,14 +26,15 @@ func follow(s *Server) {
 		if err != nil {
 			return err
 		}
-		if f.After = after; in.Last == "" && f.Since.IsZero() {
-			f.Since = time.Now()
-		}
+		f.After = after
 		probe := f
-		probe.Limit = 1
-		for _, err := range s.svc.Events(r.Context(), probe) {
+		probe.Limit, probe.Newest = 1, in.Last == "" && f.Since.IsZero()
+		for event, err := range s.svc.Events(r.Context(), probe) {
 			if err != nil {
 				return err // and not as the first event of an answer that began well
+			}
+			if probe.Newest {
+				f.After = event.Seq // by number: the clock may be set
 			}
 		}
 		e, err := s.openEvents(w, r)
@@ -59,7 +60,7 @@ func (s *Server) followInto(e *events, f sandbox.EventFilter) {
 			if e.send(event.Kind, strconv.FormatInt(event.Seq, 10), event) != nil {
 				return
 			}
-			f.After = event.Seq
+			f.After, f.Since = event.Seq, time.Time{} // as above
 		}
 		select {
 		case <-e.ctx.Done():

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/caisson-dev/caisson/api"
 	"github.com/caisson-dev/caisson/api/server"
@@ -22,12 +23,13 @@ type told struct {
 	mu     sync.Mutex
 	events []sandbox.Event
 	denied bool
+	clock  time.Time // of events from now on; the zero time is whenever
 }
 
 func (f *told) tell(kind string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.events = append(f.events, sandbox.Event{Seq: int64(len(f.events) + 1), Kind: kind, Session: "work"})
+	f.events = append(f.events, sandbox.Event{Seq: int64(len(f.events) + 1), Time: f.clock, Kind: kind, Session: "work"})
 }
 
 // Events takes what was told before for old, as the audit does by its times.
@@ -41,8 +43,11 @@ func (f *told) Events(_ context.Context, filter sandbox.EventFilter) iter.Seq2[s
 			yield(sandbox.Event{}, sandbox.Errorf(sandbox.Denied, "not you"))
 			return
 		}
+		if filter.Newest && len(list) > 0 {
+			list = list[len(list)-1:]
+		}
 		for _, e := range list {
-			if e.Seq > filter.After && !yield(e, nil) {
+			if e.Seq > filter.After && (e.Time.IsZero() || !e.Time.Before(filter.Since)) && !yield(e, nil) {
 				return
 			}
 		}
@@ -138,5 +143,41 @@ func TestDocsPage(t *testing.T) {
 	}
 	if res, _ := ask(t, "GET", ts.URL+"/v1/sessions", ""); res.StatusCode != 401 {
 		t.Error(res.StatusCode)
+	}
+}
+
+// TestFollowClockSet has the clock set back before each of two events: both come, and
+// none of those before.
+func TestFollowClockSet(t *testing.T) {
+	t.Parallel()
+	f := &told{clock: time.Now()}
+	f.tell("a.long.ago")
+	f.clock = f.clock.Add(-10 * time.Hour)
+	s, err := server.New(server.Config{Service: f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ts := httptest.NewServer(s)
+	t.Cleanup(ts.Close)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, ts.URL+"/v1/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	in := bufio.NewReader(res.Body)
+	for _, kind := range []string{"a.before", "a.after"} {
+		f.tell(kind)
+		for line := ""; line != "event: "+kind+"\n"; {
+			if line, err = in.ReadString('\n'); err != nil || strings.Contains(line, "a.long.ago") {
+				t.Fatal(line, err)
+			}
+		}
+		f.mu.Lock()
+		f.clock = f.clock.Add(-10 * time.Hour)
+		f.mu.Unlock()
 	}
 }

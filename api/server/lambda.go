@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -20,9 +19,6 @@ import (
 // SDKs call functions once their endpoint is set. The token comes as the session
 // token of their credentials; what they sign is not looked at.
 const lambdaPath = "/2015-03-31/"
-
-// mostLater bounds the calls that nobody waits for.
-const mostLater = 1000
 
 // asBearer is a request with its token where all others have it.
 func asBearer(r *http.Request) *http.Request {
@@ -85,7 +81,8 @@ func (s *Server) invokeLambda(w http.ResponseWriter, r *http.Request) {
 		}
 		answerLambda(w, done, r.Header.Get("X-Amz-Log-Type") == "Tail")
 	case "Event":
-		if err := s.invokeLater(r.Context(), call); err != nil {
+		call.Later = true
+		if _, err := s.svc.InvokeFunction(r.Context(), call, sandbox.Local{}); err != nil {
 			lambdaError(w, err)
 			return
 		}
@@ -124,26 +121,6 @@ func lambdaCall(r *http.Request) (call sandbox.Invocation, err error) {
 	}
 	call.Event, err = io.ReadAll(http.MaxBytesReader(nil, r.Body, int64(sandbox.MaxPayload)))
 	return call, err
-}
-
-// invokeLater calls a function for which nobody waits. It ends with the service.
-func (s *Server) invokeLater(ctx context.Context, call sandbox.Invocation) error {
-	if _, err := s.svc.Function(ctx, call.Function); err != nil {
-		return err
-	}
-	select {
-	case s.later <- struct{}{}:
-	default:
-		return sandbox.Errorf(sandbox.Exhausted, "%d calls wait already", mostLater).WithHint("call it later")
-	}
-	ctx = context.WithoutCancel(ctx)
-	go func() {
-		defer func() { <-s.later }()
-		if _, err := s.svc.InvokeFunction(ctx, call, sandbox.Local{}); err != nil {
-			s.cfg.Log.Warn("a call that nobody waited for", "function", call.Function, "error", err)
-		}
-	}()
-	return nil
 }
 
 // answerLambda answers what came of a call.

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"regexp"
 	"runtime/debug"
 	"strings"
 	"time"
 
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/sandbox"
 	"github.com/caisson-dev/caisson/telemetry"
 )
@@ -24,7 +24,7 @@ func requestID(ctx context.Context) string {
 }
 
 // ids that callers give are theirs to choose, but not whole texts.
-var goodRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
+var goodRequestID = lazyregexp.New(`^[A-Za-z0-9._-]{1,128}$`)
 
 // open are what anybody may ask: they tell nothing about what there is.
 var open = map[string]bool{"/healthz": true, "/readyz": true, "/docs": true, "/openapi.json": true}
@@ -33,7 +33,7 @@ var open = map[string]bool{"/healthz": true, "/readyz": true, "/docs": true, "/o
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	begun := time.Now()
 	id := r.Header.Get("X-Request-Id")
-	if !goodRequestID.MatchString(id) {
+	if !goodRequestID().MatchString(id) {
 		id = string(sandbox.NewID())
 	}
 	w.Header().Set("X-Request-Id", id)
@@ -55,7 +55,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(what) // whoever serves breaks the connection, so that what is cut off does not look whole
 		}
 	}()
-	if s.cfg.Authenticate != nil && !open[r.URL.Path] {
+	wire := Owner(s.cfg.Wires, r)
+	if s.cfg.Authenticate != nil && (wire != nil || !open[r.URL.Path]) {
 		var err error
 		if caller, err = s.cfg.Authenticate(asBearer(r)); err != nil {
 			p := problemOf(ctx, err, nil)
@@ -66,14 +67,21 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				p.Code = http.StatusUnauthorized
 				p.header.Set("WWW-Authenticate", `Bearer realm="caisson"`)
 			}
-			if _, pattern := s.mux.Handler(r); s.wires[pattern] != nil {
-				s.wires[pattern].Refuse(noted, p.Code, err)
+			if _, pattern := s.mux.Handler(r); wire == nil {
+				wire = s.wires[pattern]
+			}
+			if wire != nil {
+				wire.Refuse(noted, p.Code, err)
 				return
 			}
 			writeProblem(noted, p)
 			return
 		}
 		r = r.WithContext(sandbox.WithCaller(ctx, caller))
+	}
+	if wire != nil {
+		wire.ServeHTTP(noted, r)
+		return
 	}
 	s.once(noted, r)
 }

@@ -57,6 +57,22 @@ type Wire interface {
 	Refuse(w http.ResponseWriter, status int, err error)
 }
 
+// Hosts is what a [Wire] is too that answers all requests to some hosts, whatever
+// their paths: programs in sandboxes do, and nothing of this server's API is theirs.
+type Hosts interface {
+	Owns(r *http.Request) bool
+}
+
+// Owner is the one of some wires that owns a request by its host, nil where none does.
+func Owner(wires []Wire, r *http.Request) Wire {
+	for _, wire := range wires {
+		if h, ok := wire.(Hosts); ok && h.Owns(r) {
+			return wire
+		}
+	}
+	return nil
+}
+
 // defaultBody bounds bodies in JSON.
 const defaultBody = 64 * sandbox.MiB
 
@@ -74,7 +90,6 @@ type Server struct {
 
 	ending context.Context // done once streams are to end
 	end    context.CancelFunc
-	later  chan struct{} // has a place for each call that nobody waits for
 }
 
 var _ http.Handler = (*Server)(nil)
@@ -88,7 +103,7 @@ func New(cfg Config) (*Server, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	cfg.MaxBody = cmp.Or(cfg.MaxBody, defaultBody)
-	s := &Server{cfg: cfg, svc: cfg.Service, mux: http.NewServeMux(), streams: make(chan struct{}, cmp.Or(cfg.MaxStreams, 1024)), later: make(chan struct{}, mostLater), wires: map[string]Wire{}}
+	s := &Server{cfg: cfg, svc: cfg.Service, mux: http.NewServeMux(), streams: make(chan struct{}, cmp.Or(cfg.MaxStreams, 1024)), wires: map[string]Wire{}}
 	s.ending, s.end = context.WithCancel(context.Background())
 	s.api = humago.New(s.mux, huma.Config{
 		OpenAPI: &huma.OpenAPI{
@@ -100,7 +115,7 @@ func New(cfg Config) (*Server, error) {
 		RejectUnknownQueryParameters: true, Transformers: []huma.Transformer{asProblem},
 	})
 	s.api.UseMiddleware(func(ctx huma.Context, next func(huma.Context)) { next(plainStatus{ctx}) })
-	for _, routes := range []func(*Server){sessions, runs, batches, execs, executions, functions, shells, attach, connect, files, changes, policy, images, audit, follow, state, tests, tokens} {
+	for _, routes := range []func(*Server){sessions, runs, batches, execs, executions, functions, shells, ports, attach, connect, files, changes, policy, images, audit, follow, state, tests, tokens} {
 		routes(s)
 	}
 	var err error
@@ -148,6 +163,7 @@ func (s *Server) plain() {
 		}
 		_, _ = w.Write([]byte("ok\n")) // as above
 	})
+	s.mux.HandleFunc(previews, s.preview)
 	s.mux.HandleFunc("POST "+lambdaPath+"functions/{function}/invocations", s.invokeLambda)
 	for _, wire := range s.cfg.Wires {
 		for _, pattern := range wire.Patterns() {

@@ -23,8 +23,10 @@ func sessions(s *Server) {
 	handle(s, call{"Sessions", get, "/v1/sessions", "List sessions, by name", 0}, func(ctx context.Context, in *struct {
 		Selection
 		Paging
+		Name    string `query:"name" doc:"only the one of that name"`
+		Running bool   `query:"running" doc:"without the execs that have ended"`
 	}) (wire.Page[sandbox.SessionView], error) {
-		list, err := s.svc.Sessions(ctx, sandbox.SessionFilter{Owner: in.owner(), Labels: in.labels(), After: in.Cursor, Limit: in.Limit + 1})
+		list, err := s.svc.Sessions(ctx, sandbox.SessionFilter{Owner: in.owner(), Labels: in.labels(), After: in.Cursor, Limit: in.Limit + 1, Name: in.Name, Running: in.Running})
 		return page(in.Paging, list, func(v sandbox.SessionView) string { return v.Name }), err
 	})
 	handle(s, call{"Session", get, below(""), "One session, with its sandboxes and execs", 0}, func(ctx context.Context, in *InSession) (sandbox.SessionView, error) {

@@ -7,11 +7,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -48,8 +48,8 @@ func (w *Wire) runtimeOf(r *http.Request) *runtime {
 
 // ready makes the session where it is not there.
 func (w *Wire) ready(ctx context.Context, rt *runtime) error {
-	_, err := w.cfg.Service.Session(ctx, rt.session)
-	if !errors.Is(err, sandbox.NotFound) {
+	found, err := w.cfg.Service.Sessions(ctx, sandbox.SessionFilter{Name: rt.session, Running: true})
+	if err != nil || len(found) > 0 {
 		return err
 	}
 	_, err = w.cfg.Service.CreateSession(ctx, sandbox.SessionOptions{
@@ -82,11 +82,11 @@ func (rt *runtime) forget(name string) *shell {
 	return s
 }
 
-var plainName = regexp.MustCompile(`^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$`)
+var plainName = lazyregexp.New(`^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$`)
 
 // shellName is a shell's name of ours for one of theirs, which may be any text.
 func shellName(name string) string {
-	if plainName.MatchString(name) {
+	if plainName().MatchString(name) {
 		return name
 	}
 	sum := sha256.Sum256([]byte(name))

@@ -6,13 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/caisson-dev/caisson/internal/fastapi"
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -222,7 +222,7 @@ func (w *Wire) plain(ctx context.Context, rt *runtime, s *shell, a action) (obse
 		return out, raise(shellEnded, "the shell has ended: %s; its output: %q", res.Shell.Ended, output)
 	case res.Reason == sandbox.ReasonTimeout:
 		return out, raise(commandTimeout, "timeout after %g seconds while running command %q; its output so far: %q", *a.Timeout, a.Command, output)
-	case res.Code == 2 && len(res.Stdout) == 0 && badSyntax.Match(res.Stderr):
+	case res.Code == 2 && len(res.Stdout) == 0 && badSyntax().Match(res.Stderr):
 		return out, syntaxError(a.Command, text(res.Stderr))
 	case res.Code != 0 && (a.Check == "" || a.Check == "raise"):
 		message := fmt.Sprintf("Command %q failed with exit code %d. Its output: %q", a.Command, res.Code, output)
@@ -273,7 +273,7 @@ func syntaxError(command, why string) error {
 	return &raised{class: wrongSyntax, message: fmt.Sprintf("bash does not take %q: %s", command, why), extra: map[string]any{"bash_stdout": "", "bash_stderr": why}}
 }
 
-var badSyntax = regexp.MustCompile(`^bash: eval: line \d+: (syntax error|unexpected EOF)`)
+var badSyntax = lazyregexp.New(`^bash: eval: line \d+: (syntax error|unexpected EOF)`)
 
 // blank reports whether a command has nothing to run: bash takes no empty group.
 func blank(command string) bool {

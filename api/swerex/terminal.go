@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -99,12 +100,12 @@ func (w *Wire) launch(ctx context.Context, rt *runtime, s *shell, command string
 	return t, nil
 }
 
-var plainWords = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,-]+( +[A-Za-z0-9_./:@%+,=-]+)*$`)
+var plainWords = lazyregexp.New(`^[A-Za-z0-9_./:@%+,-]+( +[A-Za-z0-9_./:@%+,=-]+)*$`)
 
 // program is what runs a command: where that is plain words, these, for which the
 // policy need not ask what a shell would make of them.
 func program(command string) []string {
-	if command = strings.TrimSpace(command); plainWords.MatchString(command) {
+	if command = strings.TrimSpace(command); plainWords().MatchString(command) {
 		return strings.Fields(command)
 	}
 	return []string{"bash", "-c", command}
@@ -287,11 +288,11 @@ func firstMatch(b []byte, wanted map[string]*regexp.Regexp) (from, to int, which
 	return from, to, which
 }
 
-var escapes = regexp.MustCompile(`\x1B[@-_][0-?]*[ -/]*[@-~]`)
+var escapes = lazyregexp.New(`\x1B[@-_][0-?]*[ -/]*[@-~]`)
 
 // plainText is what a terminal has shown, as text.
 func plainText(b []byte) string {
-	return strings.ReplaceAll(escapes.ReplaceAllString(text(b), ""), "\r\n", "\n")
+	return strings.ReplaceAll(escapes().ReplaceAllString(text(b), ""), "\r\n", "\n")
 }
 
 // text is UTF-8, with other bytes as Python writes them by backslashreplace.

@@ -64,7 +64,7 @@ func TestFirstMatch(t *testing.T) {
 func TestShellName(t *testing.T) {
 	t.Parallel()
 	for name, plain := range map[string]bool{"default": true, "a.b-c_1": true, "My Shell": false, "": false, "a/b": false, "-x": false} {
-		if got := shellName(name); (got == name) != plain || !plainName.MatchString(got) {
+		if got := shellName(name); (got == name) != plain || !plainName().MatchString(got) {
 			t.Errorf("%q is %q", name, got)
 		}
 	}

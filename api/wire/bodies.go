@@ -111,6 +111,11 @@ type Files struct {
 	Files []sandbox.File `json:"files"`
 }
 
+// Attributes are what an entry is to have.
+type Attributes struct {
+	Attributes map[string]string `json:"attributes"`
+}
+
 // Attached is what was read of an exec's output in one answer.
 type Attached struct {
 	sandbox.Attached

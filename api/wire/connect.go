@@ -52,12 +52,19 @@ type Begin struct {
 	// Terminal, in the place of Run, is the exec of the session whose terminal is
 	// joined. Stdin is typed into it.
 	Terminal sandbox.ID `json:"terminal,omitempty"`
+	// Hold, in the place of Run, is nothing but that somebody still wants the session,
+	// which is temporary: where the connection is lost, it goes.
+	Hold bool `json:"hold,omitempty"`
 	// What the client gives and takes.
 	Stdin     bool `json:"stdin,omitempty"`
 	Stdout    bool `json:"stdout,omitempty"`
 	Stderr    bool `json:"stderr,omitempty"`
 	Asks      bool `json:"asks,omitempty"`      // it has a person to ask
 	Artifacts bool `json:"artifacts,omitempty"` // it takes their contents
+	// Descriptors says that the client can open files of the server's process, on one
+	// machine and as one user: see [Message.Descriptor].
+	Descriptors bool `json:"descriptors,omitempty"`
+	Starts      bool `json:"starts,omitempty"` // it is told what is started, as that happens
 	// Tools are those that the client answers itself, for a Run that it waits for.
 	Tools []sandbox.Tool `json:"tools,omitempty"`
 }
@@ -72,6 +79,7 @@ const (
 	MsgCall     = "call"     // a call of a Tool, with its Arguments; the answer names the same stream
 	MsgArtifact = "artifact" // the Artifact follows as a stream, once the client has said MsgTake
 	MsgEnd      = "end"      // of a stream; with a Problem it is cut off
+	MsgStarted  = "started"  // a program is started, or has ended: the Start
 	MsgProgress = "progress" // news of an image that is made
 	MsgResult   = "result"   // what came of it: the Result, the Problem, or both
 )
@@ -94,10 +102,15 @@ type Message struct {
 	Approval *sandbox.Approval       `json:"approval,omitempty"`
 	Answer   *sandbox.ApprovalAnswer `json:"answer,omitempty"`
 	Artifact *sandbox.Artifact       `json:"artifact,omitempty"`
-	Progress *sandbox.Progress       `json:"progress,omitempty"`
-	Result   json.RawMessage         `json:"result,omitempty"`
-	Problem  *Problem                `json:"problem,omitempty"`
-	Size     *Size                   `json:"size,omitempty"`
+	// Descriptor is the number, in the server's process, of a file with the Artifact's
+	// content that nobody can change any more. A client takes it by opening that, by
+	// /proc/PID/fd, before it says so, and nothing follows; else it is offered again.
+	Descriptor int               `json:"descriptor,omitempty"`
+	Progress   *sandbox.Progress `json:"progress,omitempty"`
+	Result     json.RawMessage   `json:"result,omitempty"`
+	Problem    *Problem          `json:"problem,omitempty"`
+	Size       *Size             `json:"size,omitempty"`
+	Start      *sandbox.Start    `json:"start,omitempty"`
 
 	Tool      string          `json:"tool,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`

@@ -61,12 +61,40 @@ func main() {
 		fmt.Fprintf(os.Stderr, "caisson-agent: this is process %d of its namespace and has to be the first: nothing may be started before it\n", pid)
 		os.Exit(wire.NotFirst)
 	}
+	restoreSignals()
+	if err := closeOnExec(); err != nil {
+		fmt.Fprintln(os.Stderr, "caisson-agent:", err)
+		os.Exit(1)
+	}
 	a, err := pid1.New(pid1.Config{Alone: alone, Build: build(), Procs: func(n int) { runtime.GOMAXPROCS(n) }})
 	if err == nil {
 		err = a.Run(ctx)
 	}
 	fmt.Fprintln(os.Stderr, "caisson-agent:", err)
 	os.Exit(1)
+}
+
+// restoreSignals has what the agent starts mind the signals that the caller of a runtime
+// of this host's own processes ignored, by nohup say: what is caught is not ignored after
+// an exec. All but these two are caught anyway.
+func restoreSignals() {
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
+}
+
+// closeOnExec keeps what a runtime of this host's own processes had open, its caller's
+// files say, from the programs of a sandbox.
+func closeOnExec() error {
+	files, err := os.ReadDir("/proc/self/fd")
+	for _, f := range files {
+		if fd, err := strconv.Atoi(f.Name()); err == nil && fd > 2 {
+			syscall.CloseOnExec(fd)
+		}
+	}
+	return err
 }
 
 // aloneOf reads "alone FILTER MEMORY PIDS", with which a runtime starts the agent of

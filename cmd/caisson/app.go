@@ -51,7 +51,7 @@ func (a *app) getenv(name string) string {
 func (a *app) run(ctx context.Context, args []string) int {
 	code := cli.Main(ctx, cli.Config{
 		IO: cli.IOStreams{In: a.in, Out: a.out, Err: a.err}, Service: a.service, Policy: a.policy, Doctor: a.doctor, Runtimes: a.runtimes, Version: caisson.Version(),
-		Serve: a.serve, ServePool: a.servePool, MCP: a.speakMCP, LookupEnv: a.lookup, File: a.readFile, Settings: settings, Log: a.startLog, Host: a.connect,
+		Serve: a.serve, ServePool: a.servePool, MCP: a.speakMCP, LookupEnv: a.lookup, File: a.readFile, Settings: settings, Log: a.startLog, Host: a.connect, NoEngine: a.noEngine,
 	}, args)
 	if err := a.close(); err != nil {
 		fmt.Fprintln(a.err, "caisson: clean up:", err)
@@ -120,6 +120,9 @@ func (a *app) doctor(ctx context.Context, broken error) ([]api.Check, error) {
 }
 
 func (a *app) runtimes(ctx context.Context) ([]api.RuntimeInfo, error) { return a.open().Runtimes(ctx) }
+
+// noEngine reports whether this process would ask an engine that is not there.
+func (a *app) noEngine() bool { return a.remote == nil && a.open().NoEngine() }
 
 func (a *app) policy(ctx context.Context) (policycmd.Policy, error) {
 	p, err := a.open().Policy(ctx)

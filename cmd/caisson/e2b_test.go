@@ -23,11 +23,11 @@ func e2bServer(t *testing.T, kit *enginetest.Kit, base, modules string) (srv *pr
 		t.Fatalf("%v; %s", err, srv.errs)
 	}
 	address := strings.TrimSpace(line)
-	token := func(owner string) string {
-		all := said(t, kit, base, "token", "create", "--owner", owner)
+	token := func(owner string, more ...string) string {
+		all := said(t, kit, base, append([]string{"token", "create", "--owner", owner}, more...)...)
 		return all[strings.LastIndex(all, "\n")+1:]
 	}
-	return srv, append(os.Environ(), "NODE_PATH="+modules, "E2B_API_URL="+address, "E2B_SANDBOX_URL="+address, "E2B_API_KEY="+token("ann"), "OTHER_KEY="+token("bob"))
+	return srv, append(os.Environ(), "NODE_PATH="+modules, "E2B_API_URL="+address, "E2B_SANDBOX_URL="+address, "E2B_API_KEY="+token("ann"), "OTHER_KEY="+token("bob"), "APPROVER_KEY="+token("ann", "--role", "approver"))
 }
 
 // TestE2B has E2B's own SDK do all that docs/e2b.md says is served.
@@ -35,7 +35,7 @@ func TestE2B(t *testing.T) {
 	t.Parallel()
 	node, modules := enginetest.Tool(t, "node", "nodejs"), sdk(t, "e2b")
 	kit, base := place(t)
-	kit.Image(t, "python")
+	kit.Image(t, "python@e2b")
 	kit.Image(t, "shell")
 	srv, env := e2bServer(t, kit, base, modules)
 	script := exec.CommandContext(t.Context(), node, "testdata/sdk/e2b.cjs")
@@ -66,7 +66,7 @@ func TestE2BRestart(t *testing.T) {
 	t.Parallel()
 	node, modules := enginetest.Tool(t, "node", "nodejs"), sdk(t, "e2b")
 	kit, base := place(t)
-	kit.Image(t, "python")
+	kit.Image(t, "python@e2b")
 	srv, env := e2bServer(t, kit, base, modules)
 	script := exec.CommandContext(t.Context(), node, "testdata/sdk/e2b_restart.cjs")
 	script.Env = env

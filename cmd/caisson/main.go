@@ -17,6 +17,9 @@ func main() {
 	}
 	signals := make(chan os.Signal, 3)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	// Who reads our output may stop to. A write then fails, which ends the run in
 	// order, instead of the signal ending this process and leaving its sandbox.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)

@@ -3,6 +3,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"syscall"
@@ -57,6 +60,17 @@ func poolOf(t *testing.T, kit *enginetest.Kit, base, sizes string) *process {
 	return p
 }
 
+// end ends a pool in order.
+func end(t *testing.T, p *process) {
+	t.Helper()
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.code(t); code != 0 || p.errs.String() != "" {
+		t.Errorf("the pool ends with %d, %s", code, p.errs)
+	}
+}
+
 func shelves(t *testing.T, kit *enginetest.Kit, base string) (list []sandbox.PoolShelf) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(said(t, kit, base, "pool", "ls", "--json")), &list); err != nil {
@@ -69,6 +83,8 @@ func shelves(t *testing.T, kit *enginetest.Kit, base string) (list []sandbox.Poo
 // run, and nothing of that is found by the next.
 func TestPool(t *testing.T) {
 	t.Parallel()
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "by the list") }))
+	t.Cleanup(site.Close)
 	for _, runtime := range []string{"docker", "bubblewrap"} {
 		t.Run(runtime, func(t *testing.T) {
 			t.Parallel()
@@ -85,18 +101,19 @@ func TestPool(t *testing.T) {
 					t.Errorf("run %d: %s", n, got)
 				}
 			}
-			if s := shelves(t, kit, base)[0]; s.Taken != 3 || s.Missed != 0 {
+			until(t, "one is ready", func() bool { return shelves(t, kit, base)[0].Ready == 1 })
+			got := said(t, kit, base, "run", "--runtime", runtime, "--approve", "always", "--network", "allow", "--allow", strings.TrimPrefix(site.URL, "http://"), "-l", "python",
+				"-c", fmt.Sprintf("import os, http.client as h; c = h.HTTPConnection(os.environ['http_proxy'][7:]); c.request('GET', %q); print(c.getresponse().read().decode())", site.URL))
+			if got != "by the list" {
+				t.Errorf("with a way out: %s", got)
+			}
+			if s := shelves(t, kit, base)[0]; s.Taken != 4 || s.Missed != 0 {
 				t.Errorf("of the pool there was taken %+v", s)
 			}
 			if again := start(t, kit, base, "--config", base+"/caisson.yaml", "pool", "serve"); again.code(t) == 0 || !strings.Contains(again.errs.String(), "another process keeps") {
 				t.Errorf("a second pool: %s", again.errs)
 			}
-			if err := p.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
-			if code := p.code(t); code != 0 || p.errs.String() != "" {
-				t.Errorf("the pool ends with %d, %s", code, p.errs)
-			}
+			end(t, p)
 			if left := sandboxes(base); len(left) > 0 {
 				t.Errorf("left of the pool: %q", left)
 			}

@@ -68,8 +68,15 @@ func place(t *testing.T) (*enginetest.Kit, string) {
 
 func start(t *testing.T, kit *enginetest.Kit, base string, args ...string) *process {
 	t.Helper()
+	return startWith(t, kit, base, nil, args...)
+}
+
+// startWith is start with variables beside.
+func startWith(t *testing.T, kit *enginetest.Kit, base string, env []string, args ...string) *process {
+	t.Helper()
 	p := &process{Cmd: exec.Command(enginetest.Command(t), args...), kit: kit, base: base, errs: &lockedText{}}
 	p.Env = append(os.Environ(), "CAISSON_AGENT="+kit.Agent, "CAISSON_SCAN="+enginetest.Scanner(t), "CAISSON_RUNTIME_DIR="+base+"/s", "CAISSON_STATE_DIR="+base+"/state")
+	p.Env = append(p.Env, env...)
 	p.Stderr = p.errs
 	// Not StdoutPipe: Wait would close it under the reader.
 	r, w, err := os.Pipe()
@@ -158,10 +165,10 @@ func volumeExists(kit *enginetest.Kit, id string) bool {
 	return err == nil
 }
 
-// Ctrl-C, and what a service manager sends, cancel the run and leave nothing.
+// Ctrl-C, a terminal that is closed, and what a service manager sends, cancel the run and leave nothing.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
 			kit, base := place(t)

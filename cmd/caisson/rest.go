@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/http"
+	"runtime/debug"
 	"time"
 )
 
@@ -18,4 +19,12 @@ func resting(h http.Handler, giveBack func()) (_ http.Handler, stop func() bool)
 		defer rest.Reset(quiet)
 		h.ServeHTTP(w, r)
 	}), rest.Stop
+}
+
+// giveBack gives the system what a server has in memory and needs not while it rests.
+func (a *app) giveBack() {
+	debug.FreeOSMemory()
+	if err := unmapProgram(); err != nil {
+		a.log.Warn("the program's pages stay mapped", "error", err)
+	}
 }

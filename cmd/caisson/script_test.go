@@ -39,6 +39,10 @@ func runScripts(t *testing.T, serve func(*testscript.Env, string) error) {
 	if err := os.Symlink(enginetest.Command(t), filepath.Join(bin, "caisson")); err != nil {
 		t.Fatal(err)
 	}
+	policies, err := filepath.Abs("../../policies")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
@@ -59,6 +63,7 @@ func runScripts(t *testing.T, serve func(*testscript.Env, string) error) {
 			env.Setenv("CAISSON_STATE_DIR", base+"/state")
 			env.Setenv("DOCKER_HOST", kit.Engine.Host())
 			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("POLICIES", policies)
 			if serve != nil {
 				if err := serve(env, base); err != nil {
 					return err

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -47,6 +46,8 @@ func (a *app) serve(ctx context.Context, o cli.ServeOptions) (err error) {
 	if err != nil {
 		return err
 	}
+	var others []server.Wire
+	cfg.AnyOrigin = func(r *http.Request) bool { return server.Owner(others, r) != nil }
 	s, err := listen.Open(ctx, cfg)
 	if err != nil {
 		return err
@@ -61,8 +62,8 @@ func (a *app) serve(ctx context.Context, o cli.ServeOptions) (err error) {
 		return errors.Join(err, s.Close())
 	}
 	let := authenticate(door)
-	others, rest, err := wires(ctx, o.Wires, wireParts{svc, state, a.log})
-	if err != nil {
+	var rest func()
+	if others, rest, err = wires(ctx, o.Wires, wireParts{svc, state, a.log}); err != nil {
 		return errors.Join(err, s.Close())
 	}
 	defer rest()
@@ -79,7 +80,7 @@ func (a *app) serve(ctx context.Context, o cli.ServeOptions) (err error) {
 		fmt.Fprintln(a.err, "caisson: certificate", f)
 	}
 	_, _ = daemon.SdNotify(false, daemon.SdNotifyReady) // nobody has asked for it
-	calm, stop := resting(h, debug.FreeOSMemory)
+	calm, stop := resting(h, a.giveBack)
 	defer stop()
 	return s.Serve(ctx, calm, func() {
 		_, _ = daemon.SdNotify(false, daemon.SdNotifyStopping) // as above

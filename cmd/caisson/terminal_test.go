@@ -19,6 +19,18 @@ type tmuxPane struct {
 	env    []string
 }
 
+// newPane is one with a shell in it, whose prompt is "host> ", for caisson at base.
+func newPane(t *testing.T, kit *enginetest.Kit, base, cols, rows string) *tmuxPane {
+	t.Helper()
+	p := &tmuxPane{socket: base + "/tmux", env: append(os.Environ(), "CAISSON_AGENT="+kit.Agent, "CAISSON_SCAN="+enginetest.Scanner(t),
+		"CAISSON_RUNTIME_DIR="+base+"/s", "CAISSON_STATE_DIR="+base+"/state", "TMUX=", "LC_ALL=C.UTF-8")}
+	p.tmux(t, "new-session", "-d", "-x", cols, "-y", rows, "sh")
+	t.Cleanup(func() { p.tmux(t, "kill-server") })
+	p.types(t, "PS1='host> '; alias caisson="+enginetest.Command(t)+"; clear", "Enter")
+	p.shows(t, `(?m)^host> ?$`)
+	return p
+}
+
 func (p *tmuxPane) tmux(t *testing.T, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute)
@@ -58,13 +70,7 @@ func TestExecInATerminal(t *testing.T) {
 	enginetest.Tool(t, "tmux", "tmux")
 	kit, base := place(t)
 	kit.Image(t, "shell")
-	p := &tmuxPane{socket: base + "/tmux", env: append(os.Environ(), "CAISSON_AGENT="+kit.Agent, "CAISSON_SCAN="+enginetest.Scanner(t),
-		"CAISSON_RUNTIME_DIR="+base+"/s", "CAISSON_STATE_DIR="+base+"/state", "TMUX=", "LC_ALL=C.UTF-8")}
-	caisson := enginetest.Command(t)
-	p.tmux(t, "new-session", "-d", "-x", "110", "-y", "30", "sh")
-	t.Cleanup(func() { p.tmux(t, "kill-server") })
-	p.types(t, "PS1='host> '; alias caisson="+caisson, "Enter")
-	p.shows(t, `(?m)^host> ?$`)
+	p := newPane(t, kit, base, "110", "30")
 	p.types(t, "caisson session create work", "Enter")
 	p.shows(t, `(?m)^work$`)
 	cast := base + "/x.cast"
@@ -96,7 +102,13 @@ func TestExecInATerminal(t *testing.T) {
 	if list := p.shows(t, `(?ms)^then 5$(.*work.*)host>`); strings.Contains(list, "run-") {
 		t.Errorf("its session stays:\n%s", list)
 	}
-	p.types(t, "clear; caisson session rm --force work && echo removed", "Enter")
+	p.types(t, "clear; caisson run -it -- sh -c 'echo stays; sleep 600'", "Enter")
+	p.shows(t, `(?m)^stays$`)
+	p.types(t, "C-p", "C-q")
+	own := p.shows(t, `it goes on; come back with: caisson attach (run-\S+)`)
+	p.types(t, "clear; caisson run -- echo another; caisson ps", "Enter")
+	p.shows(t, `(?ms)^another$.*^`+own+` .* running `)
+	p.types(t, "clear; caisson session rm --force "+own+" work && echo removed", "Enter")
 	p.shows(t, `(?m)^removed$`)
 	b, err := os.ReadFile(cast)
 	if err != nil {
@@ -106,6 +118,27 @@ func TestExecInATerminal(t *testing.T) {
 	if !json.Valid([]byte(head)) || !strings.Contains(head, `"height":30`) || !strings.Contains(events, `now 25 90`) || !strings.Contains(events, `"r","90x25"]`) {
 		t.Errorf("the recording: %s\n%s", head, events)
 	}
+}
+
+// TestTerminalClosed closes the terminal that a run of its own is in: its session goes.
+func TestTerminalClosed(t *testing.T) {
+	t.Parallel()
+	enginetest.Tool(t, "tmux", "tmux")
+	kit, base := place(t)
+	p := &tmuxPane{socket: base + "/tmux", env: append(os.Environ(), "CAISSON_AGENT="+kit.Agent, "CAISSON_SCAN="+enginetest.Scanner(t),
+		"CAISSON_RUNTIME_DIR="+base+"/s", "CAISSON_STATE_DIR="+base+"/state", "TMUX=", "LC_ALL=C.UTF-8")}
+	p.tmux(t, "new-session", "-d", "-x", "110", "-y", "30", "sh")
+	t.Cleanup(func() { p.tmux(t, "kill-server") })
+	p.types(t, enginetest.Command(t)+" run -it -- sh -c 'echo in; echo side; read x'", "Enter")
+	p.shows(t, `(?m)^side$`)
+	if list := said(t, kit, base, "session", "list"); !strings.Contains(list, "run-") {
+		t.Fatalf("it has no session: %s", list)
+	}
+	p.tmux(t, "new-window")
+	p.tmux(t, "kill-window", "-t", "0")
+	until(t, "its session is gone", func() bool {
+		return !strings.Contains(said(t, kit, base, "session", "list"), "run-") && len(sandboxes(base)) == 0
+	})
 }
 
 // TestTerminalsDenied has a setting forbid terminals, wherever one is asked for.

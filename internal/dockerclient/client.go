@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"strings"
@@ -111,6 +112,16 @@ func withoutKeepAlive(c *client.Client) error {
 	}
 	t.DisableKeepAlives = true
 	return nil
+}
+
+// Missing reports whether nobody has named an engine and there is nothing at the usual
+// place: not one that is there and does not answer.
+func (c *Client) Missing() bool {
+	if c.host != client.DefaultDockerHost {
+		return false
+	}
+	_, err := os.Stat(strings.TrimPrefix(c.host, "unix://"))
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // Host is the engine's address, such as "unix:///var/run/docker.sock".

@@ -2,6 +2,8 @@ package dockerclient
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -39,6 +41,25 @@ func (f Facts) HasSecurity(name string) (profile string, on bool) {
 		return profile, true
 	}
 	return "", false
+}
+
+// SeesStarts says why no agent in a container is told by the kernel what programs
+// start, or nil. It takes Linux 5.19, by which nothing wakes who waits for an answer.
+func (f Facts) SeesStarts() error {
+	_, filters := f.HasSecurity("seccomp")
+	var major, minor int
+	n, err := fmt.Sscanf(f.Kernel, "%d.%d", &major, &minor)
+	switch {
+	case !filters:
+		return errors.New("the engine filters no system calls")
+	case f.Arch != "x86_64":
+		return fmt.Errorf("not known on %s", f.Arch)
+	case err != nil || n != 2 || major < 5 || major == 5 && minor < 19:
+		return fmt.Errorf("the kernel %s is too old", f.Kernel)
+	case f.DefaultRuntime != "" && f.DefaultRuntime != "runc" && f.DefaultRuntime != "crun":
+		return fmt.Errorf("the engine's default runtime %s may have a kernel of its own", f.DefaultRuntime)
+	}
+	return nil
 }
 
 // Facts asks the engine about itself. Errors: those of [Client.API].

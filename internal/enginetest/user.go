@@ -38,7 +38,7 @@ func AsUser(t *testing.T) bool {
 	agent := filepath.Join(dir, "caisson-agent")
 	program, err := os.ReadFile(Agent(t))
 	if err == nil {
-		err = os.WriteFile(agent, program, 0o755)
+		err = WriteProgram(agent, program)
 	}
 	if err == nil {
 		err = os.Chown(dir, OrdinaryUID, OrdinaryUID)

@@ -3,6 +3,7 @@ package box
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,8 +28,20 @@ type Box struct {
 	ready    Ready       // of a pool, which destroys it; nil of others
 	used     atomic.Bool // something ran in it
 	ran      atomic.Bool // something was to run in it
+	lent     atomic.Bool // memory on its account may be held outside
 	running  underWay
+	dialed   sync.Map // ports that were connected to
 }
+
+// FirstDial reports whether nobody has connected to a port of it before, by this value.
+func (b *Box) FirstDial(port int) bool {
+	_, known := b.dialed.LoadOrStore(port, true)
+	return !known
+}
+
+// Lent reports whether an answer was taken out of it as a file, which counts against its
+// memory for as long as anybody has it.
+func (b *Box) Lent() bool { return b.lent.Load() }
 
 // EndPatience bounds the end of one box. It runs although its caller may have
 // given up.

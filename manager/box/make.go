@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/caisson-dev/caisson/agent/client"
@@ -266,8 +267,18 @@ func (m *Maker) greet(ctx context.Context, b *Box, claim *client.Claim) (*client
 		return nil, err
 	}
 	return client.New(ctx, conn, client.Config{
-		Secret: b.Secret, Claim: claim, Lease: client.Lease{ID: b.ID, Keep: b.Session != ""}, Patience: m.Patience,
+		Secret: b.Secret, Claim: claim, Lease: client.Lease{ID: b.ID, Keep: b.Session != ""}, Patience: m.Patience, Dial: b.Instance.Dial,
 	})
+}
+
+// Answer takes what an exec has handed back, as [client.TakeAnswer] does.
+func (b *Box) Answer(ctx context.Context, exec sandbox.ID, most int64) (*os.File, error) {
+	conn, err := b.Instance.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b.lent.Store(true)
+	return client.TakeAnswer(ctx, conn, b.Secret, exec, most)
 }
 
 // watchedSize is the size that the agent holds a workspace to where its file system

@@ -9,9 +9,10 @@ import (
 // Kind is what is settled for good when a sandbox is made: one of the same kind can
 // take another's place. What a claim settles is not part of it.
 type Kind struct {
-	Language   string                `json:"language"`
+	Language   string                `json:"language,omitempty"`
 	Runtime    string                `json:"runtime"`
-	Image      string                `json:"image,omitempty"` // its id; "" is the language's, as it is when one is made
+	Named      string                `json:"named,omitempty"` // an image in place of the language's, by reference
+	Image      string                `json:"image,omitempty"` // its id; "" is what that is when one is made
 	OCIRuntime string                `json:"oci_runtime,omitempty"`
 	Network    sandbox.NetworkMode   `json:"network"`
 	Workspace  sandbox.WorkspaceKind `json:"workspace"`
@@ -23,11 +24,11 @@ type Kind struct {
 }
 
 // KindOf is what a runtime of that name would make of a spec, and whether a pool can
-// have it at all.
-func KindOf(runtime string, spec sandbox.Spec) (Kind, bool) {
+// have it at all. named is an image in place of the language's, or "".
+func KindOf(runtime, named string, spec sandbox.Spec) (Kind, bool) {
 	l := spec.Limits.WithDefaults()
 	k := Kind{
-		Language: spec.Language, Runtime: runtime, Image: spec.Image.ID, OCIRuntime: spec.OCIRuntime,
+		Language: spec.Language, Runtime: runtime, Named: named, Image: spec.Image.ID, OCIRuntime: spec.OCIRuntime,
 		Network: spec.Network.WithDefaults().Mode, Workspace: cmp.Or(spec.Workspace.Kind, sandbox.WorkspaceTmpfs),
 		Size: cmp.Or(spec.Workspace.Size, l.Workspace), Tmp: l.Tmp, Shm: l.Shm, OpenFiles: l.OpenFiles, FileSize: l.FileSize,
 	}
@@ -35,7 +36,7 @@ func KindOf(runtime string, spec sandbox.Spec) (Kind, bool) {
 		k.Network = sandbox.NetworkNone // what leads to listed hosts is the agent's connection
 	}
 	mine := spec.Keep || len(spec.Labels) > 0 || len(spec.Workspace.Layers) > 0 || k.Workspace == sandbox.WorkspaceHost
-	return k, !mine && k.Language != ""
+	return k, !mine && k.Language+named != ""
 }
 
 // Spec asks for a sandbox of the kind, for nobody yet.

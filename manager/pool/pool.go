@@ -73,7 +73,9 @@ func New(cfg Config) (*Pool, error) {
 			return nil, sandbox.Errorf(sandbox.Invalid, "pool: %d sandboxes of language %q and runtime %q", w.Size, w.Language, w.Runtime)
 		}
 		p.sizes[[2]string{w.Language, w.Runtime}] = w.Size
-		kind, _ := KindOf(w.Runtime, sandbox.Spec{Language: w.Language})
+		none := [2]string{"", w.Runtime} // of images without a language
+		p.sizes[none] = max(p.sizes[none], w.Size)
+		kind, _ := KindOf(w.Runtime, "", sandbox.Spec{Language: w.Language})
 		p.all = append(p.all, &shelf{kind: kind, most: w.Size, wanted: true, since: cfg.Now()})
 	}
 	return p, nil
@@ -84,9 +86,10 @@ func New(cfg Config) (*Pool, error) {
 const mostExtra = 3
 
 // Take returns a sandbox that can become what a runtime of that name would make of a
-// spec, or nil where none is ready. Its taker is the only one who ever has it.
-func (p *Pool) Take(_ context.Context, runtime string, spec sandbox.Spec) box.Ready {
-	k, can := KindOf(runtime, spec)
+// spec, or nil where none is ready. named is an image in place of the language's, or
+// "". Its taker is the only one who ever has it.
+func (p *Pool) Take(_ context.Context, runtime, named string, spec sandbox.Spec) box.Ready {
+	k, can := KindOf(runtime, named, spec)
 	if !can {
 		return nil
 	}

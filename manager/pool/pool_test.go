@@ -79,7 +79,7 @@ func filled(t *testing.T, size int, m *maker, do func(*testing.T, *pool.Pool)) {
 		if n := m.left(t); n > 0 {
 			t.Errorf("%d sandboxes are left", n)
 		}
-		if p.Take(t.Context(), "memory", python) != nil {
+		if p.Take(t.Context(), "memory", "", python) != nil {
 			t.Error("taken from a pool that is closed")
 		}
 	})
@@ -106,14 +106,14 @@ func TestTake(t *testing.T) {
 		seen := map[sandbox.ID]bool{}
 		var taken []box.Ready
 		for range 5 {
-			r := p.Take(t.Context(), "memory", python)
+			r := p.Take(t.Context(), "memory", "", python)
 			if r == nil || seen[r.Handle().ID] {
 				t.Fatalf("taken %v, of %v", r, seen)
 			}
 			seen[r.Handle().ID] = true
 			taken = append(taken, r)
 		}
-		if r := p.Take(t.Context(), "memory", python); r != nil {
+		if r := p.Take(t.Context(), "memory", "", python); r != nil {
 			t.Errorf("taken from an empty pool: %+v", r.Handle())
 		}
 		time.Sleep(time.Minute)
@@ -143,7 +143,7 @@ func TestCalm(t *testing.T) {
 		before := m.made.Load()
 		take := func(n int) {
 			for range n {
-				if r := p.Take(t.Context(), "memory", python); r == nil || r.Over() != nil {
+				if r := p.Take(t.Context(), "memory", "", python); r == nil || r.Over() != nil {
 					t.Fatal("none is ready")
 				}
 				time.Sleep(40 * time.Millisecond)
@@ -171,17 +171,17 @@ func TestDemand(t *testing.T) {
 		roomy := python
 		roomy.Limits.Tmp = sandbox.GiB
 		for _, other := range []sandbox.Spec{{Language: "node"}, {Language: "python", Keep: true}, {Language: "python", Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceHost, Source: "/x"}}} {
-			if p.Take(t.Context(), "memory", other) != nil {
+			if p.Take(t.Context(), "memory", "", other) != nil {
 				t.Errorf("taken for %+v", other)
 			}
 		}
 		bare := python
 		bare.Image.ID = "sha256:2"
-		if p.Take(t.Context(), "memory", bare) != nil || p.Take(t.Context(), "another", python) != nil {
+		if p.Take(t.Context(), "memory", "", bare) != nil || p.Take(t.Context(), "another", "", python) != nil {
 			t.Error("taken for another image, or another runtime")
 		}
 		for range 2 {
-			if p.Take(t.Context(), "memory", roomy) != nil {
+			if p.Take(t.Context(), "memory", "", roomy) != nil {
 				t.Error("taken for what nobody has asked for yet")
 			}
 		}
@@ -191,7 +191,7 @@ func TestDemand(t *testing.T) {
 		}
 		limited := roomy
 		limited.Limits.Memory, limited.Limits.CPUs, limited.Network = sandbox.GiB, 2, sandbox.Network{Mode: sandbox.NetworkAllow}
-		if r := p.Take(t.Context(), "memory", limited); r == nil {
+		if r := p.Take(t.Context(), "memory", "", limited); r == nil {
 			t.Error("what is settled at a claim keeps it from being taken")
 		} else if err := r.Over(); err != nil {
 			t.Error(err)
@@ -206,13 +206,47 @@ func TestDemand(t *testing.T) {
 		if n := m.made.Load() - before; n > 0 {
 			t.Errorf("%d were made for nobody", n)
 		}
-		r := p.Take(t.Context(), "memory", python)
+		r := p.Take(t.Context(), "memory", "", python)
 		if r == nil || r.Over() != nil {
 			t.Fatal("none is ready after all")
 		}
 		time.Sleep(time.Minute)
 		if s := shelf(t, p, 0); s.Ready != 3 {
 			t.Errorf("after it was asked again: %+v", s)
+		}
+	})
+}
+
+// Images that somebody names are kept as other kinds are, with a language and without.
+func TestNamedImages(t *testing.T) {
+	t.Parallel()
+	m := &maker{}
+	filled(t, 2, m, func(t *testing.T, p *pool.Pool) {
+		bare := sandbox.Spec{Image: python.Image}
+		if p.Take(t.Context(), "memory", "", bare) != nil {
+			t.Error("taken for neither a language nor an image")
+		}
+		for range 3 {
+			if p.Take(t.Context(), "memory", "mine:1", python) != nil || p.Take(t.Context(), "memory", "mine:1", bare) != nil {
+				t.Error("taken for an image that nobody has asked for yet")
+			}
+		}
+		time.Sleep(time.Minute)
+		for at, language := range []string{"python", ""} {
+			if s := shelf(t, p, at+1); s.Image != "mine:1" || s.Language != language || s.Ready != 2 || s.Missed != 3 {
+				t.Errorf("after three were asked for: %+v", s)
+			}
+		}
+		seen := map[sandbox.ID]bool{}
+		for _, spec := range []sandbox.Spec{python, bare} {
+			r := p.Take(t.Context(), "memory", "mine:1", spec)
+			if r == nil || seen[r.Handle().ID] || r.Over() != nil {
+				t.Fatalf("none is ready for %+v", spec)
+			}
+			seen[r.Handle().ID] = true
+		}
+		if s := shelf(t, p, 0); s.Taken != 0 || s.Ready != 2 {
+			t.Errorf("of the language's own image: %+v", s)
 		}
 	})
 }
@@ -225,7 +259,7 @@ func TestFewKinds(t *testing.T) {
 		for n := range 10 {
 			other := python
 			other.Limits.Tmp = sandbox.Bytes(n+1) * sandbox.GiB
-			p.Take(t.Context(), "memory", other)
+			p.Take(t.Context(), "memory", "", other)
 			time.Sleep(time.Second)
 		}
 		list, err := p.Shelves(t.Context())
@@ -271,7 +305,7 @@ func TestGivenUp(t *testing.T) {
 		}
 		m.Break(list[0].ID)
 		time.Sleep(time.Minute)
-		r := p.Take(t.Context(), "memory", python)
+		r := p.Take(t.Context(), "memory", "", python)
 		if r == nil || r.Handle().ID == list[0].ID || r.Over() != nil {
 			t.Errorf("taken after one had died: %+v", r)
 		}

@@ -97,8 +97,8 @@ type Shared struct {
 const sharedPatience = 5 * time.Second
 
 // Take is [Pool.Take]. A pool that does not answer has none.
-func (s *Shared) Take(ctx context.Context, runtime string, spec sandbox.Spec) box.Ready {
-	k, can := KindOf(runtime, spec)
+func (s *Shared) Take(ctx context.Context, runtime, named string, spec sandbox.Spec) box.Ready {
+	k, can := KindOf(runtime, named, spec)
 	if !can {
 		return nil
 	}

@@ -46,7 +46,7 @@ func TestShare(t *testing.T) {
 	theirs := &pool.Shared{Path: path}
 	take := func() (r box.Ready) {
 		t.Helper()
-		until(t, "one is ready", func() bool { r = theirs.Take(t.Context(), "memory", python); return r != nil })
+		until(t, "one is ready", func() bool { r = theirs.Take(t.Context(), "memory", "", python); return r != nil })
 		return r
 	}
 	there := func(id sandbox.ID) bool {
@@ -108,7 +108,7 @@ func TestShare(t *testing.T) {
 	if err := last.Over(); !errors.Is(err, sandbox.Unavailable) && err != nil {
 		t.Errorf("over after the pool is gone: %v", err)
 	}
-	if theirs.Take(t.Context(), "memory", python) != nil {
+	if theirs.Take(t.Context(), "memory", "", python) != nil {
 		t.Error("taken from a pool that is gone")
 	}
 	if _, err := theirs.Shelves(t.Context()); !errors.Is(err, sandbox.NotFound) {

@@ -81,7 +81,7 @@ func (s *shelf) fail(err error, now time.Time) time.Duration {
 // state is what is told of the shelf.
 func (s *shelf) state(now time.Time, idle time.Duration) sandbox.PoolShelf {
 	t := sandbox.PoolShelf{
-		Language: s.kind.Language, Runtime: s.kind.Runtime, Workspace: s.kind.Workspace, Size: s.size(now, idle),
+		Language: s.kind.Language, Runtime: s.kind.Runtime, Image: s.kind.Named, Workspace: s.kind.Workspace, Size: s.size(now, idle),
 		Ready: len(s.ready), Making: s.making, Taken: s.taken, Missed: s.missed,
 	}
 	if s.problem != nil {

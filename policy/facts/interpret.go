@@ -1,9 +1,10 @@
 package facts
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 )
 
 // executed is a program named by a path: what the program itself wrote there
@@ -122,7 +123,7 @@ func interactive(module string) bool {
 
 // plainModule is a module that perl -M names, and what is imported from it; re
 // makes code of patterns that are put together.
-var plainModule = regexp.MustCompile(`^-?(?:[A-Z]\w*(?:::\w+)*|strict|warnings|utf8|integer|bigint|bignum|feature|lib|v?[\d.]+)(?:=[\w:,./]*| qw\([\w: ]*\))?$`)
+var plainModule = lazyregexp.New(`^-?(?:[A-Z]\w*(?:::\w+)*|strict|warnings|utf8|integer|bigint|bignum|feature|lib|v?[\d.]+)(?:=[\w:,./]*| qw\([\w: ]*\))?$`)
 
 // unread is code in a language without extractor, and the modules that it is
 // given.
@@ -131,7 +132,7 @@ func (c *command) unread(prog Program, code Value, modules []Value) {
 	alone := true
 	if prog.Interpreter == "perl" {
 		for _, m := range modules {
-			if s, ok := m.One(); !ok || !plainModule.MatchString(s) {
+			if s, ok := m.One(); !ok || !plainModule().MatchString(s) {
 				alone = false
 				texts = append(texts, m.Alts...) // perl takes it for a part of the program
 			}

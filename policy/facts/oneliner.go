@@ -149,7 +149,7 @@ func (o *oneliner) word() bool {
 			return o.next != expectOperator && o.quoteLike(w)
 		}
 	}
-	if (w == "inject" || w == "reduce") && !foldsPlainly.MatchString(after) {
+	if (w == "inject" || w == "reduce") && !foldsPlainly().MatchString(after) {
 		return false
 	}
 	next, known := o.words[w]

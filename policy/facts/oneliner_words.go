@@ -1,13 +1,14 @@
 package facts
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 )
 
 // foldsPlainly is what follows inject and reduce of Ruby where they call a block
 // or an operator: they also call what a text names.
-var foldsPlainly = regexp.MustCompile(`^(\(\d+\))? *(\{|do\b)|^\((\d+, *)?:[-+*|&]\)`)
+var foldsPlainly = lazyregexp.New(`^(\(\d+\))? *(\{|do\b)|^\((\d+, *)?:[-+*|&]\)`)
 
 // onelinerWords are words by which a program only computes and prints, and what
 // may stand behind each: a value behind those of expectTerm, whatever they are.

@@ -121,7 +121,7 @@ func fakePool(t *testing.T, how string) *scanner.Pool {
 		t.Fatal(err)
 	}
 	script := filepath.Join(t.TempDir(), "caisson-scan")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\nexec '"+self+"' "+how+"\n"), 0o755); err != nil {
+	if err := enginetest.WriteProgram(script, []byte("#!/bin/sh\nexec '"+self+"' "+how+"\n")); err != nil {
 		t.Fatal(err)
 	}
 	p, err := scanner.New(scanner.Config{Path: script, Tables: loadTables(t), Size: 1, Requests: 3, Bytes: 1000})

@@ -39,7 +39,7 @@ type Config struct {
 // Runtime is the bubblewrap runtime. It is safe for concurrent use and holds
 // nothing that needs closing.
 type Runtime struct {
-	local.Place // its List and Attach are the runtime's
+	local.Place // its List, Attach and Adopts are the runtime's
 	cfg         Config
 	try         func() (engine string, err error) // the same each time
 }
@@ -48,6 +48,7 @@ var (
 	_ runtimes.Runtime     = (*Runtime)(nil)
 	_ runtimes.SizeHolder  = (*Runtime)(nil)
 	_ runtimes.Provisioner = (*Runtime)(nil)
+	_ runtimes.Adopter     = (*Runtime)(nil)
 )
 
 // New checks a Config. It starts nothing. Errors: Invalid.
@@ -119,6 +120,9 @@ func (r *Runtime) capabilities() runtimes.Capabilities {
 	}
 	if harden.Works() == nil {
 		c.Hardening = runtimes.Enforced
+	}
+	if harden.SeesStarts() == nil && !r.Alone { // what is one user with the agent could answer in its place
+		c.Starts = runtimes.Enforced
 	}
 	if r.Alone {
 		c.Users, c.PIDs = runtimes.NotEnforced, local.ProcessLimit() // there is one user, whom the kernel counts

@@ -3,9 +3,11 @@
 package bubblewrap_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/caisson-dev/caisson/internal/enginetest"
 	"github.com/caisson-dev/caisson/runtimes"
@@ -43,12 +45,27 @@ func (p place) runtime(t testing.TB, program, agent string) *bubblewrap.Runtime 
 	return rt
 }
 
-// left names what there is in the place.
+// left names what there is in the place. Processes have a while to end.
 func (p place) left(testing.TB) []string {
 	var all []string
 	for _, pattern := range []string{p.base + "/*", p.state + "/volumes/*"} {
 		found, _ := filepath.Glob(pattern) // the patterns are well formed
 		all = append(all, found...)
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		if running := p.bwraps(); len(running) == 0 || time.Now().After(end) {
+			return append(all, running...)
+		}
+	}
+}
+
+// bwraps are the processes that have the place among their arguments.
+func (p place) bwraps() (all []string) {
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is well formed
+	for _, name := range lines {
+		if line, err := os.ReadFile(name); err == nil && bytes.Contains(line, []byte(filepath.Dir(p.state)+"/")) { // it may have ended
+			all = append(all, name)
+		}
 	}
 	return all
 }
@@ -91,7 +108,7 @@ func (p place) faults() []runtimetest.Fault {
 		{Name: "no bwrap", Want: sandbox.Unavailable, New: program("/nonexistent")},
 		{Name: "bwrap fails", Want: sandbox.Unavailable, New: program("/bin/false")},
 		{Name: "the host's network", Want: sandbox.Conflict, New: p.bwrap(`--unshare-net) ;;`)},
-		{Name: "the host's shared memory", Want: sandbox.Conflict, New: p.bwrap(`--unshare-ipc) ;;`)},
+		{Name: "the host's shared memory", Want: sandbox.Conflict, New: p.bwrap("--unshare-ipc) ;;\n--mqueue) shift ;;")},
 	}
 	if os.Geteuid() == 0 {
 		return append(faults,
@@ -110,7 +127,7 @@ func (p place) bwrap(arm string) func(testing.TB) runtimes.Runtime {
 		t.Helper()
 		script := "#!/bin/bash\nargs=()\nwhile [ $# -gt 0 ]; do\n\tcase \"$1\" in\n" + arm + "\n*) args+=(\"$1\") ;;\nesac\n\tshift\ndone\nexec bwrap \"${args[@]}\"\n"
 		name := filepath.Join(t.TempDir(), "bwrap")
-		if err := os.WriteFile(name, []byte(script), 0o755); err != nil {
+		if err := enginetest.WriteProgram(name, []byte(script)); err != nil {
 			t.Fatal(err)
 		}
 		return p.runtime(t, name, p.agent)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/caisson-dev/caisson/internal/enginetest"
@@ -99,7 +100,13 @@ func walls(t *testing.T) {
 	if err := os.WriteFile(secret, []byte("secret"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	open, err := syscall.Open(secret, syscall.O_RDWR, 0) // which every program of this process gets
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(open)
 	scripts := map[string]string{
+		"files of the caller":  "readlink /proc/self/fd/* | grep secret",
 		"the user's home":      "cat " + secretAtHome(t),
 		"an abstract socket":   python("import socket; socket.socket(socket.AF_UNIX).connect(\"\\0" + abstract(t) + "\")"),
 		"D-Bus":                "ls /run/dbus/system_bus_socket || ls /var/run/dbus || ls /run/user",
@@ -143,7 +150,7 @@ func walls(t *testing.T) {
 	if os.Geteuid() == 0 { // the agent is root there
 		scripts["the agent's kernel"] = "! grep -q ' /proc/sys ro,' /proc/self/mountinfo"
 	}
-	for _, what := range []string{"an abstract socket", "a socket of the host", "the user's home"} { // they get through where there is no wall
+	for _, what := range []string{"files of the caller", "an abstract socket", "a socket of the host", "the user's home"} { // they get through where there is no wall
 		if out, err := exec.Command("sh", "-c", scripts[what]).CombinedOutput(); err != nil {
 			t.Errorf("without a sandbox, %q: %v, %s", scripts[what], err, out)
 		}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -121,7 +122,12 @@ func (m *making) release(ctx context.Context, p *local.Process, f files) error {
 		return local.NoNamespaces("bwrap", p.Said(), local.Host{User: m.Place.Alone})
 	}
 	if m.req.Nested {
-		if err := m.ownNamespaces(told.PID, "user", "pid", "net", "ipc", "uts", "mnt"); err != nil {
+		err := m.ownNamespaces(told.PID, "user", "pid", "net", "ipc", "uts", "mnt")
+		if errors.Is(err, fs.ErrNotExist) {
+			<-p.Ended() // its first process has: bwrap says why
+			return local.NoNamespaces("bwrap", p.Said(), local.Host{User: m.Place.Alone})
+		}
+		if err != nil {
 			return err
 		}
 	}

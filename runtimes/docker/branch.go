@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -244,7 +245,7 @@ func (r *Runtime) copyVolume(ctx context.Context, api *client.Client, to string,
 	return r.withVolume(ctx, api, of.Workspace.Source, of.Session, of.Image, func(source string) error {
 		return r.withVolume(ctx, api, to, of.Session, of.Image, func(target string) error {
 			// The folder itself goes along, with its owner and mode.
-			stream, _, err := api.CopyFromContainer(ctx, source, fillDir)
+			stream, err := readVolume(ctx, api, source)
 			if err != nil {
 				return dockerclient.Wrap(err, "read the workspace")
 			}
@@ -252,4 +253,25 @@ func (r *Runtime) copyVolume(ctx context.Context, api *client.Client, to string,
 			return dockerclient.Wrap(api.CopyToContainer(ctx, target, "/", stream, container.CopyToContainerOptions{}), "copy the workspace")
 		})
 	})
+}
+
+// mountAttempts is how often the engine is asked to mount layers. The kernel refuses
+// that while they are still mounted elsewhere, as in the mounts that a sandbox which is
+// just being made has copied and is about to leave.
+const mountAttempts = 5
+
+// readVolume reads what is mounted into a container.
+func readVolume(ctx context.Context, api *client.Client, name string) (stream io.ReadCloser, err error) {
+	for range mountAttempts {
+		stream, _, err = api.CopyFromContainer(ctx, name, fillDir)
+		if err == nil || !strings.Contains(err.Error(), "device or resource busy") {
+			return stream, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+	return nil, err
 }

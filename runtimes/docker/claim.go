@@ -45,12 +45,22 @@ func (i claimable) Claim(ctx context.Context, plan runtimes.Plan) error {
 	if err != nil {
 		return err
 	}
-	what, err := i.settle(ctx, api, req)
+	got, err := api.ContainerInspect(ctx, i.handle.Name)
+	if err != nil {
+		return dockerclient.Wrap(err, "inspect the container")
+	}
+	arrives := asMade(&req, got, plan.Spec)
+	what, err := i.settle(ctx, api, req, got)
 	if err != nil {
 		return err
 	}
 	if what != "" {
 		return sandbox.Errorf(sandbox.Unsupported, "sandbox %s was made with another %s", i.handle.ID.Short(), what)
+	}
+	if arrives {
+		if err := i.arrive(ctx, api, got, plan.Spec); err != nil {
+			return err
+		}
 	}
 	return i.note(plan.Spec)
 }
@@ -68,28 +78,26 @@ func (i claimable) mounted(planned []mount.Mount) (mounts []mount.Mount) {
 
 // settle gives the container its limits where they are others, and names what else
 // differs.
-func (i claimable) settle(ctx context.Context, api *client.Client, req request) (what string, err error) {
-	for updated := false; ; updated = true {
-		got, err := api.ContainerInspect(ctx, i.handle.Name)
-		if err != nil {
-			return "", dockerclient.Wrap(err, "inspect the container")
-		}
-		if what = differs(req, got); what == "" || updated || got.HostConfig == nil {
-			return what, nil
-		}
-		want := req.HostConfig.Resources
-		limits := container.Resources{
-			Memory: want.Memory, MemorySwap: want.MemorySwap, CPUPeriod: want.CPUPeriod, CPUQuota: want.CPUQuota, PidsLimit: want.PidsLimit,
-		}
-		has := got.HostConfig
-		has.Memory, has.MemorySwap, has.CPUPeriod, has.CPUQuota, has.PidsLimit = limits.Memory, limits.MemorySwap, limits.CPUPeriod, limits.CPUQuota, limits.PidsLimit
-		if what = differs(req, got); what != "" {
-			return what, nil // no limit would mend it
-		}
-		if _, err := api.ContainerUpdate(ctx, i.handle.Name, container.UpdateConfig{Resources: limits}); err != nil {
-			return "", dockerclient.Wrap(err, "change the container's limits")
-		}
+func (i claimable) settle(ctx context.Context, api *client.Client, req request, got container.InspectResponse) (what string, err error) {
+	if what = differs(req, got); what == "" || got.ContainerJSONBase == nil || got.HostConfig == nil {
+		return what, nil
 	}
+	want := req.HostConfig.Resources
+	limits := container.Resources{
+		Memory: want.Memory, MemorySwap: want.MemorySwap, CPUPeriod: want.CPUPeriod, CPUQuota: want.CPUQuota, PidsLimit: want.PidsLimit,
+	}
+	has := got.HostConfig
+	has.Memory, has.MemorySwap, has.CPUPeriod, has.CPUQuota, has.PidsLimit = limits.Memory, limits.MemorySwap, limits.CPUPeriod, limits.CPUQuota, limits.PidsLimit
+	if what = differs(req, got); what != "" {
+		return what, nil // no limit would mend it
+	}
+	if _, err := api.ContainerUpdate(ctx, i.handle.Name, container.UpdateConfig{Resources: limits}); err != nil {
+		return "", dockerclient.Wrap(err, "change the container's limits")
+	}
+	if got, err = api.ContainerInspect(ctx, i.handle.Name); err != nil {
+		return "", dockerclient.Wrap(err, "inspect the container")
+	}
+	return differs(req, got), nil
 }
 
 // claimed is who has claimed a sandbox, as it is noted.

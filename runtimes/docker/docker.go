@@ -67,6 +67,7 @@ type Runtime struct {
 	remote bool
 
 	noQuota atomic.Bool // the engine has told that its volumes have none
+	noEntry atomic.Bool // its containers cannot be entered from here
 
 	mu     sync.Mutex
 	volume *agentVolume // that the agent is in; nil before it is needed
@@ -118,21 +119,11 @@ func (r *Runtime) Capabilities(ctx context.Context) (runtimes.Capabilities, erro
 		Memory: level(info.MemoryLimit), CPU: level(info.CPUCfsQuota), PIDs: level(info.PidsLimit),
 		Tmpfs: runtimes.Enforced, Volumes: runtimes.Watched, NoNetwork: runtimes.Enforced, Egress: true, ReadOnly: runtimes.Enforced,
 		Seccomp: level(has("seccomp")), AppArmor: level(has("apparmor")), Users: runtimes.Enforced,
-		Starts:    level(has("seccomp") && info.Architecture == "x86_64" && tellsStarts(info.KernelVersion)),
+		Starts:    level(dockerclient.Facts{Arch: info.Architecture, Kernel: info.KernelVersion, DefaultRuntime: info.DefaultRuntime, Security: info.SecurityOptions}.SeesStarts() == nil),
 		Hardening: level(r.hardens(sandbox.Spec{OCIRuntime: info.DefaultRuntime}) == nil),
 		Pause:     true, Sample: true, Branch: true, Claim: !r.remote, LocalStreams: !r.remote, OCIRuntimes: slices.Sorted(maps.Keys(info.Runtimes)),
 		Workspaces: workspaces,
 	}, nil
-}
-
-// tellsStarts reports whether a kernel of that version tells an agent what is started,
-// so that nothing wakes who waits for the answer: 5.19 and newer.
-func tellsStarts(kernel string) bool {
-	var major, minor int
-	if n, err := fmt.Sscanf(kernel, "%d.%d", &major, &minor); err != nil || n != 2 {
-		return false
-	}
-	return major > 5 || major == 5 && minor >= 19
 }
 
 // mapsUsers reports whether the numbers of users in a container are others outside

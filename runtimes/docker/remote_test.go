@@ -79,7 +79,7 @@ func TestRemoteAgentRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	agent := filepath.Join(t.TempDir(), "caisson-agent")
-	if err := os.WriteFile(agent, append(program, sandbox.NewID()...), 0o755); err != nil {
+	if err := enginetest.WriteProgram(agent, append(program, sandbox.NewID()...)); err != nil {
 		t.Fatal(err)
 	}
 	rt, err := docker.New(docker.Config{Engine: kit.Engine, Agent: agent, Base: kit.Base, Remote: true, Holder: kit.Holder})

@@ -31,8 +31,8 @@ func (i claimable) Claim(_ context.Context, plan runtimes.Plan) error { return i
 // Claim implements [runtimes.Claimer].
 func (i limitedClaimable) Claim(_ context.Context, plan runtimes.Plan) error { return i.claim(plan) }
 
-// claim gives the sandbox the limits of its control group, and writes down whose it
-// is. Errors: Unsupported where anything else differs from what it was made of,
+// claim gives the sandbox the limits of its control group, its user and workspace,
+// and writes down whose it is. Errors: Unsupported where anything else differs from what it was made of,
 // NotFound where it is gone.
 func (i *Instance) claim(plan runtimes.Plan) error {
 	dir := i.place.Folder(i.handle.ID)
@@ -55,11 +55,17 @@ func (i *Instance) claim(plan runtimes.Plan) error {
 			had.PIDs = limits.PIDs
 		}
 	}
+	arrives := asAsked(made, asked, plan.Spec)
 	if plan.Spec.Image.ID != rec.Made.Image || limits != had || !maps.EqualFunc(made, asked, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
 		return sandbox.Errorf(sandbox.Unsupported, "sandbox %s was made as another than is asked for", i.handle.ID.Short())
 	}
 	if changes {
 		if err := i.group().Make(limits); err != nil {
+			return err
+		}
+	}
+	if arrives {
+		if err := i.arrive(rec, plan.Spec); err != nil {
 			return err
 		}
 	}

@@ -5,9 +5,11 @@ package local
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -106,12 +108,24 @@ func (p *Process) Ended() <-chan struct{} { return p.ended }
 // PID is its number on this host.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Kill ends it.
+// Kill ends it, and what it has started, which may not know yet that it is to end with
+// it: bwrap's first process would wait for bwrap for good.
 func (p *Process) Kill() error {
-	if err := p.cmd.Process.Kill(); !errors.Is(err, os.ErrProcessDone) {
-		return err
+	err := p.cmd.Process.Signal(unix.SIGSTOP) // it starts nobody any more
+	if err == nil {
+		pid := p.PID()
+		children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid)) // it may have been killed
+		for _, child := range strings.Fields(string(children)) {
+			if n, err := strconv.Atoi(child); err == nil {
+				_ = unix.Kill(n, unix.SIGKILL) // it may have ended
+			}
+		}
+		err = p.cmd.Process.Kill()
 	}
-	return nil
+	if errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
+	return err
 }
 
 // OnThread calls do on a thread that ends with it, so that what do changes of it

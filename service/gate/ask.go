@@ -51,7 +51,7 @@ func (e *execution) question(ctx context.Context, d sandbox.Decision, image stri
 	digest := digestOf("exec", []any{
 		exact,
 		q.Run.Code, q.Run.File, q.Run.Command, q.Run.Args, q.Language, q.Env, q.Dir, q.Role, q.User, q.Run.Session, image, q.Network, q.Limits,
-		q.ExecLimits, e.input, q.Background, names, e.w.unjudged, d.PolicyRevision,
+		q.ExecLimits, e.input, q.Background, q.Run.Guard, q.Run.Program, names, e.w.unjudged, d.PolicyRevision,
 	})
 	command := q.Argv
 	if e.f.code {

@@ -54,12 +54,16 @@ def _boot():
     def writable(path):
         return any(path == place or path.startswith(place + "/") for place in @WRITABLE@)
 
+    def followed(path):
+        link = @LINK@
+        return "/workspace" + path[len(link):] if link and (path == link or path.startswith(link + "/")) else path
+
     def hook(path):
         if not path.startswith("/"):
             import os
             path = os.path.join(os.getcwd(), path)
         import posixpath
-        path = posixpath.normpath(path)
+        path = followed(posixpath.normpath(path))
         if writable(path):
             return Finder(path)
         raise ImportError(path)
@@ -70,7 +74,7 @@ def _boot():
             import os
             tail = name.rpartition(".")[2]
             for folder in path if path is not None else sys.path:
-                folder = folder or os.getcwd()
+                folder = followed(folder or os.getcwd())
                 if writable(folder) and (os.path.exists(folder + "/" + tail + ".py") or os.path.exists(folder + "/" + tail + "/__init__.py")):
                     raise ModuleNotFoundError(
                         "No module named %r: %s/%s was not judged with this program; name it in an import statement" % (name, folder, tail), name=name)
@@ -107,6 +111,11 @@ def _boot():
     del space["_boot"]
     space["__file__"] = shown
     space["__cached__"] = None
+    if @PROGRAM@:
+        import caisson_program
+
+        caisson_program.run(code, shown, space)
+        return "", space
     code = compile(code, shown, "exec", 0x2000 if @AWAIT@ else 0, dont_inherit=True)
     awaits = bool(code.co_flags & 0x80)
     if not awaits:

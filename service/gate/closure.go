@@ -55,7 +55,7 @@ type walker struct {
 	ws    manager.Workspace
 	owner string
 	dir   string // working directory, absolute
-	places
+	room
 	about map[string]any // what rules see beside each text
 
 	units     map[string]*unit
@@ -112,13 +112,13 @@ func (w *walker) searched(name, value string) {
 	}
 }
 
-func newWalker(p Policy, q *manager.ExecQuestion, owner string, at places) *walker {
+func newWalker(p Policy, q *manager.ExecQuestion, owner string, at room) *walker {
 	dir := path.Clean(path.Join(sandbox.WorkspaceDir, q.Dir))
 	if path.IsAbs(q.Dir) {
-		dir = path.Clean(q.Dir)
+		dir = at.followed(q.Dir)
 	}
 	return &walker{
-		p: p, ws: newStaging(q), owner: owner, places: at, dir: dir, input: q.Stdin != nil, units: map[string]*unit{}, env: variables(q.Env), started: map[string]int{}, told: map[string]bool{}, lists: map[string]map[string]string{}, coming: map[string]chan listed{},
+		p: p, ws: newStaging(q), owner: owner, room: at, dir: dir, input: q.Stdin != nil, units: map[string]*unit{}, env: variables(q.Env), started: map[string]int{}, told: map[string]bool{}, lists: map[string]map[string]string{}, coming: map[string]chan listed{},
 		decision: sandbox.Decision{Verdict: sandbox.Allow, Level: sandbox.Safe, PolicyRevision: p.Revision()},
 	}
 }
@@ -195,7 +195,7 @@ func (w *walker) together(ctx context.Context, u *unit) error {
 // scan judges a text by itself.
 func (w *walker) scan(ctx context.Context, u *unit) ([]policy.Ref, error) {
 	code, prefix := w.prefixed(u)
-	d, refs := w.p.Examine(ctx, policy.Request{Language: u.lang, Code: code, File: u.name, Owner: w.owner, Start: w.startOf(u), Writable: w.places, Context: w.about})
+	d, refs := w.p.Examine(ctx, policy.Request{Language: u.lang, Code: code, File: u.name, Owner: w.owner, Start: w.startOf(u), Writable: w.places, Link: w.link, Context: w.about})
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

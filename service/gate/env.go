@@ -36,8 +36,26 @@ func startsSomething(name string) bool {
 // places are folders of a sandbox that programs can write in.
 type places []string
 
-// placesOf are those of a sandbox of an image that declares volumes.
-func placesOf(volumes []string) places { return sandbox.Writable(volumes) }
+// room is what a sandbox's image says of paths.
+type room struct {
+	places
+	link string // [sandbox.Image.Link]
+}
+
+// roomOf is that of a sandbox of an image. A link that something is mounted over or
+// below leads elsewhere: it is none.
+func roomOf(img sandbox.Image) room {
+	r := room{sandbox.Writable(img.Volumes), img.Link}
+	for _, place := range r.places {
+		if r.link != "" && (sandbox.Within(r.link, []string{place}) || sandbox.Within(place, []string{r.link})) {
+			r.link = ""
+		}
+	}
+	return r
+}
+
+// followed is an absolute path as it is without the image's link to the workspace.
+func (r room) followed(name string) string { return sandbox.Followed(name, r.link) }
 
 // aliases are folders by which a program gets at others: at the files that it has
 // open, and at its own folder.

@@ -30,28 +30,32 @@ func (g *Gate) exec(ctx context.Context, p Policy, q *manager.ExecQuestion) (man
 		}
 		about = map[string]any{"plan": surroundingsOf(q, plan)}
 	}
-	e, d, err := g.decide(ctx, p, q, placesOf(nil), about, nil)
+	e, d, err := g.decide(ctx, p, q, roomOf(sandbox.Image{}), about, nil)
 	if err != nil {
 		return manager.Answer{}, err
 	}
-	if d.Verdict == sandbox.Deny {
+	if d.Verdict == sandbox.Deny && q.Run.Session == "" {
 		return manager.Answer{Decision: d}, nil
 	}
-	// Nobody waited for the image so far, and few declare volumes. Where it does, the
-	// run is judged again: what its programs put there is not the image's.
+	// Nobody waited for the image so far, and few declare volumes or have a link to the
+	// workspace. Where it does, the run is judged again: what its programs put there is
+	// not the image's, and what is below the link is in the workspace.
 	plan, err := q.Plan(ctx)
 	if err != nil {
 		return manager.Answer{Decision: d}, err
 	}
-	if len(plan.Spec.Image.Volumes) > 0 {
+	if img := plan.Spec.Image; img.Link != "" || len(img.Volumes) > 0 && d.Verdict != sandbox.Deny {
 		again := *q
 		if e.stdin != nil {
 			again.Stdin = e.stdin
 		}
 		q = &again
-		if e, d, err = g.decide(ctx, p, q, placesOf(plan.Spec.Image.Volumes), about, nil); err != nil {
+		if e, d, err = g.decide(ctx, p, q, roomOf(img), about, nil); err != nil {
 			return manager.Answer{}, err
 		}
+	}
+	if d.Verdict == sandbox.Deny {
+		return manager.Answer{Decision: d}, nil
 	}
 	if d = p.Contain(ctx, d, wallsOf(q, plan)); d.Verdict == sandbox.Ask {
 		a := e.question(ctx, d, plan.Spec.Image.ID)
@@ -85,7 +89,7 @@ func surroundingsOf(q *manager.ExecQuestion, plan runtimes.Plan) sandbox.Surroun
 // decide judges all that one run executes, with the places that programs can write,
 // and what stands around it. about is what rules see beside each text; before, where
 // there is one, tells more.
-func (g *Gate) decide(ctx context.Context, p Policy, q *manager.ExecQuestion, at places, about map[string]any, before func(*walker) error) (*execution, sandbox.Decision, error) {
+func (g *Gate) decide(ctx context.Context, p Policy, q *manager.ExecQuestion, at room, about map[string]any, before func(*walker) error) (*execution, sandbox.Decision, error) {
 	e := &execution{q: q, ours: g.c.Own, f: formOf(q, at), w: newWalker(p, q, ownerOf(q), at)}
 	e.w.about = about
 	defer e.w.wait()
@@ -275,7 +279,7 @@ func (e *execution) customize(ctx context.Context) error {
 // says of texts in languages that cannot be judged; nil is nothing.
 func (e *execution) surroundings(unknownLanguage sandbox.Verdict) map[string]any {
 	later := []string{}
-	if e.q.Background {
+	if e.q.Background && !e.q.Run.Guard {
 		for name := range e.w.watched() {
 			later = append(later, name)
 		}

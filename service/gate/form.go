@@ -32,7 +32,7 @@ var plainFlags = map[string][]string{
 }
 
 // formOf reads the form off a run.
-func formOf(q *manager.ExecQuestion, at places) form {
+func formOf(q *manager.ExecQuestion, at room) form {
 	switch {
 	case len(q.Run.Command) == 0 && q.Run.Code != "":
 		return form{code: true, lang: policyLanguage(q.Language.Name), args: q.Run.Args}
@@ -60,7 +60,7 @@ func policyLanguage(name string) string {
 	return name
 }
 
-func commandForm(q *manager.ExecQuestion, in places) form {
+func commandForm(q *manager.ExecQuestion, in room) form {
 	argv := q.Argv
 	lang := policy.InterpreterLanguage(path.Base(argv[0]))
 	known := lang == "python" || lang == "javascript" || lang == "bash"
@@ -102,7 +102,7 @@ func commandForm(q *manager.ExecQuestion, in places) form {
 	if !path.IsAbs(script) {
 		script = path.Join(dirOf(q), script)
 	}
-	name, ok := inWorkspace(script)
+	name, ok := inWorkspace(in.followed(script))
 	if !ok || name == "." {
 		return form{argv: true}
 	}

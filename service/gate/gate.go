@@ -160,7 +160,7 @@ func (g *Gate) plan(ctx context.Context, p Policy, q *manager.PlanQuestion) (san
 	if len(q.Plan.Request) > 0 && json.Unmarshal(q.Plan.Request, &about) != nil {
 		return sandbox.Decision{}, sandbox.Errorf(sandbox.Internal, "read the plan of a sandbox")
 	}
-	d := p.DecideContext(ctx, planKey(q), map[string]any{"container": about, "sandbox": neutral(q.Plan)})
+	d := p.DecideContext(ctx, planKey(q), map[string]any{"container": about, "sandbox": neutral(q)})
 	if ctx.Err() != nil { // then it says that the rules were stopped
 		return sandbox.Decision{}, context.Cause(ctx)
 	}
@@ -179,11 +179,22 @@ func (g *Gate) plan(ctx context.Context, p Policy, q *manager.PlanQuestion) (san
 }
 
 // neutral is what rules are told of a sandbox whatever makes it.
-func neutral(p *runtimes.Plan) map[string]any {
+func neutral(q *manager.PlanQuestion) map[string]any {
+	p := q.Plan
 	return map[string]any{
-		"runtime": p.Runtime, "network": string(p.Spec.Network.Mode), "walls": slices.Clone(p.Walls), "not_enforced": slices.Clone(p.NotEnforced),
+		"runtime": p.Runtime, "network": string(p.Spec.Network.Mode), "walls": slices.Clone(p.Walls), "not_enforced": missing(q),
 		"workspace": map[string]any{"kind": string(p.Spec.Workspace.Kind), "source": p.Spec.Workspace.Source},
 	}
+}
+
+// missing names what a sandbox is not held to. That programs are to be seen when they
+// start is not a limit of the sandbox, and a policy may require it all the same.
+func missing(q *manager.PlanQuestion) []string {
+	names := slices.Clone(q.Plan.NotEnforced)
+	if !q.Starts {
+		names = append(names, runtimes.Starts)
+	}
+	return names
 }
 
 // planKey names the plan of a one-off sandbox for all rules but one that would
@@ -204,7 +215,7 @@ func planKey(q *manager.PlanQuestion) string {
 			}
 		}
 	}
-	return sum(fmt.Appendf(nil, "%s %q %q %s", q.Plan.Runtime, q.Plan.Walls, q.Plan.NotEnforced, text))
+	return sum(fmt.Appendf(nil, "%s %q %q %s", q.Plan.Runtime, q.Plan.Walls, missing(q), text))
 }
 
 // settle has a question answered.

@@ -264,6 +264,10 @@ func TestBackgroundThatLoadsLater(t *testing.T) {
 	if err != nil || a.Decision.Verdict != sandbox.Ask || a.Decision.Findings[0].ID != "SBX-GATE-0004" {
 		t.Errorf("in the background: %+v, %v", a.Decision, err)
 	}
+	q.Run.Guard = true
+	if a, err := g.Judge(t.Context(), manager.Question{Exec: q}); err != nil || a.Decision.Verdict != sandbox.Allow || len(a.Program.Watched) != 1 {
+		t.Errorf("in the background, watched: %+v, %v", a.Decision, err)
+	}
 }
 
 // An approval is bound to everything that decides about what happens.

@@ -29,6 +29,7 @@ func (w *walker) importNode(ctx context.Context, from *unit, r policy.Ref) error
 		from = &inPlace
 	}
 	if path.IsAbs(name) {
+		name = w.followed(name)
 		if in, ok := inWorkspace(name); ok {
 			return w.nodeFile(ctx, from, in)
 		}

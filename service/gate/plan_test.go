@@ -1,13 +1,16 @@
 package gate_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/caisson-dev/caisson/internal/enginetest"
@@ -338,4 +341,30 @@ type counted struct {
 func (c *counted) Scan(ctx context.Context, r facts.Request) (*facts.Document, error) {
 	c.n.Add(1)
 	return c.Pool.Scan(ctx, r)
+}
+
+// A policy may require that what programs start is seen.
+func TestStartsRequired(t *testing.T) {
+	t.Parallel()
+	settings, err := fs.ReadFile(policies.Plans, "data/settings.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings = bytes.Replace(settings, []byte("require: []"), []byte("require: [starts]"), 1)
+	p, err := policy.Load(t.Context(), policy.Config{Rules: policies.Plans, Data: fstest.MapFS{"settings.yaml": {Data: settings}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := gate.New(gate.Config{Policy: func(context.Context) (gate.Policy, error) { return p, nil }, Desk: &desk{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := runtimes.Plan{Runtime: "jail", Walls: []sandbox.Wall{sandbox.WallNetwork, sandbox.WallRoot, sandbox.WallPrivileges, sandbox.WallLimits}, Request: []byte("{}")}
+	plan.Spec.Network = plan.Spec.Network.WithDefaults()
+	for seen, want := range map[bool]sandbox.Verdict{true: sandbox.Allow, false: sandbox.Deny} {
+		a, err := g.Judge(t.Context(), manager.Question{Plan: &manager.PlanQuestion{Plan: &plan, Starts: seen}})
+		if err != nil || a.Decision.Verdict != want {
+			t.Errorf("seen %v: %v, %+v", seen, err, a.Decision)
+		}
+	}
 }

@@ -19,6 +19,8 @@ func (w *walker) followProgram(ctx context.Context, from *unit, r policy.Ref) er
 		for _, word := range r.Args {
 			if strings.Contains(word, "doctest") || path.Ext(word) == ".txt" || path.Ext(word) == ".rst" {
 				w.cannot(word, "pytest runs the examples in it, which are not judged")
+			} else if name, _, _ := strings.Cut(word[strings.Index(word, "=")+1:], "::"); !w.within(name) {
+				w.cannot(word, "pytest runs what is in it, outside the workspace")
 			}
 		}
 		py := &unit{roots: from.roots}
@@ -48,6 +50,17 @@ func (w *walker) followProgram(ctx context.Context, from *unit, r policy.Ref) er
 	}
 	w.cannot(r.Name, "it runs what it finds in the workspace, which is not followed")
 	return nil
+}
+
+// within reports whether a path leads into the workspace, or to what programs cannot
+// write.
+func (w *walker) within(name string) bool {
+	if !path.IsAbs(name) {
+		name = path.Join(w.dir, name)
+	}
+	name = w.followed(name)
+	_, in := inWorkspace(name)
+	return in || !w.writable(path.Dir(name))
 }
 
 // plainGo reports whether the words of a go command compile and run Go alone, which is

@@ -69,13 +69,13 @@ func (e *execution) program() *manager.Program {
 
 // stagedCode is where the run's own code lies while it runs.
 func (e *execution) stagedCode() string {
-	prefix := path.Dir(manager.StagePath(e.q.ID, "x")) + "/"
+	dir := path.Dir(manager.StagePath(e.q.ID, "x"))
 	for _, a := range e.q.Argv {
-		if strings.HasPrefix(a, prefix) {
+		if path.Dir(a) == dir {
 			return a
 		}
 	}
-	return prefix + "main"
+	return dir + "/main"
 }
 
 // copies stages all judged modules and returns, as pairs, their places in the
@@ -95,7 +95,7 @@ func (e *execution) copies(p *manager.Program, lang string) [][2]string {
 
 func (e *execution) python(p *manager.Program) {
 	p.Env = without(p.Env, "PYTHONPATH")
-	if e.f.code && !e.w.loads && len(e.q.Tools) == 0 {
+	if e.f.code && !e.w.loads && len(e.q.Tools) == 0 && !e.q.Run.Program {
 		return // the workspace is not looked at for modules at all
 	}
 	mods := e.copies(p, "python")
@@ -122,7 +122,8 @@ func (e *execution) python(p *manager.Program) {
 		list[i] = pyString(s)
 	}
 	boot := strings.NewReplacer("@MAIN@", pyString(main), "@SHOWN@", pyString(shown), "@ARGV0@", pyString(firstOf(e.f.shown, shown)), "@MODULES@", "{"+b.String()+"}",
-		"@PATHS@", "["+strings.Join(list, ", ")+"]", "@WRITABLE@", e.unjudged(), "@AWAIT@", pyBool(len(e.q.Tools) > 0)).Replace(bootPython)
+		"@PATHS@", "["+strings.Join(list, ", ")+"]", "@WRITABLE@", e.unjudged(), "@LINK@", pyString(e.w.link), "@AWAIT@", pyBool(len(e.q.Tools) > 0),
+		"@PROGRAM@", pyBool(e.q.Run.Program)).Replace(bootPython)
 	p.Stage = append(p.Stage, manager.StageFile{Name: "boot.py", Data: []byte(boot)})
 	interpreter := e.f.interpreter
 	if e.f.code {
@@ -144,6 +145,9 @@ func (e *execution) unjudged() string {
 	list := []string{}
 	for _, place := range slices.Concat(e.w.places, aliases) {
 		list = append(list, pyString(place))
+	}
+	if e.w.link != "" {
+		list = append(list, pyString(e.w.link))
 	}
 	return "[" + strings.Join(list, ", ") + "]"
 }

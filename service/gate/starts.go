@@ -41,8 +41,8 @@ func (g *Gate) start(ctx context.Context, p Policy, q *manager.StartQuestion) (m
 	if err != nil {
 		return manager.Answer{}, err
 	}
-	at := placesOf(plan.Spec.Image.Volumes)
-	command := commandOf(q.Start, at)
+	at := roomOf(plan.Spec.Image)
+	command := commandOf(q.Start, at.places)
 	if !q.Start.Own && len(q.Start.Env) == 0 && g.plain(ctx, path.Base(command[0])) {
 		return manager.Answer{Decision: allowed(p), Any: true}, nil
 	}
@@ -153,7 +153,7 @@ func questionOf(q *manager.StartQuestion, command []string) (asked *manager.Exec
 }
 
 // decideStart judges a start, with what is known of it beside its command.
-func (g *Gate) decideStart(ctx context.Context, p Policy, asked *manager.ExecQuestion, q *manager.StartQuestion, functions []string, at places) (*execution, sandbox.Decision, error) {
+func (g *Gate) decideStart(ctx context.Context, p Policy, asked *manager.ExecQuestion, q *manager.StartQuestion, functions []string, at room) (*execution, sandbox.Decision, error) {
 	var about map[string]any
 	if p.LooksAtPlan() {
 		plan, err := asked.Plan(ctx)

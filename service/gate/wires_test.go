@@ -2,6 +2,7 @@ package gate_test
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/caisson-dev/caisson/api"
+	"github.com/caisson-dev/caisson/api/e2b"
 	"github.com/caisson-dev/caisson/api/fusion"
 	"github.com/caisson-dev/caisson/api/swerex"
 	"github.com/caisson-dev/caisson/manager"
@@ -18,6 +20,7 @@ import (
 // wiresIn has clients of other products ask for programs that are denied.
 func wiresIn(t *testing.T, p *place) {
 	t.Helper()
+	e2bIn(t, p)
 	wire, err := fusion.New(fusion.Config{Service: wireService{m: p.Manager}})
 	if err != nil {
 		t.Fatal(err)
@@ -62,6 +65,45 @@ func wiresIn(t *testing.T, p *place) {
 	}
 }
 
+// e2bIn has a client of E2B's ask for programs that are denied.
+func e2bIn(t *testing.T, p *place) {
+	t.Helper()
+	if _, err := p.CreateSession(t.Context(), sandbox.SessionOptions{Name: "e2b", Language: "shell", Labels: sandbox.Labels{"e2b/sandbox": "true"}}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.RemoveSession(context.WithoutCancel(t.Context()), "e2b", true); err != nil {
+			t.Error(err)
+		}
+	})
+	f, err := p.Files(t.Context(), "e2b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, f, "x.sh", "rm -rf /\n")
+	wire, err := e2b.New(e2b.Config{Service: wireService{m: p.Manager}, Key: make([]byte, 32)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, process := range map[string]string{
+		"a command":          `"process": {"cmd": "/bin/bash", "args": ["-l", "-c", "rm -rf /"]}`,
+		"a script":           `"process": {"cmd": "/bin/bash", "args": ["-l", "-c", "sh x.sh"]}`,
+		"without a shell":    `"process": {"cmd": "rm", "args": ["-rf", "/"]}`,
+		"in /home/user":      `"process": {"cmd": "sh", "args": ["x.sh"], "cwd": "/home/user"}`,
+		"in a terminal":      `"process": {"cmd": "rm", "args": ["-rf", "/"]}, "pty": {"size": {"cols": 80, "rows": 24}}`,
+		"with a tag, a pipe": `"process": {"cmd": "/bin/bash", "args": ["-l", "-c", "echo / | xargs rm -rf"]}, "tag": "t"`,
+	} {
+		body := "{" + process + "}"
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/process.Process/Start", strings.NewReader(string(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(body))))+body))
+		r.Header = http.Header{"Content-Type": {"application/connect+json"}, "Connect-Protocol-Version": {"1"}, "E2b-Sandbox-Id": {"e2b"}}
+		rec := httptest.NewRecorder()
+		wire.ServeHTTP(rec, r)
+		if got := rec.Body.String(); strings.Contains(got, `"start"`) || !strings.Contains(got, "permission_denied") || !strings.Contains(got, "refused: verdict deny") {
+			t.Errorf("%s of a client of E2B: %d %q", name, rec.Code, got)
+		}
+	}
+}
+
 // wireService is what wires speak with here.
 type wireService struct {
 	api.Service
@@ -76,8 +118,8 @@ func (s wireService) Run(ctx context.Context, run sandbox.Run, streams sandbox.S
 	return s.m.Run(ctx, run, streams)
 }
 
-func (s wireService) Session(ctx context.Context, name string) (sandbox.SessionView, error) {
-	return s.m.Session(ctx, name)
+func (s wireService) Sessions(ctx context.Context, f sandbox.SessionFilter) ([]sandbox.SessionView, error) {
+	return s.m.Sessions(ctx, f)
 }
 
 func (s wireService) OpenShell(ctx context.Context, session, name string, o sandbox.ShellOptions) (sandbox.Shell, error) {
@@ -102,4 +144,8 @@ func (s wireService) Exec(ctx context.Context, session string, run sandbox.Run, 
 
 func (s wireService) StartExec(ctx context.Context, session string, run sandbox.Run, local sandbox.Local) (sandbox.ExecRecord, error) {
 	return s.m.StartIn(ctx, session, run, local)
+}
+
+func (wireService) Approvals(context.Context, sandbox.ApprovalFilter) ([]sandbox.Approval, error) {
+	return nil, nil
 }

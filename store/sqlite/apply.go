@@ -281,7 +281,7 @@ func (m *maker) sessions(ctx context.Context, c sandbox.Transaction) error {
 			return err
 		}
 		var n int
-		err := m.tx.QueryRowContext(ctx, "SELECT count(*) FROM execs WHERE session = ? AND json_extract(data, '$.ended') IS NULL", name).Scan(&n)
+		err := m.tx.QueryRowContext(ctx, "SELECT count(*) FROM execs WHERE session = ? AND ended = 0", name).Scan(&n)
 		if err != nil {
 			return m.s.class(err, "read the state")
 		}
@@ -374,7 +374,18 @@ func (m *maker) execs(ctx context.Context, c sandbox.Transaction) error {
 		if err != nil {
 			return err
 		}
-		if _, err := m.exec(ctx, "INSERT OR REPLACE INTO execs (id, session, data, owner) VALUES (?, ?, ?, ?)", string(e.ID), e.Session, text, e.Owner); err != nil {
+		ended := int64(0)
+		if !e.Ended.IsZero() {
+			ended = e.Ended.UnixMilli()
+		}
+		if _, err := m.exec(ctx, "INSERT OR REPLACE INTO execs (id, session, data, owner, ended) VALUES (?, ?, ?, ?, ?)", string(e.ID), e.Session, text, e.Owner, ended); err != nil {
+			return err
+		}
+		if c.KeepEnded == 0 {
+			continue
+		}
+		const beyond = "DELETE FROM execs WHERE id IN (SELECT id FROM execs WHERE session = ? AND ended > 0 ORDER BY ended DESC LIMIT -1 OFFSET ?)"
+		if _, err := m.exec(ctx, beyond, e.Session, c.KeepEnded); err != nil {
 			return err
 		}
 	}

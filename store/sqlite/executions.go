@@ -22,8 +22,8 @@ func (m *maker) executions(ctx context.Context, c sandbox.Transaction) error {
 			return err
 		}
 	}
-	if c.ShiftExecutions != 0 {
-		if _, err := m.exec(ctx, "UPDATE executions SET expires = max(1, expires + ?) WHERE expires > 0", c.ShiftExecutions.Milliseconds()); err != nil {
+	if c.Shift != 0 {
+		if _, err := m.exec(ctx, "UPDATE executions SET expires = max(1, expires + ?) WHERE expires > 0", c.Shift.Milliseconds()); err != nil {
 			return err
 		}
 	}

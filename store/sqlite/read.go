@@ -46,7 +46,7 @@ func (n *nullString) Scan(v any) error {
 
 // Session returns one session with its sandboxes and execs. Errors: NotFound.
 func (s *Store) Session(ctx context.Context, name string) (sandbox.SessionView, error) {
-	views, err := s.views(ctx, "WHERE name = ?", []any{name})
+	views, err := s.Sessions(ctx, sandbox.SessionFilter{Name: name})
 	if err != nil {
 		return sandbox.SessionView{}, err
 	}
@@ -60,7 +60,13 @@ func (s *Store) Session(ctx context.Context, name string) (sandbox.SessionView, 
 // all, the execs that belong to none stand before them, under the name "", where
 // there are any.
 func (s *Store) Sessions(ctx context.Context, f sandbox.SessionFilter) ([]sandbox.SessionView, error) {
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
 	var c conditions
+	if f.Name != "" {
+		c.add("name = ?", f.Name)
+	}
 	if f.After != "" {
 		c.add("name > ?", f.After)
 	}
@@ -69,39 +75,94 @@ func (s *Store) Sessions(ctx context.Context, f sandbox.SessionFilter) ([]sandbo
 	if f.Limit > 0 {
 		which += " ORDER BY name" + limit(f.Limit)
 	}
-	return s.views(ctx, which, c.args)
-}
-
-// views reads sessions from one state of the database; which of them, says the end
-// of a query for their names.
-func (s *Store) views(ctx context.Context, which string, args []any) ([]sandbox.SessionView, error) {
-	if err := s.usable(); err != nil {
-		return nil, err
+	text := viewsOf(which, f.Running)
+	if f.Name == "" || f.After != "" || f.Limit > 0 || len(f.Labels) > 0 {
+		return s.views(s.read.QueryContext(ctx, text, c.args...))
 	}
-	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	// Every exec asks for one: that is parsed once.
+	one, err := s.prepared(ctx, text)
 	if err != nil {
 		return nil, s.class(err, "read the state")
 	}
-	defer func() { _ = tx.Rollback() }() // it only reads
+	return s.views(one.QueryContext(ctx, c.args...))
+}
+
+// prepared is a query of those that are kept parsed.
+func (s *Store) prepared(ctx context.Context, text string) (*sql.Stmt, error) {
+	if q, ok := s.parsed.Load(text); ok {
+		return q.(*sql.Stmt), nil
+	}
+	q, err := s.read.PrepareContext(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	first, loaded := s.parsed.LoadOrStore(text, q)
+	if loaded {
+		err = q.Close()
+	}
+	return first.(*sql.Stmt), err
+}
+
+// viewsOf is the query for sessions with what belongs to them; which of them, says the
+// end of a query for their names. It is one query, that they are of one state.
+func viewsOf(which string, running bool) string {
 	in := func(column string) string {
 		if which == "" {
-			return ""
+			return " WHERE TRUE"
 		}
-		return " WHERE " + column + " IN (SELECT name FROM sessions " + which + ")"
+		return " WHERE " + column + " IN (SELECT name FROM chosen)"
 	}
-	sessions, err := query(ctx, tx, "SELECT data FROM sessions"+in("name")+" ORDER BY name", args, scanSession)
+	execs := in("session")
+	if running {
+		execs += " AND ended = 0"
+	}
+	return "WITH chosen AS MATERIALIZED (SELECT name FROM sessions " + which + ") " +
+		"SELECT 0 AS kind, name AS id, NULL AS secret, data FROM sessions" + in("name") +
+		" UNION ALL SELECT 1, id, secret, data FROM sandboxes" + in("session") +
+		" UNION ALL SELECT 2, id, NULL, data FROM execs" + execs + " ORDER BY kind, id"
+}
+
+// views reads what a query of [viewsOf] found.
+func (s *Store) views(rows *sql.Rows, err error) ([]sandbox.SessionView, error) {
 	if err != nil {
 		return nil, s.class(err, "read sessions")
 	}
-	boxes, err := query(ctx, tx, "SELECT secret, data FROM sandboxes"+in("session")+" ORDER BY id", args, scanSandbox)
-	if err != nil {
-		return nil, s.class(err, "read sandboxes")
+	defer rows.Close()
+	var sessions []sandbox.Session
+	var boxes []sandbox.SandboxRecord
+	var execs []sandbox.ExecRecord
+	for rows.Next() {
+		var kind int
+		var id string
+		var secret, data []byte
+		if err := rows.Scan(&kind, &id, &secret, &data); err != nil {
+			return nil, s.class(err, "read sessions")
+		}
+		switch kind {
+		case 0:
+			sessions, err = decoded(sessions, data)
+		case 1:
+			if boxes, err = decoded(boxes, data); err == nil {
+				boxes[len(boxes)-1].Secret = secret
+			}
+		default:
+			execs, err = decoded(execs, data)
+		}
+		if err != nil {
+			return nil, s.class(err, "read sessions")
+		}
 	}
-	execs, err := query(ctx, tx, "SELECT data FROM execs"+in("session")+" ORDER BY id", args, scanExec)
-	if err != nil {
-		return nil, s.class(err, "read execs")
+	if err := rows.Err(); err != nil {
+		return nil, s.class(err, "read sessions")
 	}
 	return join(sessions, boxes, execs), nil
+}
+
+// decoded appends a record.
+func decoded[T any](all []T, data []byte) ([]T, error) {
+	var v T
+	err := json.Unmarshal(data, &v)
+	return append(all, v), err
 }
 
 // Execs returns the execs that a filter selects, the newest first.
@@ -111,7 +172,7 @@ func (s *Store) Execs(ctx context.Context, f sandbox.ExecFilter) ([]sandbox.Exec
 		c.add("session = ?", f.Session)
 	}
 	if f.Running {
-		c.add("json_extract(data, '$.ended') IS NULL")
+		c.add("ended = 0")
 	}
 	c.of(f.Owner, f.Labels)
 	const started = "json_extract(data, '$.started')"
@@ -163,44 +224,15 @@ func query[T any](ctx context.Context, tx *sql.Tx, text string, args []any, scan
 	return all, rows.Err()
 }
 
-func scanSession(rows *sql.Rows) (sandbox.Session, error) {
-	var text string
-	var s sandbox.Session
-	err := rows.Scan(&text)
-	if err == nil {
-		err = json.Unmarshal([]byte(text), &s)
-	}
-	return s, err
-}
-
-func scanSandbox(rows *sql.Rows) (sandbox.SandboxRecord, error) {
-	var secret []byte
-	var text string
-	var b sandbox.SandboxRecord
-	err := rows.Scan(&secret, &text)
-	if err == nil {
-		err = json.Unmarshal([]byte(text), &b)
-	}
-	b.Secret = secret
-	return b, err
-}
-
-func scanExec(rows *sql.Rows) (sandbox.ExecRecord, error) {
-	var text string
-	var e sandbox.ExecRecord
-	err := rows.Scan(&text)
-	if err == nil {
-		err = json.Unmarshal([]byte(text), &e)
-	}
-	return e, err
-}
-
 // pageSize is how many events one query reads.
 const pageSize = 500
 
-// Events returns events in the order of their Seq, page by page.
+// Events returns events in the order of their Seq, page by page, or the newest.
 func (s *Store) Events(ctx context.Context, f sandbox.EventFilter) iter.Seq2[sandbox.Event, error] {
 	return func(yield func(sandbox.Event, error) bool) {
+		if f.Newest {
+			f.Limit = 1
+		}
 		given := 0
 		for {
 			page, err := s.page(ctx, f)
@@ -220,7 +252,7 @@ func (s *Store) Events(ctx context.Context, f sandbox.EventFilter) iter.Seq2[san
 					return
 				}
 			}
-			if len(page) < pageSize {
+			if len(page) < pageSize || f.Newest {
 				return
 			}
 		}
@@ -277,7 +309,11 @@ func (s *Store) page(ctx context.Context, f sandbox.EventFilter) ([]sandbox.Even
 		return nil, err
 	}
 	defer func() { _ = tx.Rollback() }() // it only reads
-	text := "SELECT " + eventColumns + " FROM events WHERE " + strings.Join(where, " AND ") + " ORDER BY seq LIMIT " + strconv.Itoa(pageSize)
+	order := ""
+	if f.Newest {
+		order = " DESC"
+	}
+	text := "SELECT " + eventColumns + " FROM events WHERE " + strings.Join(where, " AND ") + " ORDER BY seq" + order + " LIMIT " + strconv.Itoa(pageSize)
 	return query(ctx, tx, text, args, scanEvent)
 }
 

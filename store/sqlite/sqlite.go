@@ -51,6 +51,7 @@ type Store struct {
 	id     string
 	write  *sql.DB // one connection
 	read   *sql.DB
+	parsed sync.Map // from texts to *sql.Stmt: see prepared; they close with read
 	anchor *anchor
 	told   func([]sandbox.Event) // may be nil
 

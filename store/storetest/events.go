@@ -67,6 +67,9 @@ func filters(t *testing.T, open Open) {
 		"until":    {sandbox.EventFilter{Until: base.Add(2 * time.Second)}, []int64{1, 2}},
 		"together": {sandbox.EventFilter{Since: base.Add(2 * time.Second), Until: base.Add(6 * time.Second), Kinds: []string{"even"}}, []int64{3, 5}},
 		"nothing":  {sandbox.EventFilter{Session: "c"}, nil},
+		"newest":   {sandbox.EventFilter{Session: "a", Newest: true}, []int64{9}},
+		"until it": {sandbox.EventFilter{Until: base.Add(2 * time.Second), Newest: true}, []int64{2}},
+		"no newer": {sandbox.EventFilter{After: 10, Newest: true}, nil},
 	} {
 		var got []int64
 		for _, e := range all(t, s, c.filter) {

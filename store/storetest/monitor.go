@@ -224,6 +224,18 @@ func letters(t *testing.T, open Open) {
 	if late := take(now.Add(time.Second), 10); len(late) != 1 || late[0].Attempts != 1 {
 		t.Errorf("put off: %+v", late)
 	}
+	// The clock is set by two days, both ways, and that is seen: it waits as before.
+	apply(t, s, sandbox.Transaction{RetryLetters: []sandbox.LetterRetry{{ID: first[0].ID, Next: now.Add(time.Hour)}}})
+	for _, by := range []time.Duration{48 * time.Hour, -48 * time.Hour, -30 * time.Minute} {
+		now = now.Add(by)
+		apply(t, s, sandbox.Transaction{Shift: by})
+		if early := take(now.Add(59*time.Minute), 10); len(early) != 0 {
+			t.Errorf("too early once the clock was set by %s: %+v", by, early)
+		}
+	}
+	if late := take(now.Add(time.Hour), 10); len(late) != 1 || !late[0].Posted.Equal(now) {
+		t.Errorf("once the clock was set: %+v", late)
+	}
 	// One that was put off before the clock was set back does not wait for that.
 	if early := take(now.Add(-24*time.Hour), 10); len(early) != 1 {
 		t.Errorf("after the clock was set back: %+v", early)

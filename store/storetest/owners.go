@@ -48,7 +48,8 @@ func owners(t *testing.T, open Open) {
 	}
 	for want, f := range map[string]sandbox.SessionFilter{
 		"[a b c]": {}, "[a c]": {Owner: &ann}, "[b]": {Owner: &bob, Labels: sandbox.Labels{"team": "x"}}, "[a b]": {Limit: 2}, "[c]": {After: "b", Limit: 2},
-		"[]": {Labels: sandbox.Labels{"team": "x", "n": "z"}},
+		"[a]": {Name: "a", Owner: &ann},
+		"[]":  {Labels: sandbox.Labels{"team": "x", "n": "z"}},
 	} {
 		if got := "[" + join(sessions(f)) + "]"; got != want {
 			t.Errorf("sessions %+v: %s, not %s", f, got, want)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -58,6 +59,51 @@ func sessions(t *testing.T, open Open) {
 	apply(t, s, sandbox.Transaction{CreateSession: aSession("b-second")})
 	if one, err = s.Session(t.Context(), "b-second"); err != nil || len(one.Execs) != 0 {
 		t.Errorf("a successor inherits %+v, %v", one.Execs, err)
+	}
+}
+
+// ended asks for sessions without what has ended in them, and bounds how much that is.
+func ended(t *testing.T, open Open) {
+	s := fresh(t, open)
+	apply(t, s, sandbox.Transaction{CreateSession: aSession("other"), PutExecs: []sandbox.ExecRecord{anExec("other")}})
+	runs := anExec("work")
+	apply(t, s, sandbox.Transaction{CreateSession: aSession("work"), PutExecs: []sandbox.ExecRecord{runs}})
+	old := make([]sandbox.ExecRecord, 3)
+	for i := range old {
+		old[i] = anExec("work")
+		old[i].Ended = old[i].Started.Add(time.Duration(3-i) * time.Second) // the last one first
+	}
+	apply(t, s, sandbox.Transaction{PutExecs: old})
+	ids := func(f sandbox.SessionFilter) (ids []sandbox.ID) {
+		t.Helper()
+		views, err := s.Sessions(t.Context(), f)
+		if err != nil || len(views) != 1 || views[0].Name != "work" {
+			t.Fatalf("%v, %+v", err, views)
+		}
+		for _, e := range views[0].Execs {
+			ids = append(ids, e.ID)
+		}
+		return ids
+	}
+	if got := ids(sandbox.SessionFilter{Name: "work"}); len(got) != 4 {
+		t.Errorf("all: %v", got)
+	}
+	// Twice, and by more conditions: it is kept parsed.
+	for _, f := range []sandbox.SessionFilter{{Name: "work", Running: true}, {Name: "work", Running: true}, {After: "other", Running: true}} {
+		if got := ids(f); !slices.Equal(got, []sandbox.ID{runs.ID}) {
+			t.Errorf("what runs by %+v: %v", f, got)
+		}
+	}
+	// The newest are kept, and what runs is.
+	more := anExec("work")
+	apply(t, s, sandbox.Transaction{KeepEnded: 2, PutExecs: []sandbox.ExecRecord{more}})
+	want := []sandbox.ID{runs.ID, more.ID, old[0].ID, old[1].ID}
+	slices.Sort(want)
+	if got := ids(sandbox.SessionFilter{Name: "work"}); !slices.Equal(got, want) {
+		t.Errorf("left are %v, not %v", got, want)
+	}
+	if other, err := s.Session(t.Context(), "other"); err != nil || len(other.Execs) != 1 {
+		t.Errorf("of another session: %v, %+v", err, other.Execs)
 	}
 }
 

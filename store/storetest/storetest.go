@@ -23,6 +23,7 @@ func Run(t *testing.T, open Open) {
 	for name, test := range map[string]func(*testing.T, Open){
 		"sessions":            sessions,
 		"names":               names,
+		"ended":               ended,
 		"whole":               whole,
 		"while":               while,
 		"oneshots":            oneshots,

@@ -87,20 +87,23 @@ function bytes(value, schema) {
   return value;
 }
 
-function ask(spec, args) {
+function say(request, tool = '') {
   return new Promise((resolve, reject) => {
-    const request = Buffer.from(JSON.stringify({ tool: spec.name, arguments: args }, plain));
-    const fail = (said) => reject(new ToolError(spec.name, said));
+    const fail = (said) => reject(new ToolError(tool, said));
     const done = (text) => {
       const answer = JSON.parse(text);
       if (answer.error) fail(answer.error);
-      else resolve(bytes(answer.result, spec.result));
+      else resolve(answer.result);
     };
     if (!line) line = connect();
     const call = { request, parts: [], done, fail };
     if (line.open.size >= OPEN) line.waiting.push(call);
     else begin(line, call);
   });
+}
+
+async function ask(spec, args) {
+  return bytes(await say(Buffer.from(JSON.stringify({ tool: spec.name, arguments: args }, plain)), spec.name), spec.result);
 }
 
 function named(spec, given) {
@@ -114,6 +117,7 @@ function named(spec, given) {
 }
 
 exports.ToolError = ToolError;
+exports[Symbol.for('caisson')] = say; // for program.cjs
 for (const spec of JSON.parse(fs.readFileSync(path.join(__dirname, 'tools.json'), 'utf8'))) {
   exports[spec.inside] = Object.defineProperty(async (...given) => ask(spec, named(spec, given)), 'name', { value: spec.inside });
 }

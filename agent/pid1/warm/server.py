@@ -151,8 +151,10 @@ def _fork():
     except OSError as e:
         os.write(2, ("working directory %s: %s\n" % (call["dir"], e.strerror)).encode())
         os._exit(126)
+    import site
     import time
 
+    site.USER_BASE = site.USER_SITE = None  # the server's, who has no home: told anew where asked for
     time.tzset()
     if not stat.S_ISCHR(os.fstat(0).st_mode):  # the server's own was none that may be waited for
         source = open(0, "rb", closefd=False)

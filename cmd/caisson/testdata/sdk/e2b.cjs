@@ -1,7 +1,56 @@
 // Drives sandboxes with E2B's own SDK, unmodified: all that it takes are two
 // addresses and a key. Each step that holds is named on a line of its own.
 const assert = require('node:assert/strict')
+const http = require('node:http')
 const { Sandbox, CommandExitError, NotFoundError, FileNotFoundError } = require('e2b')
+
+// A server in a sandbox: it says what it was asked, and over a WebSocket repeats one
+// short message in capitals.
+const server = `
+import base64, hashlib
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        key = self.headers.get("Sec-WebSocket-Key")
+        if key:
+            return self.shout(key)
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        text = f"{self.command} {self.path} {self.headers['Host']} {self.headers.get('Authorization', '')} ".encode() + body
+        self.send_response(201)
+        self.send_header("Content-Length", str(len(text)))
+        self.send_header("Set-Cookie", "seen=yes; Path=/; Domain=localhost")
+        self.end_headers()
+        self.wfile.write(text)
+
+    do_POST = do_GET
+
+    def shout(self, key):
+        accept = base64.b64encode(hashlib.sha1((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest()).decode()
+        self.wfile.write(f"HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\nSec-WebSocket-Accept: {accept}\\r\\n\\r\\n".encode())
+        size = self.rfile.read(2)[1] & 127
+        mask, said = self.rfile.read(4), self.rfile.read(size)
+        said = bytes(b ^ mask[i % 4] for i, b in enumerate(said)).upper()
+        self.wfile.write(bytes([0x81, len(said)]) + said)
+        self.close_connection = True
+
+ThreadingHTTPServer(("127.0.0.1", 8000), Handler).serve_forever()
+`
+
+// shout sends a short text over a WebSocket, and resolves to the answer.
+const shout = (port, host, text) => new Promise((done, failed) => {
+  const headers = { Host: host, Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Version': 13, 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==' }
+  const req = http.request({ host: '127.0.0.1', port, path: '/ws', headers })
+  req.on('error', failed).on('response', (res) => failed(new Error(`${res.statusCode} in place of a WebSocket`)))
+  req.on('upgrade', (res, socket, head) => {
+    assert.equal(res.headers['sec-websocket-accept'], 's3pPLMBiTxaQ9kYGzzhZRbK+xOo=')
+    socket.write(Buffer.concat([Buffer.from([0x81, 0x80 | text.length, 0, 0, 0, 0]), Buffer.from(text)]))
+    let got = head
+    socket.on('data', (b) => { got = Buffer.concat([got, b]) }).on('error', failed)
+    socket.on('end', () => { done(got.subarray(2).toString()); socket.end() })
+  })
+  req.end()
+})
 
 const steps = {
   async commands(sbx) {
@@ -49,6 +98,56 @@ const steps = {
   async denied(sbx) {
     await assert.rejects(sbx.commands.run('rm -rf /'), (e) => /permission_denied/.test(e.message) && /SH|rm|delet/i.test(e.message))
     await assert.rejects(sbx.commands.run('true', { user: 'root' }), /permission_denied|root/)
+    // What is named by the home folder is the workspace's.
+    await sbx.files.write('/home/user/evil.py', "import shutil\nshutil.rmtree('/')\n")
+    await sbx.files.write('/home/user/sub/mild.py', "import os; print(os.path.exists('/home/user/evil.py'), open('/home/user/evil.py').read()[:6])")
+    for (const command of ['python3 evil.py', 'python3 /home/user/evil.py', 'cd /home/user && python3 evil.py', 'cd /home/user/sub && python3 ../evil.py']) await assert.rejects(sbx.commands.run(command), /permission_denied/)
+    await assert.rejects(sbx.commands.run('python3 evil.py', { cwd: '/home/user' }), /permission_denied/)
+    assert.equal((await sbx.commands.run('cd /home/user/sub && python3 mild.py && python3 /home/user/sub/mild.py && ls -d /home/user/*.py')).stdout, 'True import\nTrue import\n/home/user/evil.py\n')
+    await assert.rejects(sbx.commands.run('/usr/local/bin/sudo true'), (e) => /no root/.test(e.stderr) || /permission_denied/.test(e.message))
+    // A program of the workspace is judged, and held to that.
+    await sbx.files.write('hello.py', 'print(6 * 7)')
+    assert.equal((await sbx.commands.run('python3 hello.py')).stdout, '42\n')
+    const held = await sbx.commands.run('echo up; while [ ! -e go ]; do sleep 0.05; done; python3 hello.py', { background: true, timeoutMs: 0 })
+    while (held.stdout !== 'up\n') await new Promise((next) => setImmediate(next))
+    await sbx.files.write('hello.py', 'print("another")')
+    await assert.rejects(held.wait(), (e) => e instanceof CommandExitError && !/another/.test(e.stdout))
+  },
+  async asked(sbx) {
+    const v1 = async (path, body) => {
+      const r = await fetch(`${process.env.E2B_API_URL}/v1/approvals${path}`, { method: body ? 'POST' : 'GET', body: body && JSON.stringify(body), headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${process.env.APPROVER_KEY}` } })
+      assert.ok(r.ok, await r.clone().text())
+      return r.json()
+    }
+    const pending = async (command) => {
+      for (;;) {
+        const found = (await v1('?state=pending')).items.find((a) => a.question.command.at(-1) === command)
+        if (found) return found.id
+        await new Promise((next) => setTimeout(next, 100))
+      }
+    }
+    // An answer that comes after the client would have given up on a start.
+    const asks = (n) => `cat /home/other/${n} 2>/dev/null; echo done ${n}; cat`
+    const patience = { requestTimeoutMs: 15_000, timeoutMs: 0 }
+    const both = await Promise.all([1, 2].map((n) => sbx.commands.run(asks(n), { ...patience, background: true, stdin: true })))
+    const ids = await Promise.all([1, 2].map((n) => pending(asks(n))))
+    await new Promise((next) => setTimeout(next, 16_000))
+    await v1(`/${ids[0]}/answer`, { approve: true })
+    await v1(`/${ids[1]}/answer`, { approve: false, note: 'not on a Friday' })
+    await assert.rejects(both[1].wait(), (e) => /permission_denied/.test(e.message) && /not on a Friday/.test(e.message) && /SBX-[A-Z]+-\d+/.test(e.message))
+    while (both[0].stdout !== 'done 1\n') await new Promise((next) => setImmediate(next))
+    await both[0].sendStdin('more\n')
+    while (both[0].stdout !== 'done 1\nmore\n') await new Promise((next) => setImmediate(next))
+    const again = await sbx.commands.connect(both[0].pid)
+    await again.disconnect()
+    assert.equal(await both[0].kill(), true)
+    await assert.rejects(both[0].wait(), (e) => e instanceof CommandExitError && /killed/.test(e.error))
+    // What waits can be killed: nobody is asked any more.
+    const killed = await sbx.commands.run(asks(3), { ...patience, background: true })
+    const id = await pending(asks(3))
+    assert.equal(await killed.kill(), true)
+    await assert.rejects(killed.wait(), (e) => e instanceof CommandExitError && /killed/.test(e.error))
+    while ((await v1(`/${id}`)).state !== 'withdrawn') await new Promise((next) => setTimeout(next, 100))
   },
   async files(sbx) {
     const made = await sbx.files.write('a/b.txt', 'text')
@@ -82,6 +181,31 @@ const steps = {
     await assert.rejects(sbx.files.read('none'), (e) => e instanceof FileNotFoundError)
     await assert.rejects(sbx.files.list('none'), (e) => e instanceof FileNotFoundError)
     await assert.rejects(sbx.files.write('/etc/passwd', 'x'), /outside/)
+  },
+  async metadata(sbx) {
+    const of = async (path) => (await sbx.files.getInfo(path)).metadata
+    for (const [how, o] of [['form', {}], ['stream', { useOctetStream: true }]]) {
+      const made = await sbx.files.write(`meta/${how}`, 'x', { metadata: { Author: 'ann', 'b.c-d': 'a b=~' }, ...o })
+      assert.deepEqual(made.metadata, { author: 'ann', 'b.c-d': 'a b=~' })
+      assert.deepEqual(await of(`meta/${how}`), { author: 'ann', 'b.c-d': 'a b=~' })
+    }
+    const both = await sbx.files.write([{ path: '/tmp/m1', data: '1' }, { path: '/home/user/m2', data: '2' }], { metadata: { n: 'v' } })
+    assert.deepEqual(both.map((f) => f.metadata), [{ n: 'v' }, { n: 'v' }])
+    assert.deepEqual(await of('/tmp/m1'), { n: 'v' })
+    assert.deepEqual((await sbx.files.rename('m2', 'm3')).metadata, { n: 'v' })
+    assert.deepEqual((await sbx.files.list('meta')).map((e) => e.metadata.author), ['ann', 'ann'])
+    // What programs set is told too, of this namespace alone; a program sees what was sent.
+    assert.equal((await sbx.commands.run(`python3 -c "import os; print(os.getxattr('m3', 'user.e2b.n').decode()); os.setxattr('m3', 'user.e2b.n', b'w'); os.setxattr('m3', 'user.other', b'x')"`)).stdout, 'v\n')
+    assert.deepEqual(await of('m3'), { n: 'w' })
+    // A file that is written anew has what is sent with it alone.
+    await sbx.files.write('m3', 'anew', { metadata: { other: '1' } })
+    assert.deepEqual(await of('m3'), { other: '1' })
+    await sbx.files.write('m3', 'anew')
+    assert.equal(await of('m3'), undefined)
+    assert.equal((await sbx.commands.run(`python3 -c "import os; print(os.listxattr('m3'))"`)).stdout, '[]\n')
+    await assert.rejects(sbx.files.write('m3', 'x', { metadata: { k: 'v'.repeat(4096) } }), /4096 bytes/)
+    await assert.rejects(sbx.files.write('m3', 'x', { metadata: { ['k'.repeat(247)]: '' } }), /246 bytes/)
+    assert.equal(await sbx.files.read('m3'), 'anew')
   },
   async signed(sbx) {
     await sbx.files.write('signed', 'by nobody')
@@ -173,6 +297,41 @@ const steps = {
     assert.equal((await fetch(process.env.E2B_API_URL + '/files?path=x', { headers })).status, 401)
     assert.equal((await fetch(process.env.E2B_API_URL + '/files?path=x', { headers: { 'E2b-Sandbox-Id': sbx.sandboxId, 'X-API-Key': as.apiKey } })).status, 502)
     assert.equal(await Sandbox.kill(theirs.sandboxId, as), true)
+  },
+  async previews(sbx) {
+    await sbx.files.write('server.py', server)
+    const h = await sbx.commands.run('python3 server.py', { background: true, timeoutMs: 0 })
+    const host = sbx.getHost(8000)
+    const { port } = new URL(process.env.E2B_SANDBOX_URL)
+    assert.match(host, new RegExp(`^8000-${sbx.sandboxId}\\.[0-9a-z]{63}\\.localhost:${port}$`))
+    // What a browser does by itself: names below localhost are this machine.
+    const ask = (host, { path = '/', body = '', ...opts } = {}) => new Promise((done, failed) => {
+      const headers = { Host: host, 'Content-Length': Buffer.byteLength(body), ...opts.headers }
+      http.request({ host: '127.0.0.1', port, path, method: opts.method ?? 'GET', headers }, (res) => {
+        let text = ''
+        res.on('data', (b) => { text += b })
+        res.on('end', () => done({ status: res.statusCode, headers: res.headers, text }))
+      }).on('error', failed).end(body)
+    })
+    while ((await ask(host)).status === 502) await new Promise((next) => setTimeout(next, 50))
+    const posted = await ask(host, { path: '/a%2Fb?q=1', method: 'POST', body: 'sent', headers: { Authorization: 'Bearer of the app', Origin: 'https://elsewhere.example' } })
+    assert.deepEqual([posted.status, posted.text, posted.headers['set-cookie']], [201, `POST /a%2Fb?q=1 ${host} Bearer of the app sent`, ['seen=yes; Path=/']])
+    for (const path of ['/healthz', '/v2/sandboxes', '/files?path=x', '/v1/sessions']) assert.equal((await ask(host, { path })).text, `GET ${path} ${host}  `)
+    assert.equal(await shout(port, host, 'over a socket'), 'OVER A SOCKET')
+    // Another port, a name without the pass, another's pass.
+    assert.equal((await ask(sbx.getHost(8001))).status, 502)
+    const bare = `8000-${sbx.sandboxId}.localhost:${port}`
+    assert.equal((await ask(bare)).status, 401)
+    assert.equal((await ask(bare, { headers: { 'X-API-Key': process.env.E2B_API_KEY } })).status, 401)
+    assert.equal((await ask(bare, { headers: { 'E2b-Traffic-Access-Token': sbx.trafficAccessToken } })).text, `GET / ${bare}  `)
+    const other = await Sandbox.create('shell', { network: { allowPublicTraffic: false } })
+    assert.equal(other.getHost(8000), `8000-${other.sandboxId}.localhost:${port}`)
+    assert.equal((await ask(bare, { headers: { 'E2b-Traffic-Access-Token': other.trafficAccessToken } })).status, 401)
+    assert.equal((await ask(host.replace(sbx.sandboxId, other.sandboxId))).status, 401)
+    assert.equal(await other.kill(), true)
+    await h.kill()
+    await assert.rejects(h.wait())
+    assert.equal((await ask(host)).status, 502)
   },
   async pause(sbx) {
     const h = await sbx.commands.run('n=0; while read x; do n=$((n+x)); echo $n; done', { background: true, stdin: true, timeoutMs: 0 })

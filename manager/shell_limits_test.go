@@ -1,0 +1,56 @@
+package manager_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// A shell that is killed from outside ends what runs in it, which says so, and no other.
+func TestShellKilled(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.create(t, sandbox.SessionOptions{Name: "work"})
+	one := openIn(t, p.Manager, "one", "")
+	openIn(t, p.Manager, "two", "")
+	in(t, p.Manager, "two", "x=5")
+	kill := &firstWrite{do: func() {
+		if err := p.SignalExec(t.Context(), "work", one.ExecID, 9, false); err != nil {
+			t.Error(err)
+		}
+	}}
+	res, err := p.RunShell(t.Context(), "work", "one", sandbox.ShellRun{Text: "echo before; sleep 600; echo after"}, sandbox.Streams{Stdout: kill})
+	if err != nil || string(res.Stdout) != "before\n" || res.Shell.Ended != "SIGKILL killed it" || res.Signal != "SIGKILL" || res.Code != 137 {
+		t.Errorf("%q, %+v, %+v, %v", res.Stdout, res.Exit, res.Shell, err)
+	}
+	if _, err := p.RunShell(t.Context(), "work", "one", sandbox.ShellRun{Text: "true"}, sandbox.Streams{}); !errors.Is(err, sandbox.NotFound) {
+		t.Errorf("in a killed one: %v", err)
+	}
+	if res := in(t, p.Manager, "two", "echo $x"); string(res.Stdout) != "5\n" {
+		t.Errorf("the other has %q", res.Stdout)
+	}
+}
+
+// The limits of its sandbox bound what runs in a shell, which lives.
+func TestShellLimits(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.create(t, sandbox.SessionOptions{Name: "work", Limits: sandbox.Limits{Memory: 64 * sandbox.MiB, PIDs: 40}})
+	openIn(t, p.Manager, "s", sandbox.ShellSh)
+	in(t, p.Manager, "s", "x=5")
+	for _, tt := range []struct {
+		text string
+		want sandbox.ExitReason
+	}{
+		{"tail /dev/zero", sandbox.ReasonOOM},
+		{"i=0; while [ $i -lt 100 ]; do i=$((i+1)); sleep 600 & done", sandbox.ReasonPIDs},
+	} {
+		if res := inWith(t, p.Manager, "s", sandbox.ShellRun{Text: tt.text}, ""); res.Reason != tt.want || res.Shell.Ended != "" {
+			t.Errorf("%q: %+v, %+v, %q, %q", tt.text, res.Exit, res.Shell, res.Stdout, res.Stderr)
+		}
+	}
+	if res := in(t, p.Manager, "s", "echo $x"); string(res.Stdout) != "5\n" {
+		t.Errorf("after them %q, %q", res.Stdout, res.Stderr)
+	}
+}

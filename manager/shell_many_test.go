@@ -1,0 +1,76 @@
+package manager_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/caisson-dev/caisson/internal/enginetest"
+	"github.com/caisson-dev/caisson/runtimes"
+	"github.com/caisson-dev/caisson/runtimes/bubblewrap"
+	"github.com/caisson-dev/caisson/runtimes/docker"
+	"github.com/caisson-dev/caisson/runtimes/process"
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// TestManyShells has ten sandboxes with five shells each run many commands at once, on
+// each runtime: every shell has a state of its own, and no output is mixed or lost.
+func TestManyShells(t *testing.T) {
+	t.Parallel()
+	texts := 100
+	if enginetest.Soaking() {
+		texts = 1000
+	}
+	for _, name := range []string{docker.Name, bubblewrap.Name, process.Name} {
+		t.Run(name, func(t *testing.T) {
+			kit := enginetest.New(t)
+			all := kit.Runtimes(t)
+			switch name {
+			case bubblewrap.Name:
+				all = runtimes.Only(name, kit.Jail(t))
+			case process.Name:
+				all = runtimes.Only(name, kit.Unwalled(t))
+			}
+			p := newPlaceWith(t, kit, all)
+			var running sync.WaitGroup
+			for box := range 10 {
+				session := fmt.Sprintf("box%d", box)
+				p.create(t, sandbox.SessionOptions{Name: session, Language: "shell"})
+				for shell := range 5 {
+					running.Go(func() { p.shellAtWork(t, session, fmt.Sprintf("s%d", shell), texts) })
+				}
+			}
+			running.Wait()
+		})
+	}
+}
+
+// shellAtWork runs texts in a shell of its own, each of which leaves what the next needs.
+func (p *place) shellAtWork(t *testing.T, session, name string, texts int) {
+	t.Helper()
+	me := session + "/" + name
+	if _, err := p.OpenShell(t.Context(), session, name, sandbox.ShellOptions{Env: []string{"ME=" + me}}, sandbox.Local{}); err != nil {
+		t.Errorf("%s: %v", me, err)
+		return
+	}
+	for i := range texts {
+		n := i + 1
+		// A thousand lines now and then, so that outputs are in many pieces.
+		lines := 1
+		if n%20 == 0 {
+			lines = 1000
+		}
+		run := sandbox.ShellRun{
+			Text:       fmt.Sprintf("n=$((n+1)); read line; i=0; while [ $i -lt %d ]; do i=$((i+1)); echo \"$ME $n $line\"; done; echo \"e$n $ME\" >&2; (exit $((n %% 7)))", lines),
+			ExecLimits: sandbox.ExecLimits{Timeout: sandbox.Duration(enginetest.Patience)}, Track: sandbox.ModeOff, Check: sandbox.CheckSilent,
+		}
+		in := fmt.Sprintf("given%d", n)
+		res, err := p.RunShell(t.Context(), session, name, run, sandbox.Streams{Stdin: strings.NewReader(in + "\n")})
+		out, errs := strings.Repeat(fmt.Sprintf("%s %d %s\n", me, n, in), lines), fmt.Sprintf("e%d %s\n", n, me)
+		if err != nil || string(res.Stdout) != out || string(res.Stderr) != errs || res.Code != n%7 {
+			t.Errorf("%s, text %d: code %d, %.200q, %.200q, %v", me, n, res.Code, res.Stdout, res.Stderr, err)
+			return
+		}
+	}
+}

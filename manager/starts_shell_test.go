@@ -1,0 +1,69 @@
+package manager_test
+
+import (
+	"path"
+	"slices"
+	"testing"
+
+	"github.com/caisson-dev/caisson/sandbox"
+)
+
+// What texts start in a shell is judged and told with each, by who opened the shell and
+// by others once that has gone.
+func TestShellStarts(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.create(t, sandbox.SessionOptions{Name: "work"})
+	j := &judge{deny: []string{"id"}}
+	opener := p.judging(t, j.Judge)
+	if _, err := opener.OpenShell(t.Context(), "work", "main", sandbox.ShellOptions{}, sandbox.Local{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, who := range []string{"who opened it", "another"} {
+		m := opener
+		if who == "another" {
+			if err := opener.Close(); err != nil {
+				t.Fatal(err)
+			}
+			m = p.judging(t, j.Judge)
+		}
+		for _, tt := range []struct {
+			text, out string
+			starts    []string
+		}{
+			{"/usr/bin/id 2>/dev/null; echo $?", "126\n", []string{"id deny"}},
+			{"/bin/echo one; /bin/echo two", "one\ntwo\n", []string{"echo allow", "echo allow"}},
+			{":", "", nil},
+		} {
+			res, err := m.RunShell(t.Context(), "work", "main", sandbox.ShellRun{Text: tt.text}, sandbox.Streams{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var told []string
+			for _, s := range res.Starts {
+				told = append(told, path.Base(s.Path)+" "+string(s.Verdict))
+			}
+			if string(res.Stdout) != tt.out || !slices.Equal(told, tt.starts) || res.StartsLeftOut != 0 || len(res.NotEnforced) > 0 && slices.Contains(res.NotEnforced, "starts") {
+				t.Errorf("%s: %s: %+v %q %q, told %q and %d", who, tt.text, res.Exit, res.Stdout, res.Stderr, told, res.StartsLeftOut)
+			}
+		}
+	}
+}
+
+// A start that is refused ends the text that runs in a shell, and the shell stays.
+func TestDeniedStartInShell(t *testing.T) {
+	t.Parallel()
+	j := &judge{deny: []string{"id"}}
+	m := sessionOfStarts(t, j.Judge, sandbox.StartsRule{Mode: sandbox.StartsJudge})
+	if _, err := m.OpenShell(t.Context(), "work", "main", sandbox.ShellOptions{}, sandbox.Local{}); err != nil {
+		t.Fatal(err)
+	}
+	res, err := m.RunShell(t.Context(), "work", "main", sandbox.ShellRun{Text: "x=kept; echo before; /usr/bin/id; echo after"}, sandbox.Streams{})
+	if err != nil || res.Reason != sandbox.ReasonDenied || res.Code != 126 || string(res.Stdout) != "before\n" || len(res.Starts) != 1 {
+		t.Errorf("%v %+v %q %q %+v", err, res.Exit, res.Stdout, res.Stderr, res.Starts)
+	}
+	res, err = m.RunShell(t.Context(), "work", "main", sandbox.ShellRun{Text: "/bin/echo $x"}, sandbox.Streams{})
+	if err != nil || res.Reason != sandbox.ReasonExited || string(res.Stdout) != "kept\n" {
+		t.Errorf("%v %+v %q %q", err, res.Exit, res.Stdout, res.Stderr)
+	}
+}
