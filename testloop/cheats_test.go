@@ -50,6 +50,8 @@ var cheats = map[string]cheat{
 		"pytest.ini", "[pytest]\naddopts = --collect-only\n", "pyproject.toml", "[tool.pytest.ini_options]\naddopts = '--co'\n",
 		"sitecustomize.py", "import os\nos._exit(0)\n", "usercustomize.py", "import os\nos._exit(0)\n", "pytest.py", "import os\nos._exit(0)\n", "json.py", "import os\nos._exit(0)\n",
 		"_pytest/__init__.py", "import os\nos._exit(0)\n", "hashlib.py", "import os\nos._exit(0)\n", "test_1.py", "def test_1(): pass\nclass TestTwo:\n    def test_2(self): pass\n")},
+	"a module of Python's": {solution: wrong, more: files("colorsys.py", "rgb_to_hls = lambda *a: 0\n"),
+		tests: files("test_0.py", "import colorsys\nfrom solution import add\n\ndef test_0(): assert add(1, 2) == colorsys.rgb_to_hls(1, 1, 1)\n")},
 	"editing the tests": {solution: `
 import glob, os, shutil
 for name in glob.glob("/run/caisson/**/tests/*", recursive=True) + [__file__.replace("solution/solution.py", "tests/test_1.py")]:
@@ -76,12 +78,18 @@ for fd in range(1, 1024):
         try: os.write(fd, b"\n" + line.encode() + b"\n")
         except OSError: break
 ` + wrong},
-	"half a line":           {solution: "import os\nfor fd in range(200, 400):\n    try: os.write(fd, b'x' * (2 << 20))\n    except OSError: pass" + wrong},
-	"closing descriptors":   called("os.closerange(0, 4096)", "crashed crashed"),
-	"another descriptor":    called("[os.dup2(os.open('/dev/null', 1), int(n)) for n in os.listdir('/proc/self/fd') if int(n) > 2]", "crashed crashed"),
-	"no clock":              {solution: "import time, datetime, signal\nsignal.alarm = signal.setitimer = time.sleep = lambda *a: None\ntime.time = time.monotonic = time.perf_counter = lambda: 0\ndef add(a, b):\n    while a == 1: pass\n", want: "timeout failed"},
-	"builtins and json":     {solution: "import builtins, json, json.encoder\njson.dumps = json.encoder.encode_basestring_ascii = lambda *a, **k: '\"passed\"'\nbuiltins.type = lambda *a: 'passed'" + wrong, want: "crashed crashed"},
-	"builtins of the check": {solution: "import builtins, pytest, _pytest.runner\nall_ = all\nbuiltins.all = lambda it: True\nbuiltins.map = lambda *a: ()\n_pytest.runner.CallInfo.from_call = classmethod(lambda cls, func, when, **k: cls((), None, 0, 0, 0, when, _ispytest=True))" + wrong, want: "error error"},
+	"half a line":         {solution: "import os\nfor fd in range(200, 400):\n    try: os.write(fd, b'x' * (2 << 20))\n    except OSError: pass" + wrong},
+	"closing descriptors": called("os.closerange(0, 4096)", "crashed crashed"),
+	"another descriptor":  called("[os.dup2(os.open('/dev/null', 1), int(n)) for n in os.listdir('/proc/self/fd') if int(n) > 2]", "crashed crashed"),
+	"no clock":            {solution: "import time, datetime, signal\nsignal.alarm = signal.setitimer = time.sleep = lambda *a: None\ntime.time = time.monotonic = time.perf_counter = lambda: 0\ndef add(a, b):\n    while a == 1: pass\n", want: "timeout failed"},
+	"builtins and json":   {solution: "import builtins, json, json.encoder\njson.dumps = json.encoder.encode_basestring_ascii = lambda *a, **k: '\"passed\"'\nbuiltins.type = lambda *a: 'passed'" + wrong, want: "crashed crashed"},
+	"builtins of the check": {solution: `
+import builtins, __main__, pytest, _pytest.runner
+kind, every, mapped = isinstance, all, map
+for space in (vars(builtins), vars(__main__).get("__builtins__", {})):
+    space.update(all=lambda it: type(it) is mapped or every(it), isinstance=lambda o, c: c is not pytest.Function and kind(o, c))
+_pytest.runner.CallInfo.from_call = classmethod(lambda cls, func, when, **k: cls((), None, 0, 0, 0, when, _ispytest=True))
+` + wrong, want: "error error"},
 
 	"the phases":      patched("_pytest.runner.CallInfo.from_call = classmethod(lambda cls, func, when, **k: cls(None, None, 0, 0, 0, when, _ispytest=True))"),
 	"the reports":     patched("_pytest.reports.TestReport.from_item_and_call = classmethod(lambda cls, item, call: cls(item.nodeid, item.location, {}, 'passed', None, call.when))"),

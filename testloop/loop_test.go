@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -141,6 +142,7 @@ func TestCommandReviser(t *testing.T) {
 	}
 	for text, want := range map[string]sandbox.Kind{
 		"exit 3": sandbox.Unavailable, "echo no": sandbox.Invalid, "echo '{}'": sandbox.Invalid, `echo '{"files": {}} {}'`: sandbox.Invalid, "exec sleep 600": sandbox.TimedOut,
+		`printf '{"files": {"a": "'; head -c 9000000 /dev/zero | tr '\0' x; printf '"}}'`: sandbox.Invalid,
 	} {
 		limit := time.Duration(0)
 		if want == sandbox.TimedOut {
@@ -159,7 +161,7 @@ func TestChatReviser(t *testing.T) {
 	t.Parallel()
 	const good = "{\"choices\": [{\"message\": {\"content\": \"Here:\\n```json\\n{\\\"files\\\": {\\\"a\\\": \\\"2\\\"}}\\n```\\n\"}}]}"
 	for name, tt := range map[string]struct {
-		status []int // one answer each, then 200
+		status []int // one answer each, then 200; 0 is none
 		body   string
 		want   sandbox.Kind // 0 is none
 		asked  int
@@ -173,22 +175,31 @@ func TestChatReviser(t *testing.T) {
 		"rubbish":     {nil, "<html>", sandbox.Invalid, 1},
 		"no choices":  {nil, "{}", sandbox.Invalid, 1},
 		"prose":       {nil, `{"choices": [{"message": {"content": "I cannot."}}]}`, sandbox.Invalid, 1},
+		"too much":    {nil, strings.Replace(good, "Here", strings.Repeat("x", 9<<20), 1), sandbox.Invalid, 1},
+		"it hangs up": {[]int{0, 0, 0}, good, sandbox.Unavailable, 3},
+		"cut off":     {[]int{0}, good, 0, 2},
 		"it stalls":   {nil, "", sandbox.TimedOut, 1},
+		"half-way":    {nil, good[:20], sandbox.TimedOut, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			asked := 0
+			var requests atomic.Int32
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				asked++
+				asked := int(requests.Add(1))
 				_, _ = io.Copy(io.Discard, r.Body) // only then is a client noticed that goes
 				if r.URL.Path != "/v1/chat/completions" || r.Header.Get("Authorization") != "Bearer k" {
 					t.Errorf("%s %v", r.URL, r.Header)
 				}
 				if tt.want == sandbox.TimedOut {
+					_, _ = w.Write([]byte(tt.body))
+					_ = http.NewResponseController(w).Flush()
 					<-r.Context().Done()
 					return
 				}
 				if asked <= len(tt.status) {
+					if tt.status[asked-1] == 0 {
+						panic(http.ErrAbortHandler)
+					}
 					w.Header().Set("Location", "/elsewhere")
 					w.WriteHeader(tt.status[asked-1])
 					return
@@ -201,8 +212,8 @@ func TestChatReviser(t *testing.T) {
 				c.Timeout = 50 * time.Millisecond
 			}
 			r, err := c.Revise(t.Context(), testloop.Request{})
-			if tt.want == 0 && (err != nil || *r.Files["a"] != "2") || tt.want != 0 && !errors.Is(err, tt.want) || tt.want != sandbox.TimedOut && asked != tt.asked {
-				t.Errorf("%v, %v, asked %d times", err, r, asked)
+			if tt.want == 0 && (err != nil || *r.Files["a"] != "2") || tt.want != 0 && !errors.Is(err, tt.want) || tt.want != sandbox.TimedOut && int(requests.Load()) != tt.asked {
+				t.Errorf("%v, %v, asked %d times", err, r, requests.Load())
 			}
 		})
 	}

@@ -43,7 +43,8 @@ type Suite struct {
 	// Runner runs the tests, for [Run]. Its zero value is pytest.
 	Runner Runner
 	// Run is what each run is asked with: its language, image, limits, environment,
-	// and what becomes of questions. What it would run is filled in.
+	// and what becomes of questions. What it would run is filled in. With Warm, in a
+	// session, processes are forked from one that has imported pytest, of another user's.
 	Run sandbox.Run
 	// TestTimeout bounds each test, and each import of a file of tests. 0 is
 	// [DefaultTestTimeout].
@@ -72,10 +73,20 @@ func Own() []string {
 	return []string{pytestRunner, unittestRunner, callPython, callNode, compilePython}
 }
 
+// pytestModules are what pytest imports before it looks for tests.
+var pytestModules = strings.Fields("pytest unittest.mock pdb doctest difflib platform tempfile " +
+	"_pytest.assertion.rewrite _pytest.cacheprovider _pytest.capture _pytest.debugging _pytest.doctest _pytest.faulthandler _pytest.freeze_support " +
+	"_pytest.helpconfig _pytest.legacypath _pytest.logging _pytest.monkeypatch _pytest.nose _pytest.python _pytest.python_path _pytest.recwarn " +
+	"_pytest.reports _pytest.runner _pytest.setuponly _pytest.setupplan _pytest.skipping _pytest.terminal _pytest.threadexception _pytest.tmpdir " +
+	"_pytest.unittest _pytest.unraisableexception _pytest.warnings")
+
 // Pytest runs the tests of a suite. Tests that fail, hang or end their process
 // are in the Result. Errors: Invalid for a suite that cannot be meant, those of
 // exec, among them a [sandbox.DeniedError] with the Decision in the Result.
 func Pytest(ctx context.Context, exec Exec, s Suite) (Result, error) {
+	if s.Run.Warm {
+		s.Run.WarmWith = pytestModules
+	}
 	return inPython(ctx, exec, s, pytestRunner)
 }
 

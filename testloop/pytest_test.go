@@ -278,36 +278,57 @@ class TestTwo:
     def test_2(self): assert add(2, 2) == 4
 `
 
+// byFork is exec, for runs that are each to be a fork of a warm interpreter, or none.
+func byFork(t *testing.T, exec testloop.Exec, want bool) testloop.Exec {
+	return func(ctx context.Context, run sandbox.Run, streams sandbox.Streams) (sandbox.Result, error) {
+		res, err := exec(ctx, run, streams)
+		if err == nil && res.Warm != want {
+			t.Errorf("forked: %v, want %v: %+v", res.Warm, want, res.Exit)
+		}
+		return res, err
+	}
+}
+
+// Cheats get nowhere, in interpreters that start anew and in forks of one that stays.
 func TestCheats(t *testing.T) {
 	t.Parallel()
-	exec := warm(t, "python")
-	for _, name := range slices.Sorted(maps.Keys(cheats)) {
-		c := cheats[name]
-		t.Run(name, func(t *testing.T) {
-			s := testloop.Suite{
-				Solution:    append(files("solution.py", c.solution), c.more...),
-				Tests:       append(files("test_1.py", cheated), c.tests...),
-				TestTimeout: patient,
-			}
-			if strings.Contains(c.want, "timeout") {
-				s.TestTimeout = 5 * time.Second
-			}
-			r, err := testloop.Pytest(t.Context(), exec, s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if c.want == "" {
-				c.want = "failed failed"
-			}
-			got := outcomes(r)
-			if is := fmt.Sprint(got["test_1.py::test_1"], " ", got["test_1.py::TestTwo::test_2"]); is != c.want || r.AllPassed {
-				t.Errorf("%s, want %s, all passed: %v\n%s", is, c.want, r.AllPassed, told(r))
-			}
-			for _, test := range r.Tests {
-				if !test.Outcome.Bad() {
-					t.Errorf("%s %s", test.ID, test.Outcome)
-				}
+	for way, forked := range map[string]bool{"started": false, "forked": true} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			exec := byFork(t, warm(t, "python"), forked)
+			for _, name := range slices.Sorted(maps.Keys(cheats)) {
+				t.Run(name, func(t *testing.T) { cheats[name].fails(t, exec, forked) })
 			}
 		})
+	}
+}
+
+// fails sees a cheat fail.
+func (c cheat) fails(t *testing.T, exec testloop.Exec, forked bool) {
+	s := testloop.Suite{
+		Run:         sandbox.Run{Warm: forked},
+		Solution:    append(files("solution.py", c.solution), c.more...),
+		Tests:       append(files("test_1.py", cheated), c.tests...),
+		TestTimeout: patient,
+	}
+	if strings.Contains(c.want, "timeout") {
+		s.TestTimeout = 5 * time.Second
+	}
+	r, err := testloop.Pytest(t.Context(), exec, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := c.want
+	if want == "" {
+		want = "failed failed"
+	}
+	got := outcomes(r)
+	if is := fmt.Sprint(got["test_1.py::test_1"], " ", got["test_1.py::TestTwo::test_2"]); is != want || r.AllPassed {
+		t.Errorf("%s, want %s, all passed: %v\n%s", is, want, r.AllPassed, told(r))
+	}
+	for _, test := range r.Tests {
+		if !test.Outcome.Bad() {
+			t.Errorf("%s %s", test.ID, test.Outcome)
+		}
 	}
 }

@@ -51,12 +51,12 @@ func (c CommandReviser) Revise(ctx context.Context, r Request) (Revision, error)
 		if limit.Err() != nil {
 			return Revision{}, late(ctx, "the reviser "+argv[0])
 		}
-		return Revision{}, sandbox.Errorf(sandbox.Unavailable, "the reviser %s: %w%s", argv[0], err, tail(errs.String())).WithHint("run it by hand with the JSON of a request")
+		return Revision{}, sandbox.Errorf(sandbox.Unavailable, "the reviser %s: %w%s", argv[0], err, tail(errs.kept.String())).WithHint("run it by hand with the JSON of a request")
 	}
 	if out.over {
 		return Revision{}, sandbox.Errorf(sandbox.Invalid, "the reviser answered with more than %s", sandbox.Bytes(mostRevision).Human())
 	}
-	return readRevision(out.Bytes())
+	return readRevision(out.kept.Bytes())
 }
 
 func reviseLimit(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
@@ -90,16 +90,16 @@ func readRevision(b []byte) (Revision, error) {
 
 // bounded keeps what is written, up to a bound.
 type bounded struct {
-	bytes.Buffer
+	kept bytes.Buffer // not embedded: it would read by itself, without a bound
 	most int
 	over bool
 }
 
 // Write implements [io.Writer].
 func (b *bounded) Write(p []byte) (int, error) {
-	n := min(len(p), b.most-b.Len())
+	n := min(len(p), b.most-b.kept.Len())
 	b.over = b.over || n < len(p)
-	_, _ = b.Buffer.Write(p[:n]) // a buffer never fails
+	_, _ = b.kept.Write(p[:n]) // a buffer never fails
 	return len(p), nil
 }
 

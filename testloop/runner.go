@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -71,13 +71,13 @@ func Run(ctx context.Context, exec Exec, s Suite) (Result, error) {
 }
 
 // testName is what files of tests are called, without the suffix.
-var testName = regexp.MustCompile(`(?i:(^|[._-])(tests?|spec)([._-]|$))|[a-z0-9](Tests?|Spec)$|^[Tt]est[A-Z]`)
+var testName = lazyregexp.New(`(?i:(^|[._-])(tests?|spec)([._-]|$))|[a-z0-9](Tests?|Spec)$|^[Tt]est[A-Z]`)
 
 // IsTest reports whether a file has the name of tests: test_x.py, x.test.js,
 // XTest.java.
 func IsTest(file string) bool {
 	name := path.Base(file)
-	return testName.MatchString(strings.TrimSuffix(name, path.Ext(name)))
+	return testName().MatchString(strings.TrimSuffix(name, path.Ext(name)))
 }
 
 // files are those that the command runs on, one "" where it names none.

@@ -121,21 +121,22 @@ func TestUnittestCheats(t *testing.T) {
 	exec := warm(t, "python")
 	const cases = "import sys, unittest, unittest.case, unittest.suite, unittest.result\n"
 	for name, c := range map[string]cheat{
-		"_exit":            {solution: "import os\nos._exit(0)" + wrong, want: "crashed crashed"},
-		"exit in a test":   called("sys.exit(0)", ""),
-		"skip":             called("import unittest; raise unittest.SkipTest('x')", ""),
-		"a skip's mark":    called("m = sys.modules['test_1'].TestOne; m.__unittest_skip__ = True; m.test_2.__unittest_skip__ = True", ""),
-		"expected":         called("m = sys.modules['test_1'].TestOne; m.test_2.__unittest_expecting_failure__ = True", ""),
-		"a test's method":  called("sys.modules['test_1'].TestOne.test_2 = lambda self: None", "error error"),
-		"a class's run":    called("sys.modules['test_1'].TestOne.run = lambda self, result: result.addSuccess(self)", "error error"),
-		"a class's assert": called("sys.modules['test_1'].TestOne.assertEqual = lambda *a: None", "error error"),
-		"a class's set-up": called("sys.modules['test_1'].TestOne.setUpClass = classmethod(lambda cls: None)", "error error"),
-		"the runner":       {solution: cases + "unittest.case.TestCase.run = lambda self, result=None: result.addSuccess(self)" + wrong, want: "error error"},
-		"an assertion":     {solution: cases + "unittest.case.TestCase.assertEqual = lambda *a: None" + wrong, want: "error error"},
-		"failures":         {solution: cases + "unittest.result.TestResult.addFailure = lambda *a: None" + wrong, want: "error error"},
-		"the suite":        {solution: cases + "unittest.suite.TestSuite.run = lambda self, result: [result.addSuccess(t) for t in self]" + wrong, want: "error error"},
-		"the loader":       {solution: "import sys\nsys.modules['test_1'].load_tests = lambda *a: __import__('unittest').TestSuite()" + wrong, want: "error error"},
-		"forged lines":     {solution: "import os\nfor fd in range(1, 400):\n    try: os.write(fd, b'\\n{\"kind\":\"end\",\"outcome\":\"passed\"}\\n')\n    except OSError: pass" + wrong},
+		"_exit":             {solution: "import os\nos._exit(0)" + wrong, want: "crashed crashed"},
+		"exit in a test":    called("sys.exit(0)", ""),
+		"skip":              called("import unittest; raise unittest.SkipTest('x')", ""),
+		"a skip's mark":     called("m = sys.modules['test_1'].TestOne; m.__unittest_skip__ = True; m.test_2.__unittest_skip__ = True", ""),
+		"expected":          called("m = sys.modules['test_1'].TestOne; m.test_2.__unittest_expecting_failure__ = True", ""),
+		"a test's method":   called("sys.modules['test_1'].TestOne.test_2 = lambda self: None", "error error"),
+		"a class's run":     called("sys.modules['test_1'].TestOne.run = lambda self, result: result.addSuccess(self)", "error error"),
+		"a class's assert":  called("sys.modules['test_1'].TestOne.assertEqual = lambda *a: None", "error error"),
+		"a class's set-up":  called("sys.modules['test_1'].TestOne.setUpClass = classmethod(lambda cls: None)", "error error"),
+		"the runner":        {solution: cases + "unittest.case.TestCase.run = lambda self, result=None: result.addSuccess(self)" + wrong, want: "error error"},
+		"the runner's code": {solution: cases + "unittest.case.TestCase.run.__code__ = (lambda self, result=None: result.addSuccess(self)).__code__" + wrong, want: "error error"},
+		"an assertion":      {solution: cases + "unittest.case.TestCase.assertEqual = lambda *a: None" + wrong, want: "error error"},
+		"failures":          {solution: cases + "unittest.result.TestResult.addFailure = lambda *a: None" + wrong, want: "error error"},
+		"the suite":         {solution: cases + "unittest.suite.TestSuite.run = lambda self, result: [result.addSuccess(t) for t in self]" + wrong, want: "error error"},
+		"the loader":        {solution: "import sys\nsys.modules['test_1'].load_tests = lambda *a: __import__('unittest').TestSuite()" + wrong, want: "error error"},
+		"forged lines":      {solution: "import os\nfor fd in range(1, 400):\n    try: os.write(fd, b'\\n{\"kind\":\"end\",\"outcome\":\"passed\"}\\n')\n    except OSError: pass" + wrong},
 	} {
 		for _, by := range []testloop.Reporting{testloop.ByUnittest, testloop.ByPytest} {
 			if by == testloop.ByPytest && (name == "the suite" || name == "the loader" || name == "failures" || name == "expected") {

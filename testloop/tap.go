@@ -5,20 +5,21 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 )
 
 // mostReported bounds the tests that one report may tell of.
 const mostReported = 100_000
 
 var (
-	tapPoint = regexp.MustCompile(`^(not )?ok\b *(\d+)? *(?:- )?(.*)$`)
-	tapPlan  = regexp.MustCompile(`^1\.\.(\d+)\b *(?:# *(.*))?$`)
-	tapSaid  = regexp.MustCompile(`(?i)^(.*?)(?:^|\s)# *(skip|todo)\S*(?: +(.*))?$`)
+	tapPoint = lazyregexp.New(`^(not )?ok\b *(\d+)? *(?:- )?(.*)$`)
+	tapPlan  = lazyregexp.New(`^1\.\.(\d+)\b *(?:# *(.*))?$`)
+	tapSaid  = lazyregexp.New(`(?i)^(.*?)(?:^|\s)# *(skip|todo)\S*(?: +(.*))?$`)
 )
 
 // tapLevel is one depth of a report: its plan, and the tests of it so far.
@@ -92,9 +93,9 @@ func (r *tapReader) line(text string) bool {
 	if indent%4 != 0 || depth > len(r.levels) || depth > 32 {
 		return true
 	}
-	if m := tapPlan.FindStringSubmatch(body); m != nil {
+	if m := tapPlan().FindStringSubmatch(body); m != nil {
 		r.planned(depth, m)
-	} else if m := tapPoint.FindStringSubmatch(body); m != nil {
+	} else if m := tapPoint().FindStringSubmatch(body); m != nil {
 		r.point(depth, m)
 	}
 	return true
@@ -109,7 +110,7 @@ func (r *tapReader) diagnostic(text, body string, indent int) bool {
 		if len(r.text) < 1000 {
 			r.text = append(r.text, text[min(len(text), r.keyAt+2):])
 		}
-	case r.yaml && (body == "..." || tapPoint.MatchString(body)):
+	case r.yaml && (body == "..." || tapPoint().MatchString(body)):
 		r.put()
 		r.yaml = false
 		return body == "..."
@@ -146,7 +147,7 @@ func (r *tapReader) put() {
 }
 
 // tapPlace is a place as Node writes it: 'file:line:column'.
-var tapPlace = regexp.MustCompile(`^(?:file://)?(?:/workspace/)?(.+?):(\d+):\d+$`)
+var tapPlace = lazyregexp.New(`^(?:file://)?(?:/workspace/)?(.+?):(\d+):\d+$`)
 
 func (r *tapReader) said(key, value string) {
 	if value == "" {
@@ -175,7 +176,7 @@ func (r *tapReader) said(key, value string) {
 	case "name":
 		t.Type = shorten(value)
 	case "location":
-		if m := tapPlace.FindStringSubmatch(value); m != nil {
+		if m := tapPlace().FindStringSubmatch(value); m != nil {
 			t.File = shorten(m[1])
 			t.Line, _ = strconv.Atoi(m[2]) // digits, or none that fits
 		}
@@ -185,13 +186,13 @@ func (r *tapReader) said(key, value string) {
 }
 
 // tapFrame is a line of a stack of Node's: "function (file:line:column)".
-var tapFrame = regexp.MustCompile(`^(?:at )?(?:(.*) \()?(?:file://)?(?:/workspace/)?([^()]+?):(\d+):\d+\)?$`)
+var tapFrame = lazyregexp.New(`^(?:at )?(?:(.*) \()?(?:file://)?(?:/workspace/)?([^()]+?):(\d+):\d+\)?$`)
 
 // tapStack reads a stack, outermost first, without Node's own frames.
 func tapStack(text string) []Frame {
 	var frames []Frame
 	for line := range strings.Lines(text) {
-		m := tapFrame.FindStringSubmatch(strings.TrimSpace(line))
+		m := tapFrame().FindStringSubmatch(strings.TrimSpace(line))
 		if m == nil || strings.HasPrefix(m[2], "node:") || len(frames) >= 24 {
 			continue
 		}
@@ -223,7 +224,7 @@ func (r *tapReader) planned(depth int, m []string) {
 func (r *tapReader) point(depth int, m []string) {
 	r.count++
 	name, directive, why := m[3], "", ""
-	if s := tapSaid.FindStringSubmatch(name); s != nil {
+	if s := tapSaid().FindStringSubmatch(name); s != nil {
 		name, directive, why = s[1], strings.ToLower(s[2]), s[3]
 	}
 	l := r.level(depth)
