@@ -98,19 +98,25 @@ func TestEmbed(t *testing.T) {
 	}
 }
 
-// TestReflection builds the program that has broken solutions revised, and holds
-// each round of it to what it should be.
-func TestReflection(t *testing.T) {
+// TestReflection has broken solutions revised, and holds each round to what it should be.
+func TestReflection(t *testing.T) { built(t, "reflection") }
+
+// TestTools has a program search, read and plot over tools, and holds what it returns,
+// calls and draws to what it should be.
+func TestTools(t *testing.T) { built(t, "tools") }
+
+// built builds a program of this module and runs it.
+func built(t *testing.T, name string) {
 	t.Parallel()
 	dockertest.Engine(t)
 	dir := t.TempDir()
-	program := filepath.Join(dir, "reflection")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./reflection")
+	program := filepath.Join(dir, name)
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./"+name)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	want, err := os.ReadFile("reflection/want.txt")
+	want, err := os.ReadFile(filepath.Join(name, "want.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}

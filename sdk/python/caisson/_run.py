@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import mmap
 import struct
 import threading
-from typing import IO, Any, Callable, Dict, Iterable, Iterator, Optional, Union
+from typing import IO, Any, Callable, Dict, Iterable, Iterator, List, Optional, Union
 
-from . import types
-from ._transport import Transport, _check_ended
+from . import _mapped, types
+from ._tools import Tool
+from ._transport import Transport, _check_ended, scope
 from ._websocket import WebSocket
 from .errors import CaissonError, CanceledError, DeniedError, UnavailableError, from_problem
 
@@ -46,8 +48,14 @@ class Connection:
     To close it before its end cancels the run.
     """
 
-    def __init__(self, transport: Transport, begin: Dict[str, Any], stdin: Input = None, ask: Optional[Asker] = None, artifact: Optional[ArtifactTaker] = None, output: bool = True) -> None:
+    def __init__(
+        self, transport: Transport, begin: Dict[str, Any], stdin: Input = None, ask: Optional[Asker] = None, artifact: Optional[ArtifactTaker] = None,
+        output: bool = True, tools: Optional[List[Union[Tool, str]]] = None, mapped: Optional[Callable[[mmap.mmap], Any]] = None,
+    ) -> None:  # fmt: skip
         self._ask, self._artifact = ask, artifact
+        self._tools = {t.name: t for t in tools or () if isinstance(t, Tool)}
+        call = scope.get()
+        self._loop = call.loop if call else None
         self._stdin = pieces_of(stdin)
         self._credit = threading.Semaphore(0)
         self._feeding: Optional[threading.Thread] = None
@@ -58,13 +66,19 @@ class Connection:
         self.result: Any = None
         self.problem: Optional[CaissonError] = None
         address, sock = transport.dial()
+        # A server on this machine has large contents mapped here, in place of sending them.
+        self._mapped, self._server = mapped, _mapped.server_of(sock) if mapped else 0
         try:
             self._ws = WebSocket(sock, PATH, address.host or "localhost", address.headers())
         except OSError as e:
             sock.close()
             raise UnavailableError(f"reach the server at {address.text}: {e}") from e
-        want = {"stdin": stdin is not None, "stdout": output, "stderr": output, "asks": ask is not None, "artifacts": artifact is not None}
-        self._say({**begin, **{k: True for k, v in want.items() if v}})
+        want = {"stdin": stdin is not None, "stdout": output, "stderr": output, "asks": ask is not None, "artifacts": artifact is not None, "descriptors": self._server > 0}
+        begin = {**begin, **{k: True for k, v in want.items() if v}}
+        if tools is not None:
+            begin["run"] = {**begin["run"], "tools": [t if isinstance(t, str) else t.name for t in tools]}
+            begin["tools"] = [t.declaration for t in tools if isinstance(t, Tool)]
+        self._say(begin)
 
     def _say(self, message: Dict[str, Any]) -> None:
         try:
@@ -115,8 +129,12 @@ class Connection:
             self._say({"type": "end", "stream": stream, "problem": {"kind": "not_found", "message": f"no content {m.get('ref')!r}"}})
         elif kind == "ask":
             threading.Thread(target=self._answer, args=(stream, m["approval"]), daemon=True).start()
+        elif kind == "call":
+            threading.Thread(target=self._call, args=(stream, m), daemon=True).start()
         elif kind == "asked":
             self._withdrawn[stream] = True
+        elif kind == "artifact" and m.get("descriptor"):
+            self._say({"type": "take", "stream": stream, "none": not self._map(m)})
         elif kind == "artifact":
             taker = self._artifact(types.read(types.Artifact, m["artifact"])) if self._artifact else None
             if taker:
@@ -126,6 +144,12 @@ class Connection:
             del self._takers[stream]
             self._say({"type": "take", "stream": stream})
         return False
+
+    def _map(self, m: Dict[str, Any]) -> bool:
+        found = _mapped.open_descriptor(self._server, m["descriptor"], m["artifact"]["size"])
+        if found is not None and self._mapped:
+            self._mapped(found)
+        return found is not None
 
     def _feed(self) -> None:
         """Send standard input as it is asked for."""
@@ -154,6 +178,12 @@ class Connection:
             answer["note"] = f"the callback failed: {type(e).__name__}: {e}"
         if not self._withdrawn.pop(stream, False):
             self._say({"type": "answer", "stream": stream, "answer": answer})
+
+    def _call(self, stream: int, m: Dict[str, Any]) -> None:
+        found = self._tools.get(m["tool"])
+        reply = found.answer(m.get("arguments") or {}, self._loop) if found else {"problem": {"kind": "not_found", "message": f"there is no tool {m['tool']!r}"}}
+        if not self._withdrawn.pop(stream, False):
+            self._say({"type": "answer", "stream": stream, **reply})
 
     def close(self) -> None:
         """End the run where it goes on, and the connection."""

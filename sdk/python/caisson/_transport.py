@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import contextvars
 import http.client
@@ -25,9 +26,10 @@ Body = Union[bytes, IO[bytes], None]
 class Scope:
     """The connections that a call has open, so that another thread can end them."""
 
-    def __init__(self) -> None:
+    def __init__(self, loop: "Optional[asyncio.AbstractEventLoop]" = None) -> None:
         self._lock = threading.Lock()
         self._open: List[socket.socket] = []
+        self.loop = loop  # that the call is awaited in
         self.ended = False
 
     def add(self, sock: socket.socket) -> None:

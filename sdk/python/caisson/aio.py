@@ -31,7 +31,7 @@ async def call(f: Callable[..., T], *args: Any, **options: Any) -> T:
     """Call f in a thread. Callbacks among its options may be coroutine functions."""
     loop = asyncio.get_running_loop()
     options = {k: _from_thread(loop, v) if inspect.iscoroutinefunction(v) else v for k, v in options.items()}
-    own, context = Scope(), contextvars.copy_context()
+    own, context = Scope(loop), contextvars.copy_context()
     context.run(scope.set, own)
     future = loop.run_in_executor(_threads, functools.partial(context.run, f, *args, **options))
     try:
@@ -148,7 +148,8 @@ class AsyncClient(_Twin):
     """A server of caisson; takes what :class:`Client` takes."""
 
     run, run_code, test, ensure, check = _twin(Client.run), _twin(Client.run_code), _twin(Client.test), _twin(Client.ensure), _twin(Client.check)
-    approvals, answer, sessions = _twin(Client.approvals), _twin(Client.answer), _twin(Client.sessions)
+    approvals, answer = _twin(Client.approvals), _twin(Client.answer)
+    image_of, sessions = _twin(Client.image_of), _twin(Client.sessions)
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(Client(*args, **options))

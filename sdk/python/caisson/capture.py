@@ -15,8 +15,9 @@ import sys
 import sysconfig
 import textwrap
 import types as pytypes
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple, Union
 
+from ._tools import Tool
 from .errors import InvalidError
 
 MAX_SOURCE = 8 << 20
@@ -27,7 +28,8 @@ _INSTALLED = tuple(os.path.realpath(sysconfig.get_path(n)) + os.sep for n in ("s
 class Capture:
     """The module that a call is made from: its text, its data, and files beside it."""
 
-    def __init__(self) -> None:
+    def __init__(self, tools: Iterable[Union[Tool, str]] = ()) -> None:
+        self._tools = [t for t in tools if isinstance(t, Tool)]
         self.imports: List[str] = []
         self.texts: List[str] = []
         self.data: Dict[str, Any] = {}
@@ -42,13 +44,18 @@ class Capture:
 
     def add(self, name: str, value: Any, why: str) -> None:
         """Have a name mean a value in the module. Raises InvalidError for what does not travel."""
-        value = plain_of(value)
+        called = next((t for t in self._tools if value is t or value is t.function), None)
+        if isinstance(value, Tool) and called is None:
+            raise InvalidError(f"{why}: {name} is a tool, which stays here", "name it in tools=")
+        value = called or plain_of(value)
         if name in self._names:
             if self._names[name] is not value:
                 raise InvalidError(f"{why}: the name {name} means two things in what is to travel", "give one of them another name")
             return
         self._names[name] = value
-        if isinstance(value, pytypes.ModuleType):
+        if called:
+            self.imports.append(f"from tools import {called.name.replace('-', '_')} as {name}")
+        elif isinstance(value, pytypes.ModuleType):
             self._module(name, value)
         elif isinstance(value, (*_CODE, pytypes.BuiltinFunctionType)) and _importable(value):
             self.imports.append(f"from {value.__module__} import {value.__qualname__} as {name}")
@@ -121,7 +128,9 @@ def _is_ours(value: Any) -> bool:
     path = getattr(module, "__file__", None)
     if not path:
         return module.__name__ == "__main__"
-    return path.endswith(".py") and not os.path.realpath(path).startswith(_INSTALLED) or path.startswith("<ipython") or module.__name__ == "__main__"
+    real = os.path.realpath(path)
+    installed = real.startswith(_INSTALLED) or not {"site-packages", "dist-packages"}.isdisjoint(real.split(os.sep))
+    return path.endswith(".py") and not installed or path.startswith("<ipython") or module.__name__ == "__main__"
 
 
 def _importable(value: Any) -> bool:

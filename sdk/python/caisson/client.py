@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import base64
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+import re
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
 from . import _server, types
 from ._run import Asker, Connection, Input
+from ._tools import tools_of
 from ._transport import Transport
 from .errors import DeniedError, InvalidError
 
 Command = Union[str, Sequence[str]]
 Files = Mapping[str, Union[str, bytes]]
 OnOutput = Callable[[types.Output], Any]
+Tools = Optional[Iterable[Union[Callable[..., Any], str]]]
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
@@ -45,6 +48,28 @@ def file_of(path: str, content: Union[str, bytes], mode: int = 0o644) -> Dict[st
     content = content.encode() if isinstance(content, str) else bytes(content)
     data = {"data_base64": base64.b64encode(content).decode()} if content else {"data": ""}
     return {"path": path, **data, "mode": mode}
+
+
+# Packages of Python whose name in Debian is not python3- and their own.
+_DEBIAN = {
+    "attrs": "attr", "beautifulsoup4": "bs4", "opencv-python": "opencv", "pillow": "pil", "psycopg2-binary": "psycopg2", "python-dateutil": "dateutil",
+    "pyyaml": "yaml", "pyzmq": "zmq", "scikit-image": "skimage", "scikit-learn": "sklearn",
+}  # fmt: skip
+
+
+def packages_of(language: str, packages: Iterable[str]) -> List[str]:
+    """Return the Debian packages that packages of a language are. Raises InvalidError."""
+    if isinstance(packages, str):
+        raise InvalidError("packages= takes a list", f"write packages=[{packages!r}]")
+    found = []
+    for name in packages:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]+", name):
+            raise InvalidError(f"{name!r} is no name of a package", "leave versions and extras out: there is one of each, Debian's; or name an image of your own by image=")
+        name = name.lower().replace("_", "-")
+        if language.split("@")[0] == "python" and not name.startswith("python3-"):
+            name = "python3-" + _DEBIAN.get(name, name)
+        found.append(name)
+    return sorted(set(found))
 
 
 def run_of(command: Optional[Command] = None, **options: Any) -> Dict[str, Any]:
@@ -123,13 +148,15 @@ class Client:
         self.transport = Transport((lambda: address) if address else _server.private.address)  # type: ignore[arg-type, return-value]
         self.on_approval = on_approval
 
-    def begin(self, message: Dict[str, Any], *, stdin: Input = None, on_approval: Optional[Asker] = None, output: bool = True, **more: Any) -> Connection:
+    def begin(self, message: Dict[str, Any], *, stdin: Input = None, on_approval: Optional[Asker] = None, output: bool = True, tools: Tools = None, **more: Any) -> Connection:
         """Begin a run over a connection of its own."""
-        return Connection(self.transport, message, stdin, on_approval or self.on_approval, output=output, **more)
+        return Connection(self.transport, message, stdin, on_approval or self.on_approval, output=output, tools=tools_of(tools), **more)
 
-    def carry_out(self, message: Dict[str, Any], *, stdin: Input = None, on_approval: Optional[Asker] = None, on_output: Optional[OnOutput] = None) -> types.Result:
+    def carry_out(
+        self, message: Dict[str, Any], *, stdin: Input = None, on_approval: Optional[Asker] = None, on_output: Optional[OnOutput] = None, tools: Tools = None
+    ) -> types.Result:
         """Carry out a run and return its result. Raises DeniedError where it was refused."""
-        connection = self.begin(message, stdin=stdin, on_approval=on_approval, output=on_output is not None)
+        connection = self.begin(message, stdin=stdin, on_approval=on_approval, output=on_output is not None, tools=tools)
         try:
             for piece in connection:
                 if on_output:
@@ -156,20 +183,25 @@ class Client:
         artifacts: Optional[Sequence[str]] = None,
         approve: Optional[str] = None,
         warm: bool = False,
+        program: bool = False,
         runtime: Optional[str] = None,
+        tools: Tools = None,
         on_approval: Optional[Asker] = None,
         on_output: Optional[OnOutput] = None,
     ) -> types.Result:
         """Run a command once, in a sandbox of its own: a list is one program, a text a shell's.
 
-        ``warm`` forks a Python that runs in place of starting one. Raises DeniedError where
-        policy or a person refuses.
+        ``warm`` forks a Python that runs in place of starting one. ``tools`` are functions of
+        this program that it may call, see :func:`caisson.tool`, and names of the server's
+        own; without, it may call all of those. ``program`` has code of Python or Node return a
+        value, by return at top level or as its last expression: see :attr:`Result.value`. Raises DeniedError where policy or a person
+        refuses.
         """
         run = run_of(
             command, language=language, image=image, files=files, env=env, cwd=cwd, timeout=timeout, network=network,
-            limits=limits_of(memory, cpus, pids), artifacts=artifacts and list(artifacts), approve=approve, runtime=runtime, warm=warm or None,
+            limits=limits_of(memory, cpus, pids), artifacts=artifacts and list(artifacts), approve=approve, runtime=runtime, warm=warm or None, program=program or None,
         )  # fmt: skip
-        return self.carry_out({"run": run}, stdin=stdin, on_approval=on_approval, on_output=on_output)
+        return self.carry_out({"run": run}, stdin=stdin, on_approval=on_approval, on_output=on_output, tools=tools)
 
     def run_code(self, code: str, language: str = "python", **options: Any) -> types.Result:
         """Run code once, with the options of :meth:`run`.
@@ -209,6 +241,18 @@ class Client:
         number = approval if isinstance(approval, str) else approval.id
         body = {"approve": approve, "always": always, "by": by, "note": note}
         return types.read(types.Approval, self.transport.json("POST", f"/v1/approvals/{number}/answer", body=body))
+
+    def image_of(self, language: str, image: Optional[str] = None, packages: Optional[Iterable[str]] = None) -> Optional[str]:
+        """Return the image with packages beside the language's own; None is the language's. The server makes it at first use."""
+        if packages is None:
+            return image
+        if image:
+            raise InvalidError("packages= are put beside a language's own, and image= is another", "give one of them")
+        for known in self.transport.pages("/v1/languages"):
+            if language in (known["name"], *known.get("aliases", [])):
+                names = packages_of(known["name"], packages)
+                return "_".join([known["image"], *names]) if names else None
+        raise InvalidError(f"unknown language {language!r}", "see what there is with: caisson languages")
 
     def sessions(self) -> List[str]:
         """Return the names of the sessions that there are."""

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Type, Union
 
 from . import aio, types, values
+from ._tools import tools_of
 from .capture import Capture, entry_of
-from .client import Client, Files, file_of, limits_of, run_of
+from .client import Client, Files, file_of, limits_of, run_of, size_of
 from .errors import CaissonError, DeniedError, InvalidError
 
-RESULT = ".caisson-result"
+ANSWER = "/answer"
 # What travels with a call is in one message, of which a server takes 64 MiB in base64.
 MAX_ARGUMENTS = 40 << 20
 _HERE = Path(__file__).parent
@@ -93,6 +94,7 @@ class Options:
     memory: Union[int, str, None] = None
     cpus: Optional[float] = None
     image: Optional[str] = None
+    packages: Optional[Sequence[str]] = None
     runtime: Optional[str] = None
     files: Optional[Files] = None
     quiet: bool = False
@@ -101,10 +103,16 @@ class Options:
     trusted_types: Sequence[type] = ()
     trusted: bool = False
     pool: Optional[Sequence[Union[str, Client]]] = None
-    max_result: int = values.MAX_BYTES
+    max_result: Union[int, str] = values.MAX_BYTES
     approve: Optional[str] = None
     on_approval: Any = None
+    tools: Optional[Sequence[Union[Callable[..., Any], str]]] = None
     client: Optional[Client] = None
+
+    @property
+    def most(self) -> int:
+        """How many bytes a result may have."""
+        return size_of(self.max_result)
 
 
 @functools.lru_cache(maxsize=None)
@@ -174,21 +182,24 @@ class SandboxFunction:
     def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any], shown: bool = False) -> Outcome:
         o = self._options
         call = _Call(self.__caisson_function__, [*self._bound, *args], dict(kwargs), o)
-        received: List[bytes] = []
-        size = [0]
+        received, mapped = bytearray(), []  # type: bytearray, List[Any]
+        most = o.most + (1 << 20)
 
         def piece(b: bytes) -> None:
-            size[0] += len(b)
-            if size[0] <= o.max_result + (1 << 20):  # beyond that it is refused, and need not be held
-                received.append(b)
+            if len(received) <= most:  # beyond that it is refused, and need not be held
+                received.extend(b)
 
+        client = next(self._clients) or _default_client()
         run = run_of(
-            None, language="python", code=(_HERE / "_inside.py").read_text(), stage=call.stage(), files=o.files, timeout=o.timeout, image=o.image,
-            limits=limits_of(o.memory, o.cpus), runtime=o.runtime, keep=o.keep or None, approve=o.approve, artifacts=[RESULT],
+            None, language="python", code=(_HERE / "_inside.py").read_text(), stage=call.stage(), files=o.files, timeout=o.timeout,
+            image=client.image_of("python", o.image, o.packages),
+            limits={**limits_of(o.memory, o.cpus), **({"file_size_bytes": most} if most > 1 << 30 else {})},  # which is a file's usual bound
+            runtime=o.runtime, keep=o.keep or None, approve=o.approve, artifacts=[], answer_bytes=most,
             warm=o.warm and not o.keep or None, track="off",
         )  # fmt: skip
-        connection = (next(self._clients) or _default_client()).begin(
-            {"run": run}, on_approval=o.on_approval, output=shown and not o.quiet, artifact=lambda a: piece if a.path == RESULT else None
+        connection = client.begin(
+            {"run": run}, on_approval=o.on_approval, output=shown and not o.quiet, tools=o.tools,
+            artifact=lambda a: piece if a.path == ANSWER else None, mapped=mapped.append,
         )
         try:
             for out in connection:
@@ -198,16 +209,16 @@ class SandboxFunction:
             result = types.read(types.Result, connection.finish())
         finally:
             connection.close()
-        if size[0] > o.max_result + (1 << 20):
+        if len(received) > most:
             return Outcome(error=CrashedError(f"the result is larger than {o.max_result} bytes", "give max_result="), result=result)
-        return call.outcome(b"".join(received), result)
+        return call.outcome(mapped[0] if mapped else received, result)
 
 
 class _Call:
     """One call: what travels, and what came of it."""
 
     def __init__(self, function: Callable[..., Any], args: List[Any], kwargs: Dict[str, Any], options: Options) -> None:
-        self._options, self._capture = options, Capture()
+        self._options, self._capture = options, Capture(tools_of(options.tools) or [])
         bound = inspect.signature(function).bind(*args, **kwargs)
         bound.apply_defaults()
         path, owner = entry_of(function, self._capture)
@@ -228,7 +239,7 @@ class _Call:
         """Return the files that lie beside the runner."""
         path, args, kwargs = self._args
         o, c, known = self._options, self._capture, self._known()
-        limit = o.max_result
+        limit = o.most
         given = values.encode({"data": c.data, "args": args, "kwargs": kwargs}, known, MAX_ARGUMENTS, "arguments")
         protocol = None
         if o.trusted:
@@ -244,15 +255,15 @@ class _Call:
         }
         return [file_of(name, content) for name, content in files.items()]
 
-    def outcome(self, message: bytes, result: types.Result) -> Outcome:
+    def outcome(self, message: Any, result: types.Result) -> Outcome:
         """Make of the sandbox's answer, which anybody in it may have written, an outcome."""
-        if not message:
+        if not len(message):
             cls = CallTimeout if result.timed_out else CrashedError
             why = f"the call ended by {result.exit_reason} with exit code {result.exit_code}"
             tail = result.stderr.strip()[-2000:]
             return Outcome(error=cls(why + (f": {tail}" if tail else ", without a result"), result=result), result=result)
         try:
-            answer = values.decode(message, self._known(), self._options.max_result)
+            answer = values.decode(message, self._known(), self._options.most)
             if type(answer) is not dict:
                 raise values.ValueFormatError("no message of values: no answer")
             if "result" in answer:
@@ -296,12 +307,15 @@ def sandbox_run(function: Any = None, **options: Any) -> Any:
     classes as source, data as values. The result comes back as data; exceptions are raised
     here, caused by the traceback from inside. Changes to arguments do not come back.
 
-    Options: ``timeout`` in seconds, ``memory``, ``cpus``, ``image``, ``runtime``, ``files``
+    Options: ``timeout`` in seconds, ``memory``, ``cpus``, ``image``, ``packages`` (of
+    Python, by their names, in the version that Debian has: an image with them is
+    assembled at first use), ``runtime``, ``files``
     for the workspace, ``quiet`` (output to nowhere), ``keep`` (the sandbox stays where the
     call failed), ``warm`` (False begins each call in a new sandbox and interpreter), ``types`` (classes that may be in the result beside those that travel),
     ``trusted`` (the result may be any object: whatever runs inside can run code here),
     ``pool`` (servers, each asked in turn),
-    ``max_result`` bytes, ``approve``, ``on_approval``, ``client``.
+    ``tools`` (functions of this program that it may call, see :func:`tool`, which then
+    are called where the function names them), ``max_result`` (bytes, or a size such as "2g"), ``approve``, ``on_approval``, ``client``.
     """
     if "types" in options:
         options["trusted_types"] = tuple(options.pop("types"))

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from . import types
 from ._execs import Exec
 from ._run import Asker, Input, pieces_of
-from .client import Client, Command, Files as FilesGiven, OnOutput, Running, env_of, limits_of, refused_as_result, run_of
+from .client import Client, Command, Files as FilesGiven, OnOutput, Running, Tools, env_of, limits_of, refused_as_result, run_of
 from .errors import InvalidError, NotFoundError
 
 
@@ -135,7 +135,8 @@ class Sandbox:
     Sizes are bytes or texts such as "512m", times seconds. ``timeout`` is for each exec
     that has none of its own. With ``keep`` the session stays, and ``Sandbox(name=...,
     attach=True)`` takes one up that there is. ``on_approval`` is called with an
-    :class:`Approval` where policy asks, and returns True, False or "always".
+    :class:`Approval` where policy asks, and returns True, False or "always". ``packages``
+    are there beside the language's own: see :func:`caisson.sandbox_run`.
     """
 
     def __init__(
@@ -156,6 +157,7 @@ class Sandbox:
         labels: Optional[Mapping[str, str]] = None,
         runtime: Optional[str] = None,
         files: Optional[FilesGiven] = None,
+        packages: Optional[Sequence[str]] = None,
         keep: bool = False,
         attach: bool = False,
         client: Optional[Client] = None,
@@ -173,7 +175,7 @@ class Sandbox:
             "limits": limits_of(memory, cpus, pids, disk) or None, "env": env_of(env) or None, "labels": dict(labels or {}) or None,
             "idle_ms": idle and idle * 1000, "ttl_ms": ttl and ttl * 1000,
         }  # fmt: skip
-        self._asked = {k: v for k, v in asked.items() if v is not None}
+        self._asked, self._packages = {k: v for k, v in asked.items() if v is not None}, packages
         self.files = Files(self)
 
     def start(self) -> "Sandbox":
@@ -182,8 +184,11 @@ class Sandbox:
             found = self.client.transport.json("GET", f"/v1/sessions/{quote(self.name, safe='')}")
             self.language = found["language"]
         else:
+            image = self.client.image_of(self.language, self._asked.get("image"), self._packages)
             if self._on_progress:
-                self.client.ensure(self.language, self._on_progress)
+                self.client.ensure(image or self.language, self._on_progress)
+            if image:
+                self._asked["image"] = image
             self.name = self.client.transport.json("POST", "/v1/sessions", body=self._asked)["name"]
         self._open = True
         try:
@@ -248,18 +253,21 @@ class Sandbox:
         track: Optional[str] = None,
         approve: Optional[str] = None,
         warm: bool = False,
+        program: bool = False,
+        tools: Tools = None,
         on_output: Optional[OnOutput] = None,
         on_approval: Optional[Asker] = None,
     ) -> types.Result:
         """Run a command: a list is one program, a text a shell's. Raises DeniedError where it is refused.
 
-        ``warm`` forks a Python that runs in place of starting one.
+        ``warm`` forks a Python that runs in place of starting one, ``tools`` are functions
+        that it may call, ``program`` has it return a value: see :meth:`Client.run`.
         """
         message = self._run(command, {
             "language": language, "files": files, "env": env, "cwd": cwd, "timeout": timeout, "max_output": max_output,
-            "artifacts": artifacts and list(artifacts), "track": track, "approve": approve, "warm": warm or None,
+            "artifacts": artifacts and list(artifacts), "track": track, "approve": approve, "warm": warm or None, "program": program or None,
         })  # fmt: skip
-        return self.client.carry_out(message, stdin=stdin, on_output=on_output, on_approval=on_approval or self.on_approval)
+        return self.client.carry_out(message, stdin=stdin, on_output=on_output, on_approval=on_approval or self.on_approval, tools=tools)
 
     def run_code(self, code: str, language: str = "", **options: Any) -> types.Result:
         """Run code of the sandbox's language, or of another, with the options of :meth:`run`.
@@ -276,15 +284,15 @@ class Sandbox:
         """
         if not stream and not background:
             return self.run(command, **options)
-        stdin, on_approval = options.pop("stdin", None), options.pop("on_approval", None) or self.on_approval
+        stdin, on_approval, tools = options.pop("stdin", None), options.pop("on_approval", None) or self.on_approval, options.pop("tools", None)
         self.path()
         # The sandbox's own timeout is for what is waited for.
         message = {"session": self.name, "run": run_of(command, **options), "start": True} if background else self._run(command, options)
         if stream:
-            return Running(self.client.begin(message, stdin=stdin, on_approval=on_approval))
+            return Running(self.client.begin(message, stdin=stdin, on_approval=on_approval, tools=tools))
         if stdin is not None:
             raise InvalidError("what goes on by itself has no standard input of its caller's", "give input=True, and write to it")
-        record = self.client.begin(message, on_approval=on_approval, output=False).finish()
+        record = self.client.begin(message, on_approval=on_approval, output=False, tools=tools).finish()
         return Exec(self, types.read(types.ExecRecord, record))
 
     def execs(self, running: bool = False) -> List[types.ExecRecord]:

@@ -196,6 +196,37 @@ class Truncated:
 
 
 @dataclass(frozen=True)
+class ProgramError:
+    """Why a program has no value: ``kind`` is an exception's class, value, conflict, or how it ended."""
+
+    kind: str = ""
+    message: str = ""
+    traceback: str = ""
+
+
+@dataclass(frozen=True)
+class ProgramResult:
+    """What a program has returned."""
+
+    success: bool = False
+    value: Any = None
+    error: Optional[ProgramError] = None
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A call of a tool; ``error`` says why it had no result."""
+
+    tool: str
+    verdict: str = ""
+    error_kind: str = ""
+    error: str = ""
+    arguments_bytes: int = 0
+    result_bytes: int = 0
+    duration_ms: float = 0
+
+
+@dataclass(frozen=True)
 class Result:
     """What came of a run. A program that ran and failed is a result, not an error.
 
@@ -229,6 +260,13 @@ class Result:
     image: str = ""
     runtime: str = ""
     not_enforced: List[str] = field(default_factory=list)
+    calls: List[ToolCall] = field(default_factory=list)
+    program: Optional[ProgramResult] = None
+
+    @property
+    def value(self) -> Any:
+        """What a run with ``program=True`` returned; None of others."""
+        return self.program.value if self.program else None
 
     @property
     def stdout(self) -> str:
@@ -242,8 +280,8 @@ class Result:
 
     @property
     def ok(self) -> bool:
-        """Whether it ended by itself, with 0."""
-        return self.exit_reason == "exited" and self.exit_code == 0
+        """Whether it ended by itself, with 0, and has its value where it was to return one."""
+        return self.exit_reason == "exited" and self.exit_code == 0 and (self.program is None or self.program.success)
 
     @property
     def status(self) -> str:
@@ -258,6 +296,8 @@ class Result:
         if self.exit_reason == "denied":
             found = [f.message for f in self.decision.findings if f.verdict in ("ask", "deny", "")]
             return "; ".join([self.decision.refused] + found).strip("; ") or "refused"
+        if self.program and self.program.error and self.exit_reason == "exited":
+            return self.program.error.traceback or self.program.error.message
         return self.stderr.strip() or self.cause or f"ended by {self.exit_reason} with exit code {self.exit_code}"
 
     def check(self) -> "Result":
@@ -272,6 +312,7 @@ class Result:
             "status": self.status,
             "stdout": self.stdout,
             "stderr": self.stderr,
+            **({"value": self.value} if self.program else {}),
             "error": self.error,
             "exit_code": self.exit_code,
             "exit_reason": self.exit_reason,

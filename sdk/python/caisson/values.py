@@ -1,7 +1,7 @@
 """Values as data: an encoder, and a decoder that can make nothing but data.
 
 A message is MAGIC, the length of a header in eight bytes, the header in JSON, and then
-the contents of what is large. The header lists nodes, ``[tag, ...]``; inside of a node a
+the contents of what is large, each at a multiple of ALIGN, so that arrays can stay where they are. The header lists nodes, ``[tag, ...]``; inside of a node a
 value is None, a bool, a small int, a float or a str as it stands, or ``[n]``, the node n.
 So cycles and shared references stay what they are. The decoder imports nothing by a name
 from the data and calls no constructor of the caller's: it makes instances of the classes
@@ -23,10 +23,12 @@ import re
 import struct
 import sys
 import uuid
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
 MAGIC = b"CAISSON1"
 MAX_BYTES = 256 << 20
+ALIGN = 64
+Buffer = Union[bytes, bytearray, memoryview]
 # A node of a few letters can be some hundred bytes of memory: the header's share.
 HEADER_SHARE = 16
 _SMALL = 1 << 53
@@ -60,7 +62,7 @@ class _Encoder:
         self.nodes: List[_Node] = []
         self.index: Dict[int, int] = {}
         self.keep: List[Any] = []  # what was seen lives on, so that no id comes twice
-        self.blobs: List[bytes] = []
+        self.blobs: List[Buffer] = []
         self.todo: List[Tuple[_Node, Any]] = []
         self._at = 0  # where the next content begins
 
@@ -105,7 +107,7 @@ class _Encoder:
         if kind is complex:
             return ["c", v.real, v.imag]
         if kind in (bytes, bytearray):
-            return ["b" if kind is bytes else "B", *self.large(bytes(v), node)]
+            return ["b" if kind is bytes else "B", *self.large(v, node)]
         plain = _plain(v, kind)
         if plain is not None:
             return plain
@@ -128,14 +130,21 @@ class _Encoder:
             return None
         if v.dtype.hasobject or not _DTYPE.fullmatch(v.dtype.str):
             raise ValueFormatError(f"{node.path()}: an array of {v.dtype} does not travel: only plain numbers, texts and times do")
-        return ["a" if isinstance(v, numpy.ndarray) else "g", v.dtype.str, list(v.shape), *self.large(v.tobytes(), node)]
+        return ["a" if isinstance(v, numpy.ndarray) else "g", v.dtype.str, list(v.shape), *self.large(_bytes_of(numpy, v), node)]
 
-    def large(self, b: bytes, node: _Node) -> List[int]:
-        self.add(len(b), node, "")
+    def large(self, b: Buffer, node: _Node) -> List[int]:
+        self.add(len(b) + ALIGN, node, "")
         at = self._at
-        self.blobs.append(b)
-        self._at += len(b)
+        self.blobs += [b, bytes(-len(b) % ALIGN)]
+        self._at += len(b) + -len(b) % ALIGN
         return [at, len(b)]
+
+
+def _bytes_of(numpy: Any, v: Any) -> Buffer:
+    """Return the bytes of an array, without a copy where they lie in order."""
+    if not isinstance(v, numpy.ndarray) or v.nbytes == 0:
+        return bytes(v.tobytes())
+    return memoryview(numpy.ascontiguousarray(v).reshape(-1).view(numpy.uint8))
 
 
 def _shown(v: Any) -> str:
@@ -170,6 +179,11 @@ def encode(value: Any, known: Optional[Mapping[str, type]] = None, limit: int = 
 
     Raises ValueFormatError, with the path inside the value, for what does not travel.
     """
+    return b"".join(pieces(value, known, limit, name))
+
+
+def pieces(value: Any, known: Optional[Mapping[str, type]] = None, limit: int = MAX_BYTES, name: str = "result") -> List[Buffer]:
+    """Encode a value as :func:`encode` does, in pieces: what is large is in its own place."""
     e = _Encoder(known or {}, limit)
     root = e.value(value, None, name)
     while e.todo:
@@ -178,13 +192,17 @@ def encode(value: Any, known: Optional[Mapping[str, type]] = None, limit: int = 
     header = json.dumps([root, [n.body for n in e.nodes]], separators=(",", ":")).encode()
     if len(header) > max(limit // HEADER_SHARE, 1 << 16):
         raise ValueFormatError(f"{name}: the value has too many parts for a limit of {limit} bytes")
-    return b"".join([MAGIC, struct.pack("!Q", len(header)), header, *e.blobs])
+    header += b" " * (-(16 + len(header)) % ALIGN)
+    return [MAGIC, struct.pack("!Q", len(header)), header, *e.blobs]
 
 
-def decode(message: bytes, known: Optional[Mapping[str, type]] = None, limit: int = MAX_BYTES) -> Any:
-    """Decode a message; whoever wrote it, the outcome is data, or a ValueFormatError."""
+def decode(message: Any, known: Optional[Mapping[str, type]] = None, limit: int = MAX_BYTES) -> Any:
+    """Decode a message; whoever wrote it, the outcome is data, or a ValueFormatError.
+
+    Arrays of one that can be written in, a bytearray or a map, stay there, and it is theirs from then on.
+    """
     try:
-        return _Decoder(message, known or {}, limit).decode()
+        return _Decoder(memoryview(message), known or {}, limit).decode()
     except ValueFormatError:
         raise
     except Exception as e:  # of a message that lies: a wrong type, index, number or name
@@ -198,16 +216,17 @@ def _bounded_int(text: str) -> int:
 
 
 class _Decoder:
-    def __init__(self, message: bytes, known: Mapping[str, type], limit: int) -> None:
+    def __init__(self, message: memoryview, known: Mapping[str, type], limit: int) -> None:
         if len(message) > limit or message[:8] != MAGIC or len(message) < 16:
             raise ValueFormatError("no message of values, or one that is too large")
         (n,) = struct.unpack("!Q", message[8:16])
         if n > max(limit // HEADER_SHARE, 1 << 16) or n > len(message) - 16:
             raise ValueFormatError("no message of values: its header is too large")
         self.known = known
-        self.blobs = memoryview(message)[16 + n :]
+        self.blobs = message[16 + n :]
+        self.stay: List[Tuple[int, int]] = []  # the contents that arrays lie in
         self.left = limit  # of what contents may take: many nodes could name the same
-        self.root, self.nodes = json.loads(message[16 : 16 + n], parse_int=_bounded_int)
+        self.root, self.nodes = json.loads(bytes(message[16 : 16 + n]), parse_int=_bounded_int)
         self.made: List[Any] = [_UNMADE] * len(self.nodes)
 
     def decode(self) -> Any:
@@ -218,6 +237,9 @@ class _Decoder:
                 self.made[i] = made
             else:
                 later.append(i)
+        self.stay.sort()
+        if any(end > begin for (_, end), (begin, _) in zip(self.stay, self.stay[1:])):
+            raise ValueFormatError("no message of values: two arrays in one place")
         for i in later:
             self.finish(i)
         # Fields before keys: the hash of a key may be of its fields.
@@ -259,11 +281,11 @@ class _Decoder:
             raise ValueFormatError(f"it has a {name!r:.60}, which the caller does not know: name the class in types=")
         return found
 
-    def blob(self, at: int, n: int) -> bytes:
+    def blob(self, at: int, n: int) -> memoryview:
         self.left -= n
         if type(at) is not int or type(n) is not int or not 0 <= at <= at + n <= len(self.blobs) or self.left < 0:
             raise ValueFormatError("no message of values: contents out of bounds")
-        return bytes(self.blobs[at : at + n])
+        return self.blobs[at : at + n]
 
     def array(self, tag: str, dtype: str, shape: List[int], at: int, n: int) -> Any:
         import numpy
@@ -273,7 +295,12 @@ class _Decoder:
         kind = numpy.dtype(dtype)
         if kind.hasobject or any(type(x) is not int or x < 0 for x in shape) or _product(shape) * kind.itemsize != n:
             raise ValueFormatError("no message of values: no plain array")
-        flat = numpy.frombuffer(bytearray(self.blob(at, n)), kind) if n else numpy.zeros(0, kind)
+        content: Buffer = self.blob(at, n)
+        if content.readonly:
+            content = bytearray(content)
+        else:
+            self.stay.append((at, at + n))
+        flat = numpy.frombuffer(content, kind) if n else numpy.zeros(0, kind)
         made = flat.reshape(shape)
         return made if tag == "a" else made[()]
 
@@ -324,7 +351,7 @@ _MAKERS: Dict[str, Any] = {
     "d": lambda d, *_: {},
     "i": lambda d, v: int(v, 16),
     "c": lambda d, re_, im: complex(re_, im),
-    "b": lambda d, at, n: d.blob(at, n),
+    "b": lambda d, at, n: bytes(d.blob(at, n)),
     "B": lambda d, at, n: bytearray(d.blob(at, n)),
     "T": lambda d, v, fold: datetime.datetime.fromisoformat(v).replace(fold=fold),
     "D": lambda d, v: datetime.date.fromisoformat(v),

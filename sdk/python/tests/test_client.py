@@ -13,6 +13,40 @@ import caisson
 from caisson import Client, DeniedError, InvalidError, NotFoundError, Sandbox
 from caisson import _server
 from caisson.aio import AsyncSandbox
+from caisson.client import packages_of
+
+
+class TestPackages(unittest.TestCase):
+    def test_names(self):
+        self.assertEqual(packages_of("python@3.13", ["NumPy", "PyYAML", "typing_extensions", "python3-six", "six"]), [
+            "python3-numpy", "python3-six", "python3-typing-extensions", "python3-yaml",
+        ])  # fmt: skip
+        self.assertEqual(packages_of("shell", ["jq"]), ["jq"])
+        for wrong in ("numpy", ["numpy>=1"], ["a[b]"], ["../a"], [""]):
+            with self.subTest(wrong), self.assertRaises(InvalidError):
+                packages_of("python", wrong)
+
+    def test_image(self):
+        client = Client()
+        self.assertEqual(client.image_of("py", None, ["six"]), "caisson/python:3.11_python3-six")
+        self.assertEqual((client.image_of("python"), client.image_of("python", "x"), client.image_of("python", None, [])), (None, "x", None))
+        for options in ({"image": "x", "packages": ["six"]}, {"language": "klingon", "packages": ["six"]}):
+            with self.subTest(options), self.assertRaises(InvalidError):
+                Sandbox(**options, client=client).start()
+
+    @unittest.skipUnless(os.environ.get("CAISSON_REQUIRE_LANGUAGES"), "it assembles an image")
+    def test_inside(self):
+        @caisson.sandbox_run(packages=["six"])
+        def version():
+            import six
+
+            return six.__version__
+
+        self.assertRegex(version(), r"^1\.")
+        with Sandbox(packages=["six"]) as sb:
+            self.assertEqual(sb.run_code("import six\nprint(six.PY3)").stdout, "True\n")
+        with self.assertRaisesRegex(InvalidError, "python3-no-such-thing"):
+            version.with_options(packages=["no-such-thing"])()
 
 
 class TestSandbox(unittest.TestCase):
@@ -222,6 +256,23 @@ class TestAsync(unittest.TestCase):
                     self.assertEqual((await sh.run("echo hi")).stdout, "hi\n")
                 async with await sb.fork() as fork:
                     self.assertEqual(await fork.files.read("f"), b"x")
+                done = await sb.run("echo y >f; mkdir artifacts; echo kept >artifacts/a")
+                self.assertEqual([(a.path, a.data) for a in done.artifacts], [("artifacts/a", b"kept\n")])
+                self.assertIn("+y", next(c.diff for c in await sb.diff(done.exec_id) if c.path == "f"))
+                self.assertIn(done.exec_id, [r.exec_id for r in await sb.changes()])
+                snapshot = await sb.snapshot("then")
+                await sb.undo(done)
+                self.assertEqual((await sb.files.read_text("f"), await sb.files.exists("artifacts/a")), ("x", False))
+                await sb.restore(snapshot)
+                self.assertEqual(await sb.files.read_text("f"), "y\n")
+                report = await sb.test("def two(): return 2", "from solution import two\ndef test_two(): assert two() == 2")
+                self.assertEqual((report.all_passed, [t.outcome for t in report.tests]), (True, ["passed"]))
+                states = []
+                for step in (sb.pause, sb.resume):
+                    await step()
+                    states += [box["state"] for box in sb.sync._ask("GET", "")["sandboxes"] if box["state"] != "gone"]  # the restore ended one
+                self.assertEqual(states, ["paused", "ready"])
+                self.assertEqual((await sb.run("echo again")).stdout, "again\n")
                 task = asyncio.create_task(sb.run("touch begun; exec sleep 600", timeout=3600))
                 while not await sb.files.exists("begun"):
                     await asyncio.sleep(0.05)
@@ -276,6 +327,34 @@ class TestServer(unittest.TestCase):
                     Client("unix://" + one).sessions()
                     threading.Event().wait(0.1)
             self.assertTrue(caught.exception.hint)
+
+    def test_reconnects(self):
+        """Output that is followed goes on where it was after the server was killed and has come back."""
+        with tempfile.TemporaryDirectory(prefix="cais", dir="/tmp") as state:
+            env = {**os.environ, "CAISSON_STATE_DIR": state, "CAISSON_RUNTIME_DIR": state + "/r"}
+
+            def serve():
+                p = subprocess.Popen([_server.binary(), "serve", "--listen", f"unix://{state}/s"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env, text=True)
+                self.addCleanup(lambda: (p.kill(), p.communicate()))
+                p.stdout.readline()
+                return p
+
+            server = serve()
+            with Sandbox("shell", client=Client(f"unix://{state}/s")) as sb:
+                e = sb.exec("i=0; while [ ! -e enough ]; do i=$((i+1)); echo $i; sleep 0.02; done; echo end", background=True)
+                lines, followed = [], b""
+                for piece in e.output():
+                    followed += piece.data
+                    lines = followed.split(b"\n")
+                    if server and len(lines) > 5:
+                        server.kill()
+                        server.wait()
+                        server, killed = None, len(lines)
+                        threading.Thread(target=serve).start()
+                    elif server is None and len(lines) > killed + 5 and not sb.files.exists("enough"):
+                        sb.files.write("enough", "")
+                self.assertEqual(lines, [b"%d" % n for n in range(1, len(lines) - 1)] + [b"end", b""])
+                self.assertEqual(e.wait().exit_code, 0)
 
     def test_token(self):
         with tempfile.TemporaryDirectory(prefix="cais", dir="/tmp") as state:

@@ -4,19 +4,24 @@ import asyncio
 import contextlib
 import dataclasses
 import enum
+import fcntl
 import io
 import json as renamed
 import math
+import mmap
 import os
 import subprocess
 import tempfile
 import threading
 import time
 import unittest
+from unittest import mock
 
 import caisson
+import caisson._mapped
 from caisson import CallTimeout, Client, CrashedError, InvalidError, RemoteError, SandboxExecutor, ValueFormatError, sandbox_run
 
+_mapped_plain = caisson._mapped.open_descriptor
 LIMIT = 3
 TABLE = {"a": [1, 2], 5: {"x"}}
 
@@ -94,6 +99,38 @@ def raises(what):
     raise KeyboardInterrupt
 
 
+def hand_back(content, seals=15, files=1):
+    """Hand something to the agent in the runner's place, and say whether it was taken."""
+    import array
+    import fcntl
+    import socket
+    import sys
+
+    fd = os.memfd_create("mine", os.MFD_ALLOW_SEALING)
+    os.write(fd, content)
+    fcntl.fcntl(fd, 1033, seals)
+    with socket.socket(socket.AF_UNIX) as to:
+        to.connect(os.path.dirname(sys.modules["__main__"].__file__) + "/answer.sock")
+        to.sendmsg([b"a"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd] * files))] if files else [])
+        try:
+            return to.recv(1) == b"\x01"
+        except ConnectionResetError:
+            return False
+
+
+@sandbox_run(max_result="1m")
+def hands_back_wrong():
+    refused = [hand_back(b"x", seals) for seals in (0, 1, 7, 8, 14)]
+    refused += [hand_back(b"x", files=n) for n in (0, 2)]
+    refused.append(hand_back(bytes(3 << 20)))
+    return refused
+
+
+@sandbox_run
+def large(n):
+    return {"it": bytes(range(256)) * (n >> 8), "n": n}
+
+
 @sandbox_run
 def hostile(what):
     import builtins
@@ -111,11 +148,13 @@ def hostile(what):
             remove(builtins, name)
         return "done"
     if what == "file":
-        with open("/workspace/.caisson-result", "wb") as f:
-            f.write(b"CAISSON1" + bytes(8))
+        hand_back(b"CAISSON1" + bytes(8))
         os._exit(0)
+    if what == "first":  # the runner's own comes too late
+        hand_back(b"CAISSON1" + bytes(8))
+        return "mine"
     if what == "patch":
-        sys.modules["caisson_values"].encode = lambda *a: b"CAISSON1junk"
+        sys.modules["caisson_values"].pieces = lambda *a: b"CAISSON1junk"
         return "mine"
     if what == "generator":
         return [1, {"a": (i for i in ())}]
@@ -265,7 +304,7 @@ class TestFunctions(unittest.TestCase):
 
     def test_hostile(self):
         for what, kind in (
-            ("exit", CrashedError), ("file", CrashedError), ("generator", ValueFormatError), ("socket", ValueFormatError),
+            ("exit", CrashedError), ("file", CrashedError), ("first", CrashedError), ("generator", ValueFormatError), ("socket", ValueFormatError),
             ("function", ValueFormatError), ("recursion", RecursionError), ("memory", MemoryError),
         ):  # fmt: skip
             with self.subTest(what):
@@ -277,6 +316,40 @@ class TestFunctions(unittest.TestCase):
             self.assertTrue(isinstance(outcome.error, Exception) or outcome.value in ("done", "mine"), outcome)
         self.assertIsInstance(hostile.with_options(max_result=100_000).outcome("large").error, ValueFormatError)
         self.assertEqual(len(hostile("large")), 1 << 20)
+
+    def test_hands_back_what_can_be_changed(self):
+        self.assertEqual(hands_back_wrong(), [False] * 8)
+
+    def test_large(self):
+        n, mapped = 40 << 20, []
+
+        def opened(*args):
+            mapped.append(_mapped_plain(*args))
+            return mapped[-1]
+
+        with mock.patch("caisson._mapped.open_descriptor", opened):
+            value = large(n)
+        self.assertEqual((len(mapped), type(mapped[0]), value["n"], len(value["it"])), (1, mmap.mmap, n, n))
+        self.assertEqual((value["it"][:256], value["it"][-256:]), (bytes(range(256)),) * 2)
+        with self.subTest("from a server elsewhere it streams"), mock.patch("caisson._mapped.server_of", lambda sock: 0):
+            self.assertEqual(large(n), value)
+        with self.subTest("what cannot be mapped streams"), mock.patch("caisson._mapped.open_descriptor", lambda *args: None):
+            self.assertEqual(large(n), value)
+
+    def test_maps_what_nobody_can_change_alone(self):
+        fd = os.memfd_create("test", os.MFD_ALLOW_SEALING)
+        self.addCleanup(os.close, fd)
+        os.write(fd, b"as it was")
+        for seals in (1 << 1, 1 << 2, 1 << 3):  # shrinking, growing, writing
+            self.assertIsNone(_mapped_plain(os.getpid(), fd, 9))
+            fcntl.fcntl(fd, 1033, seals)
+        self.assertIsNone(_mapped_plain(os.getpid(), fd, 9))
+        fcntl.fcntl(fd, 1033, 1)
+        for process, number, size in ((os.getpid(), fd, 8), (os.getpid(), fd, 0), (os.getpid(), 9999, 9), (1 << 22, fd, 9), (os.getpid(), 1, 9)):
+            self.assertIsNone(_mapped_plain(process, number, size))
+        with _mapped_plain(os.getpid(), fd, 9) as m:
+            m[:2] = b"AS"
+            self.assertEqual((m[:], os.pread(fd, 9, 0)), (b"AS it was", b"as it was"))
 
     def test_output_and_options(self):
         @sandbox_run(timeout=1)
@@ -303,6 +376,15 @@ class TestFunctions(unittest.TestCase):
         self.assertRaises(InvalidError, sandbox_run, print)
         with self.assertRaises(InvalidError):
             sandbox_run(no_such=1)
+
+    def test_packages(self):
+        @sandbox_run(packages=["six"])
+        def has():
+            import six
+
+            return six.__name__, six.PY3
+
+        self.assertEqual(has(), ("six", True))
 
     def test_warm(self):
         @sandbox_run
@@ -334,8 +416,7 @@ class TestFunctions(unittest.TestCase):
         def claims():
             import caisson_values
 
-            with open("/workspace/.caisson-result", "wb") as f:
-                f.write(caisson_values.encode({"object": b"cbuiltins\nlist\n."}))
+            hand_back(caisson_values.encode({"object": b"cbuiltins\nlist\n."}))
             os._exit(0)
 
         self.assertIsInstance(claims.outcome().error, CrashedError)

@@ -128,6 +128,16 @@ class TestThereAndBack(unittest.TestCase):
             self.assertTrue((got == a).all() and got.dtype == a.dtype and got.shape == a.shape)
             got[...] = got  # it can be written to
         self.assertEqual(decode(encode(numpy.float32(1.5))), numpy.float32(1.5))
+        with self.subTest("arrays stay where they are"):
+            whole = bytearray(encode([numpy.arange(6), numpy.asfortranarray(numpy.arange(6).reshape(2, 3))]))
+            one, two = decode(whole)
+            self.assertTrue(one.flags.aligned and one.flags.writeable and not one.flags.owndata)
+            one[0] = 7
+            self.assertEqual((decode(bytes(whole))[0][0], two.tolist()), (7, [[0, 1, 2], [3, 4, 5]]))
+        with self.subTest("never two in one place"):
+            forged = encode([numpy.arange(6), numpy.arange(6, 12)]).replace(b"[6],64,48]", b"[6],32,48]")
+            self.assertEqual(decode(forged)[0].tolist(), [10, 11, 0, 0, 0, 1])
+            self.assertRaisesRegex(ValueFormatError, "one place", decode, bytearray(forged))
         self.assertRaisesRegex(ValueFormatError, "object", encode, numpy.array([object()]))
         for bad in (["a", "O", [1], 0, 8], ["a", "<f8", [2], 0, 8], ["a", "<f8", [-1], 0, 8], ["a", "<f8,<f8", [1], 0, 16], ["a", "<f8", [1 << 62], 0, 0]):
             self.assertRaises(ValueFormatError, decode, message([0], bad, blob=bytes(16)))
