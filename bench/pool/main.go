@@ -6,9 +6,9 @@
 //	go run ./bench/pool -json    one object a line
 //	go run ./bench/pool -smoke   a few samples, to see that all of it works
 //
-// All of it goes the whole way: rules judge, and the audit is durable. It needs a
-// Docker Engine on this host and Go to build caisson. What it makes is removed at its
-// end.
+// All of it goes the whole way: rules judge, and the audit is durable. It needs root, a
+// Docker Engine on this host and Go to build caisson, for one set bubblewrap, for one a
+// Python, and for that CORPUS, a folder with humaneval.jsonl. What it makes is removed at its end.
 package main
 
 import (
@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -26,6 +27,7 @@ import (
 	"github.com/caisson-dev/caisson/bench/measure"
 	"github.com/caisson-dev/caisson/bench/rig"
 	"github.com/caisson-dev/caisson/config"
+	"github.com/caisson-dev/caisson/runtimes/bubblewrap"
 	"github.com/caisson-dev/caisson/runtimes/docker"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -38,8 +40,10 @@ const size = 20
 // fixture is a caisson with a pool.
 type fixture struct {
 	*rig.Rig
-	c     *caisson.Caisson
-	image string
+	c      *caisson.Caisson
+	plain  *caisson.Caisson // without a pool
+	image  string           // of shell
+	python string           // image
 }
 
 func run(ctx context.Context, s *measure.Suite) (err error) {
@@ -52,29 +56,44 @@ func run(ctx context.Context, s *measure.Suite) (err error) {
 	if f.image, err = r.Image(ctx, "shell"); err != nil {
 		return err
 	}
-	settings := map[string]string{
-		"CAISSON_AGENT": r.Program("caisson-agent"), "CAISSON_SCAN": r.Program("caisson-scan"),
-		"CAISSON_STATE_DIR": r.Dir, "CAISSON_RUNTIME_DIR": filepath.Join(r.Dir, "run"),
-	}
-	f.c, err = caisson.Open(ctx, caisson.Config{
-		KeepPool: true, File: &config.File{Pool: []sandbox.PoolWant{{Language: "shell", Runtime: docker.Name, Size: size}}},
-		Getenv: func(name string) string {
-			if v, ok := settings[name]; ok {
-				return v
-			}
-			return os.Getenv(name)
-		},
-	})
-	if err != nil {
+	if f.python, err = r.Image(ctx, "python"); err != nil {
 		return err
 	}
-	r.Defer(f.c.Close)
-	for _, set := range []func(context.Context, *measure.Suite, *fixture) error{oneShot, burst, steady} {
+	if f.c, err = f.open(ctx, "pooled", config.File{
+		Pool: []sandbox.PoolWant{{Language: "shell", Runtime: docker.Name, Size: size}, {Language: "python", Runtime: docker.Name, Size: size}, {Language: "shell", Runtime: bubblewrap.Name, Size: 2}},
+		// What one owner may have, so that there is room for others.
+		Quotas: sandbox.Quotas{Owners: map[string]sandbox.Quota{hostile: {Execs: 2, CPUs: 1, Memory: sandbox.GiB}}, Wait: sandbox.Duration(time.Minute)},
+	}); err != nil {
+		return err
+	}
+	if f.plain, err = f.open(ctx, "plain", config.File{}); err != nil {
+		return err
+	}
+	for _, set := range []func(context.Context, *measure.Suite, *fixture) error{oneShot, session, light, burst, steady, batches, many, beside} {
 		if err := set(ctx, s, f); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// open opens a caisson with a state folder of its own.
+func (f *fixture) open(ctx context.Context, name string, file config.File) (*caisson.Caisson, error) {
+	dir := filepath.Join(f.Dir, name)
+	settings := map[string]string{
+		"CAISSON_AGENT": f.Program("caisson-agent"), "CAISSON_SCAN": f.Program("caisson-scan"),
+		"CAISSON_STATE_DIR": dir, "CAISSON_RUNTIME_DIR": filepath.Join(f.Dir, "run"),
+	}
+	c, err := caisson.Open(ctx, caisson.Config{KeepPool: true, File: &file, Getenv: func(name string) string {
+		if v, ok := settings[name]; ok {
+			return v
+		}
+		return os.Getenv(name)
+	}})
+	if err == nil {
+		f.Defer(c.Close)
+	}
+	return c, err
 }
 
 // pooled runs `true` in a sandbox of the pool.
@@ -95,7 +114,7 @@ func (f *fixture) docker(ctx context.Context) error {
 func (f *fixture) filled(ctx context.Context) error {
 	for {
 		list, err := f.c.PoolShelves(ctx)
-		if err != nil || len(list) > 0 && list[0].Ready == list[0].Size && list[0].Making == 0 {
+		if err != nil || !slices.ContainsFunc(list, func(s sandbox.PoolShelf) bool { return s.Ready < s.Size || s.Making > 0 }) {
 			return err
 		}
 		select {

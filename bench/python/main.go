@@ -7,8 +7,9 @@
 //	go run ./bench/python -json    one object a line
 //	go run ./bench/python -smoke   a few samples, to see that all of it works
 //
-// It needs a Docker Engine, python3, and Go to build caisson. samples.py takes the
-// samples, since what is measured is what a Python program sees.
+// It needs a Docker Engine, python3, and Go to build caisson; where a Python has numpy,
+// large arrays are measured too. samples.py takes the samples, since what is measured
+// is what a Python program sees.
 package main
 
 import (
@@ -18,6 +19,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 
 	"github.com/caisson-dev/caisson/bench/measure"
@@ -28,14 +30,16 @@ func main() { os.Exit(measure.Main("python", run)) }
 
 // What samples.py knows how to measure.
 const (
-	call  = "call of an empty function"
-	bare  = "python3 -c pass"
-	spawn = "multiprocessing, spawn"
-	array = "16 MiB returned"
-	many  = "map of 200 calls"
+	call   = "call of an empty function"
+	bare   = "python3 -c pass"
+	spawn  = "multiprocessing, spawn"
+	array  = "16 MiB returned"
+	huge   = "1 GiB returned"
+	copied = "1 GiB copied"
+	many   = "map of 1,000 calls"
 	// Python 3.11's ProcessPoolExecutor can hang with many tasks (python/cpython#105829);
 	// multiprocessing's own pool does not.
-	pool = "map of 200 by multiprocessing's Pool, forkserver, one task a process"
+	pool = "map of 1,000 by multiprocessing's Pool, forkserver, one task a process"
 )
 
 func run(ctx context.Context, s *measure.Suite) (err error) {
@@ -65,8 +69,19 @@ func run(ctx context.Context, s *measure.Suite) (err error) {
 	}); err != nil {
 		return err
 	}
+	if p.numpy {
+		if err := s.Measure(ctx, measure.Set{
+			Name: "large", Unit: "ms", Rounds: 5, Warmup: 1,
+			Subjects: []measure.Subject{subject(huge), subject(copied)},
+			Rows:     []measure.Row{{Name: "python/1 GiB returned", Own: huge, Peer: copied, Bar: measure.AtMost("p50 <= 3 * peer", 3)}},
+		}); err != nil {
+			return err
+		}
+	} else {
+		s.Note("no Python of this host has numpy: no large array is measured")
+	}
 	return s.Measure(ctx, measure.Set{
-		Name: "many", Unit: "ms", Rounds: 3, Warmup: 1,
+		Name: "many", Unit: "ms", Rounds: 1,
 		Subjects: []measure.Subject{subject(many), subject(pool)},
 		Rows:     []measure.Row{{Name: "python/map", Own: many, Peer: pool, Bar: measure.AtMost("p50 <= 2 * peer", 2)}},
 	})
@@ -75,14 +90,22 @@ func run(ctx context.Context, s *measure.Suite) (err error) {
 // sampler is the running samples.py: each line that it is given names what to
 // measure, and it answers with milliseconds, or with what went wrong.
 type sampler struct {
-	cmd *exec.Cmd
-	in  *bufio.Writer
-	out *bufio.Reader
-	eof func() error
+	cmd   *exec.Cmd
+	in    *bufio.Writer
+	out   *bufio.Reader
+	eof   func() error
+	numpy bool // whether this Python has it
 }
 
 func start(ctx context.Context, r *rig.Rig) (*sampler, error) {
-	cmd := exec.CommandContext(ctx, "python3", "bench/python/samples.py")
+	python, numpy := "python3", false
+	for _, p := range []string{"python3", "/usr/bin/python3"} {
+		if exec.CommandContext(ctx, p, "-c", "import numpy").Run() == nil {
+			python, numpy = p, true
+			break
+		}
+	}
+	cmd := exec.CommandContext(ctx, python, "bench/python/samples.py")
 	cmd.Env = append(r.Environ(), "CAISSON_BIN="+r.Program("caisson"), "PYTHONPATH=sdk/python", "PYTHONDONTWRITEBYTECODE=1", "XDG_RUNTIME_DIR="+r.Dir)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
@@ -93,7 +116,7 @@ func start(ctx context.Context, r *rig.Rig) (*sampler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sampler{cmd, bufio.NewWriter(in), bufio.NewReader(out), in.Close}, cmd.Start()
+	return &sampler{cmd, bufio.NewWriter(in), bufio.NewReader(out), in.Close, numpy}, cmd.Start()
 }
 
 func (p *sampler) sample(name string) (ms float64, err error) {
@@ -105,7 +128,7 @@ func (p *sampler) sample(name string) (ms float64, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("samples.py: %w", err)
 	}
-	if _, err := fmt.Sscanf(line, "%f", &ms); err != nil {
+	if ms, err = strconv.ParseFloat(strings.TrimSpace(line), 64); err != nil {
 		return 0, fmt.Errorf("samples.py: %s", strings.TrimSpace(line))
 	}
 	return ms, nil

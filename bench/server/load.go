@@ -5,6 +5,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -111,20 +113,24 @@ func idle(ctx context.Context, s *measure.Suite, f *fixture) error {
 	if !s.Wants(name) {
 		return nil
 	}
-	still := 30 * time.Second
-	if s.Smoke {
-		still = time.Second
-	}
 	samples := map[string][]float64{}
 	rest := func(subject string) error {
-		select {
-		case <-time.After(still):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := rested(ctx, f.server.pid); err != nil {
+			return err
 		}
-		mb, _, err := rig.Memory(f.server.pid)
-		samples[subject] = []float64{mb}
-		return err
+		for range 10 { // what it does by itself is back in its memory by then
+			select {
+			case <-time.After(time.Second / 2):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			mb, _, err := rig.Memory(f.server.pid)
+			if err != nil {
+				return err
+			}
+			samples[subject] = append(samples[subject], mb)
+		}
+		return nil
 	}
 	if err := rest(first); err != nil {
 		return err
@@ -141,4 +147,32 @@ func idle(ctx context.Context, s *measure.Suite, f *fixture) error {
 		Name: name, Unit: "MB", Subjects: []measure.Subject{{Name: first}, {Name: later}},
 		Rows: []measure.Row{{Name: "server/idle/fresh", Own: first, Bar: bar}, {Name: "server/idle/used", Own: later, Bar: bar}},
 	}, samples)
+}
+
+// rested waits until a server that nobody asks has given back what it can, of which
+// the pages of its program are the last.
+func rested(ctx context.Context, pid int) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for most := 0; ; {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil {
+			return err
+		}
+		var kib int
+		_, mapped, _ := strings.Cut(string(status), "RssFile:")
+		if _, err := fmt.Sscan(mapped, &kib); err != nil {
+			return fmt.Errorf("read what the server has mapped: %w", err)
+		}
+		if most = max(most, kib); kib < most*2/3 {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the server to rest: %w", ctx.Err())
+		}
+	}
 }

@@ -97,7 +97,7 @@ func batch(ctx context.Context, s *measure.Suite, f *fixture) error {
 		s.Note("%s: no humaneval.jsonl in CORPUS", name)
 		return nil
 	}
-	n, workers := 20, runtime.NumCPU()
+	n, workers := len(rows), runtime.NumCPU()
 	if s.Smoke {
 		n = 4
 	}
@@ -113,7 +113,7 @@ func batch(ctx context.Context, s *measure.Suite, f *fixture) error {
 		}
 	}
 	return s.Measure(ctx, measure.Set{
-		Name: name, Unit: "problems/s", Rounds: 5, Warmup: 1,
+		Name: name, Unit: "problems/s", Rounds: 3,
 		Subjects: []measure.Subject{
 			{Name: own, CPUs: 1, Sample: perSecond(func(ctx context.Context) error {
 				bad, err := f.judged(ctx, problems, workers)

@@ -85,7 +85,7 @@ func iteration(ctx context.Context, s *measure.Suite, f *fixture) error {
 		return err
 	}
 	cpus := float64(runtime.NumCPU())
-	suite := testloop.Suite{Solution: []sandbox.File{file("solution.py", small)}, Tests: []sandbox.File{file("test_small.py", tests)}}
+	suite := testloop.Suite{Run: sandbox.Run{Warm: true}, Solution: []sandbox.File{file("solution.py", small)}, Tests: []sandbox.File{file("test_small.py", tests)}}
 	return s.Measure(ctx, measure.Set{
 		Name: name, Unit: "ms", Rounds: 30, Warmup: 3,
 		Subjects: []measure.Subject{
