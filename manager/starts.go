@@ -113,7 +113,6 @@ func (s *starting) into(cmd *client.Command) {
 	if s == nil {
 		return
 	}
-	cmd.Warm = nil // what is forked from another exec's process is not told apart from that
 	cmd.Clock, cmd.Starts = s.clock, &client.Starts{Ask: s.m.cfg.Starts.Mode == sandbox.StartsJudge, End: !s.m.cfg.Starts.Goes}
 }
 

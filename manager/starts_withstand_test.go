@@ -168,7 +168,7 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 func (p *place) judging(t *testing.T, gate manager.Gate) *manager.Manager {
 	t.Helper()
 	m, err := manager.New(manager.Config{
-		Runtimes: p.kit.Runtimes(t), Images: p.kit.Images, Gate: gate, Store: p.store, StateID: p.store.ID(), LockDir: p.dir + "/locks", Patience: enginetest.Patience,
+		Runtimes: p.on, Images: p.kit.Images, Gate: gate, Store: p.store, StateID: p.store.ID(), LockDir: p.dir + "/locks", Patience: enginetest.Patience,
 		Starts: sandbox.StartsRule{Mode: sandbox.StartsJudge, Goes: true},
 	})
 	if err != nil {

@@ -163,7 +163,7 @@ func (s *starts) decide(fd uintptr, n *notice) {
 	}
 	ex, w := s.owner(p)
 	if ex == nil || w == nil {
-		n.answer(fd, 0, ex != nil)
+		n.answer(fd, 0, ex != nil || p.uid == warmUser) // modules may start something while they are imported
 		return
 	}
 	var b *begin

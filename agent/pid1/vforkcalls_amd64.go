@@ -73,6 +73,25 @@ type kernelSigaction [4]uint64
 
 const signals = 64
 
+// user makes the child one that keeps no capability but those named.
+func (b *born) user(uid uint32, keep []uintptr) {
+	if keep == nil {
+		b.call(unix.SYS_SETUID, uintptr(uid))
+		return
+	}
+	var sets [2]unix.CapUserData
+	for _, c := range keep {
+		of, bit := &sets[c/32], uint32(1)<<(c%32)
+		of.Effective, of.Permitted, of.Inheritable = of.Effective|bit, of.Permitted|bit, of.Inheritable|bit
+	}
+	b.call(unix.SYS_PRCTL, unix.PR_SET_KEEPCAPS, 1, 0, 0, 0)
+	b.call(unix.SYS_SETUID, uintptr(uid))
+	b.call(unix.SYS_CAPSET, pinned(b, &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}), pinned(b, &sets[0]))
+	for _, c := range keep {
+		b.call(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, c, 0, 0)
+	}
+}
+
 // program is how a child becomes what an order asks for. mask is what signals it is to
 // have blocked.
 func (b *born) program(o order, s *spawner, mask *uint64) error {
@@ -85,7 +104,7 @@ func (b *born) program(o order, s *spawner, mask *uint64) error {
 		groups = append(groups, 0) // so that there is one to point to
 		b.call(unix.SYS_SETGROUPS, uintptr(len(c.Groups)), pinned(b, &groups[0]))
 		b.call(unix.SYS_SETGID, uintptr(c.Gid))
-		b.call(unix.SYS_SETUID, uintptr(c.Uid))
+		b.user(c.Uid, sys.AmbientCaps)
 	}
 	dir, err := b.text(o.attr.Dir)
 	if err != nil {

@@ -51,7 +51,8 @@ const mostCall = 1 << 20
 //	         registered as the exec's process; the fork has given up all it could do
 //	agent ── argv, environment, folder ─► it, and it runs the program
 //
-// What runs in a fork changes nothing of its server.
+// What runs in a fork changes nothing of its server. What it starts is seen where that
+// was so when the server was started, and is its exec's by the group.
 type warmth struct {
 	a  *Agent
 	mu sync.Mutex // held while a server is started, and while a fork is asked for
@@ -62,6 +63,7 @@ type warmth struct {
 // warmUp is a server that runs.
 type warmUp struct {
 	key     string
+	seen    bool  // what its forks start is told
 	process *exec // that the reaper knows it by
 	control *os.File
 }
@@ -75,10 +77,11 @@ func (w *warmth) take(ex *exec, binary string, env []string, files [3]uintptr) b
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.is != nil && (w.is.key != key || w.is.ended()) {
+	seen := ex.req.Starts != nil
+	if w.is != nil && (w.is.key != key || seen && !w.is.seen || w.is.ended()) {
 		w.stopLocked()
 	}
-	if w.is == nil && w.startLocked(ex.req.Warm, binary, env, key) != nil {
+	if w.is == nil && w.startLocked(ex.req, binary, env, key) != nil {
 		return false
 	}
 	ex.started = time.Now() // a server's start is no part of it
@@ -156,7 +159,7 @@ func imagesPython(binary string) bool {
 }
 
 // startLocked starts a server and waits until it has a fork to give.
-func (w *warmth) startLocked(warm *wire.Warm, binary string, env []string, key string) error {
+func (w *warmth) startLocked(req *wire.Exec, binary string, env []string, key string) error {
 	text := path.Join(wire.RunDir, "warm.py")
 	for name, content := range map[string]string{text: warmServer, path.Join(wire.RunDir, "warm_values.py"): python.Values} {
 		if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
@@ -172,7 +175,7 @@ func (w *warmth) startLocked(warm *wire.Warm, binary string, env []string, key s
 	if err != nil {
 		return errors.Join(err, unix.Close(fds[1]))
 	}
-	up := &warmUp{key: key, control: control, process: &exec{exited: make(chan exitStatus, 1)}}
+	up := &warmUp{key: key, seen: req.Starts != nil, control: control, process: &exec{exited: make(chan exitStatus, 1)}}
 	// Its output is what those of execs are, a pipe, and goes nowhere.
 	in, out, err := os.Pipe()
 	if err != nil {
@@ -183,7 +186,7 @@ func (w *warmth) startLocked(warm *wire.Warm, binary string, env []string, key s
 		rules = strconv.Itoa(len(files))
 		files = append(files, uintptr(c.ruleset))
 	}
-	err = w.a.spawn.start(up.process, binary, append([]string{binary, text, rules}, warm.Modules...), &syscall.ProcAttr{
+	err = w.a.spawn.start(up.process, binary, append([]string{binary, text, rules}, req.Warm.Modules...), &syscall.ProcAttr{
 		Dir: "/", Env: append(lasting, "PATH=/usr/bin:/bin", "HOME=/nonexistent"), Files: files,
 		Sys: &syscall.SysProcAttr{
 			Setsid: true, Credential: &syscall.Credential{Uid: warmUser, Gid: warmUser, Groups: []uint32{}},
