@@ -70,4 +70,11 @@ type Process struct {
 	Processes int        `json:"processes"` // that it started and that live
 	Stdout    int64      `json:"stdout_bytes"`
 	Stderr    int64      `json:"stderr_bytes"`
+	// Starts are the first programs that it started, where that is seen, in the order in
+	// which they were, or of one that has ended those that are kept. While it runs, those
+	// that have not ended run, and one that waits to be judged has the verdict ask.
+	// StartsLeftOut counts the others, StartsUnjudged is as in [sandbox.Result].
+	Starts         []sandbox.Start `json:"starts,omitempty"`
+	StartsLeftOut  int             `json:"starts_left_out,omitempty"`
+	StartsUnjudged int             `json:"starts_unjudged,omitempty"`
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,7 +42,7 @@ func newPS(cfg Config) *cobra.Command {
 		Use:   "ps [SESSION]",
 		Short: "List what runs in a session, or in all, and what has output to read",
 		Long: `List what runs in a session, or in all, and what has output to read. With --label, --after or --limit the newest is
-the first, whatever its session.`,
+the first, whatever its session. Where the settings have starts seen, what an exec has started stands below it.`,
 		Example: "  caisson ps\n  caisson ps --label step=train --limit 10",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
@@ -85,6 +86,17 @@ func printProcesses(cfg Config, list []process) error {
 		}
 		t.row(p.Session, string(p.ID), (time.Duration(p.AgeMS) * time.Millisecond).Round(time.Second).String(), state,
 			strconv.Itoa(p.Processes), sandbox.Bytes(p.Stdout+p.Stderr).Human(), oneLine(strings.Join(p.Command, " "), 60))
+		var tree startTree
+		below := func(line string) { t.row("", "", "", "", "", "", "  "+line) }
+		for _, s := range p.Starts {
+			below(startLine(s, tree.place(s)))
+		}
+		if p.StartsLeftOut > 0 {
+			below(fmt.Sprintf("and %d more", p.StartsLeftOut))
+		}
+		if p.StartsUnjudged > 0 {
+			below(unjudged(p.StartsUnjudged))
+		}
 	}
 	return t.flush()
 }

@@ -24,18 +24,23 @@ func (t *startTree) show(s sandbox.Start) {
 		}
 		return
 	}
-	at, of := t.depth[s.Parent]
-	if of {
-		at++
-	}
+	t.count++
+	t.line(startLine(s, t.place(s)))
+}
+
+// place is how deep in the tree a start is.
+func (t *startTree) place(s sandbox.Start) int {
 	if _, again := t.depth[s.PID]; !again { // it may become one program after another
+		at, of := t.depth[s.Parent]
+		if of {
+			at++
+		}
 		if t.depth == nil {
 			t.depth = map[int]int{}
 		}
 		t.depth[s.PID] = at
 	}
-	t.count++
-	t.line(startLine(s, t.depth[s.PID]))
+	return t.depth[s.PID]
 }
 
 func (t *startTree) line(text string) {
@@ -50,6 +55,14 @@ func (t *startTree) conclude(res sandbox.Result) {
 	if n := res.StartsLeftOut; n > 0 {
 		t.line(fmt.Sprintf("and %d more", n))
 	}
+	if n := res.StartsUnjudged; n > 0 {
+		t.line(unjudged(n))
+	}
+}
+
+// unjudged says that starts were refused by nobody's word.
+func unjudged(n int) string {
+	return fmt.Sprintf("%d could not be started: nobody was there to judge", n)
 }
 
 // startLine is one start, in a line that a terminal can be shown.
@@ -62,6 +75,10 @@ func startLine(s sandbox.Start, depth int) string {
 	switch {
 	case s.Verdict == sandbox.Deny:
 		line += "  refused: " + oneLine(s.Why, 160)
+	case s.Verdict == sandbox.Ask:
+		line += "  waits to be judged"
+	case s.Replaced:
+		line += "  became another"
 	case s.Signal > 0:
 		line += "  ended by signal " + strconv.Itoa(s.Signal)
 	case s.Ended > 0 && s.Code != nil:

@@ -34,8 +34,9 @@ func (m *Manager) startTracked(ctx context.Context, b *box.Box, r *resolved, d s
 			err = joinErr(err, ways.close(ctx))
 			return
 		}
-		ways.keep(ctx)
+		ways.keep(ctx, b, r)
 	}()
+	r.free = make(chan struct{})
 	cmd := r.command()
 	ways.into(&cmd)
 	cmd.Track, cmd.Later = m.tracked(r), r.run.Input || r.opens != nil
@@ -108,6 +109,7 @@ func (m *Manager) notStarted(ctx context.Context, b *box.Box, r *resolved, why e
 // for it. One whose end was written down meanwhile, be it with its sandbox or its
 // session, is ended. Errors: Conflict where it went with its session.
 func (m *Manager) letGo(ctx context.Context, b *box.Box, r *resolved) (sandbox.ExecRecord, error) {
+	defer close(r.free)
 	e := r.record
 	e.Holder = ""
 	err := m.recordLate(ctx, sandbox.Transaction{While: e.ID, PutExecs: []sandbox.ExecRecord{e}})

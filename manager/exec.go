@@ -40,6 +40,7 @@ type resolved struct {
 	opens    *sandbox.ShellRecord // the shell that it is; nil of others
 	shell    *inShell             // that it runs in; nil of others
 	tools    *tools.Set           // that it may call
+	free     chan struct{}        // of one in the background: closed once this process lives for it no more; nil of others
 }
 
 // resolve turns a run into an argv, and into the question about it: what it is
@@ -331,10 +332,9 @@ func (m *Manager) runIn(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 	}
 	res := sandbox.Result{
 		ExecID: r.id, Session: r.run.Session, Language: r.question.Language.Name, Exit: out.Exit, Duration: out.Usage.Wall, Usage: out.Usage,
-		Decision: d, Sandbox: b.ID, Image: b.Plan.Spec.Image.ID, Runtime: b.Plan.Runtime, NotEnforced: b.Plan.NotEnforced, Warm: out.Warm, Compiled: compiled,
+		Decision: d, Sandbox: b.ID, Image: b.Plan.Spec.Image.ID, Runtime: b.Plan.Runtime, NotEnforced: slices.Concat(b.Plan.NotEnforced, m.unseen(b)), Warm: out.Warm, Compiled: compiled,
 	}
 	untold := ways.tell(ctx, &res, out)
-	m.markUnseen(b, r, &res)
 	if s := r.shell; s != nil {
 		s.state.Dir, s.state.Ended = cmp.Or(out.Dir, s.state.Dir), out.ShellEnded
 		res.Shell = &s.state
@@ -412,7 +412,7 @@ func (m *Manager) begin(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 		Started: m.cfg.Now().UTC(),
 	}
 	if background {
-		r.record.Decision = &d
+		r.record.Decision, r.record.NotEnforced = &d, m.unseen(b)
 	}
 	ctx, done := telemetry.Start(ctx, "record", slog.String("recorded", "start"))
 	change := sandbox.Transaction{PutExecs: []sandbox.ExecRecord{r.record}, Events: []sandbox.Event{m.startedEvent(r, b, d, r.run.Session)}}

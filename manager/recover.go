@@ -183,7 +183,8 @@ func (m *Manager) closeExecWith(ctx context.Context, e sandbox.ExecRecord, out c
 	event := endedEvent(e, out.Exit, out.Usage, out.Stdout, out.Stderr)
 	change := sandbox.Transaction{While: e.ID, Events: []sandbox.Event{withChanges(event, changes, unrecorded)}}
 	if e.Background {
-		e.Ended, e.Exit = m.cfg.Now().UTC(), out.Exit
+		e.Ended, e.Exit, e.StartsUnjudged = m.cfg.Now().UTC(), out.Exit, out.Unjudged
+		m.judgeOf(ctx, e.ID).record(&e, out.Starts)
 		change.PutExecs = []sandbox.ExecRecord{e}
 	} else {
 		change.DeleteExecs = []sandbox.ID{e.ID}

@@ -173,14 +173,23 @@ func (m *Manager) execBox(ctx context.Context, session string, id sandbox.ID) (s
 	return e, nil, sandbox.Errorf(sandbox.NotFound, "the sandbox of exec %s is gone", id.Short())
 }
 
+// Process is an exec of a session as its agent knows it.
+type Process struct {
+	client.ExecInfo
+	// Starts are the first that it started, where that is seen, and of one that has ended
+	// those of its record. One that waits to be judged has the verdict [sandbox.Ask].
+	Starts         []sandbox.Start
+	StartsUnjudged int // as in [sandbox.Result]
+}
+
 // Processes lists the execs of a session that run or whose output is kept, as
 // their agents know them.
-func (m *Manager) Processes(ctx context.Context, session string) ([]client.ExecInfo, error) {
+func (m *Manager) Processes(ctx context.Context, session string) ([]Process, error) {
 	v, err := m.running(ctx, session)
 	if err != nil {
 		return nil, err
 	}
-	var all []client.ExecInfo
+	var all []Process
 	for _, rec := range v.Sandboxes {
 		b, err := m.connect(ctx, v, rec)
 		if err != nil {
@@ -193,9 +202,11 @@ func (m *Manager) Processes(ctx context.Context, session string) ([]client.ExecI
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, infos...)
+		for _, i := range infos {
+			all = append(all, Process{ExecInfo: i, Starts: shownStarts(i.Starts)})
+		}
 	}
-	return all, nil
+	return all, m.addStarts(ctx, session, all)
 }
 
 // SignalExec sends a signal to an exec's process, or to everything that it

@@ -188,11 +188,14 @@ func (s *starting) answer(ctx context.Context, t Start) {
 	a, err := s.m.cfg.Gate(ctx, Question{Start: &StartQuestion{Exec: s.asked, Start: t, Hold: hold}})
 	v := client.Verdict{Allow: err == nil && a.Decision.Permits(), Same: a.Same, Any: a.Any}
 	if !v.Allow {
-		v = client.Verdict{Cause: "it started " + t.Path + ": " + whyRefused(a.Decision, err)}
+		v = client.Verdict{Cause: itStarted(t) + whyRefused(a.Decision, err)}
 	}
 	s.note(t, &a.Decision, err)
 	_ = s.judge.Answer(t.N, v) // as above
 }
+
+// itStarted begins the cause of an exec's end by a start that was refused.
+func itStarted(t Start) string { return "it started " + t.Path + ": " }
 
 // whyRefused says why a start was refused, in a few words.
 func whyRefused(d sandbox.Decision, err error) string {
@@ -212,21 +215,7 @@ func whyRefused(d sandbox.Decision, err error) string {
 
 // note keeps a start for the Result.
 func (s *starting) note(t Start, d *sandbox.Decision, err error) {
-	told := sandbox.Start{
-		PID: t.PID, Parent: t.Parent, At: sandbox.Duration(t.At), Path: strings.ToValidUTF8(t.Path, "\uFFFD"), Cut: t.Cut, SHA256: hex.EncodeToString(t.SHA256),
-		Verdict: sandbox.Allow, Why: t.Refused,
-	}
-	room := 1 << 10
-	for _, word := range t.Argv {
-		if room -= len(word); room < 0 {
-			told.Cut = true
-			break
-		}
-		told.Argv = append(told.Argv, strings.ToValidUTF8(word, "\uFFFD"))
-	}
-	if t.Refused != "" {
-		told.Verdict = sandbox.Deny
-	}
+	told := toldOf(t)
 	if d != nil {
 		for _, f := range d.Findings {
 			told.Rules = append(told.Rules, f.ID)
@@ -250,6 +239,26 @@ func (s *starting) note(t Start, d *sandbox.Decision, err error) {
 	s.show(told)
 }
 
+// toldOf is a start as it is told.
+func toldOf(t Start) sandbox.Start {
+	told := sandbox.Start{
+		PID: t.PID, Parent: t.Parent, At: sandbox.Duration(t.At), Path: strings.ToValidUTF8(t.Path, "\uFFFD"), Cut: t.Cut, SHA256: hex.EncodeToString(t.SHA256),
+		Verdict: sandbox.Allow, Why: strings.ToValidUTF8(t.Refused, "\uFFFD"),
+	}
+	room := 1 << 10
+	for _, word := range t.Argv {
+		if room -= len(word); room < 0 {
+			told.Cut = true
+			break
+		}
+		told.Argv = append(told.Argv, strings.ToValidUTF8(word, "\uFFFD"))
+	}
+	if t.Refused != "" {
+		told.Verdict = sandbox.Deny
+	}
+	return told
+}
+
 // ended notes how a start ended, and reports whether it is known here.
 func (s *starting) ended(t Start) bool {
 	s.mu.Lock()
@@ -258,12 +267,15 @@ func (s *starting) ended(t Start) bool {
 		s.mu.Unlock()
 		return false
 	}
-	one := &s.told[i]
-	one.Ended, one.Code, one.Signal, one.Replaced = sandbox.Duration(t.End.At), t.End.Code, t.End.Signal, t.End.Replaced
-	told := *one
+	endOf(&s.told[i], t.End)
+	told := s.told[i]
 	s.mu.Unlock()
 	s.show(told)
 	return true
+}
+
+func endOf(told *sandbox.Start, e *client.StartEnd) {
+	told.Ended, told.Code, told.Signal, told.Replaced = sandbox.Duration(e.At), e.Code, e.Signal, e.Replaced
 }
 
 // show shows a start to who watches the exec, if anybody does.
@@ -289,11 +301,11 @@ func (s *starting) close(ctx context.Context) (err error) {
 			<-s.over
 			_ = s.judge.Close() // its connection may be gone
 		}
-		slices.SortStableFunc(s.told, func(a, b sandbox.Start) int { return cmp.Compare(a.At, b.At) })
-		if len(s.told) == 0 {
+		d := s.started()
+		if len(d.Starts) == 0 {
 			return
 		}
-		s.event.Data = data(s.started())
+		s.event.Data = data(d)
 		if err = s.m.recordLate(ctx, sandbox.Transaction{Events: []sandbox.Event{s.event}}); err != nil {
 			err = fmt.Errorf("write down what exec %s started: %w", s.event.Exec.Short(), err)
 		}
@@ -309,29 +321,8 @@ func (s *starting) tell(ctx context.Context, res *sandbox.Result, out client.Out
 	err := s.close(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	res.Starts, res.StartsLeftOut = s.told, max(s.count, out.Starts-len(s.told))
+	res.Starts, res.StartsLeftOut, res.StartsUnjudged = s.told, max(s.count, out.Starts-len(s.told)), out.Unjudged
 	return err
-}
-
-// keep judges for an exec in the background until that has ended, or this process is
-// about to.
-func (s *starting) keep(ctx context.Context) {
-	if s == nil {
-		return
-	}
-	id := s.event.Exec
-	s.m.mu.Lock()
-	s.m.judges[id] = s
-	s.m.mu.Unlock()
-	s.m.tasks.Go(func() {
-		<-s.over
-		s.m.mu.Lock()
-		delete(s.m.judges, id)
-		s.m.mu.Unlock()
-		if err := s.close(ctx); err != nil {
-			s.m.cfg.Log.Error("what an exec started is not in the audit", "error", err)
-		}
-	})
 }
 
 // startsData is what an exec.starts event says.
@@ -346,9 +337,11 @@ type startData struct {
 	Digest string `json:"argv_sha256,omitempty"`
 }
 
+// started sorts what is told, and is what the audit says of it.
 func (s *starting) started() startsData {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	slices.SortStableFunc(s.told, func(a, b sandbox.Start) int { return cmp.Compare(a.At, b.At) })
 	d := startsData{LeftOut: s.count}
 	for _, t := range s.told {
 		one := startData{Start: t}
@@ -361,9 +354,11 @@ func (s *starting) started() startsData {
 	return d
 }
 
-// markUnseen says in a Result that its starts should have been seen.
-func (m *Manager) markUnseen(b *box.Box, r *resolved, res *sandbox.Result) {
+// unseen are what an exec that begins in a box is not held to, with no starts seen that
+// should be.
+func (m *Manager) unseen(b *box.Box) []string {
 	if m.cfg.Starts.Sees() && !b.Client.SeesStarts() {
-		res.NotEnforced = append(slices.Clone(res.NotEnforced), runtimes.Starts)
+		return []string{runtimes.Starts}
 	}
+	return nil
 }

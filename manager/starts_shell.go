@@ -17,6 +17,11 @@ func (s *starting) lent(shell sandbox.ID) bool {
 	if host == nil {
 		return false
 	}
+	select {
+	case <-host.over: // it hears nothing any more
+		return false
+	default:
+	}
 	s.shell, s.judge, s.mark = host, host.judge, make(chan struct{}, 1)
 	host.mu.Lock()
 	defer host.mu.Unlock()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/caisson-dev/caisson/internal/enginetest"
 	"github.com/caisson-dev/caisson/manager"
+	"github.com/caisson-dev/caisson/runtimes/bubblewrap"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -167,9 +168,15 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 // judging is a manager of a place whose starts are judged.
 func (p *place) judging(t *testing.T, gate manager.Gate) *manager.Manager {
 	t.Helper()
+	return p.seeing(t, gate, sandbox.StartsRule{Mode: sandbox.StartsJudge, Goes: true})
+}
+
+// seeing is a manager of a place with a rule for starts.
+func (p *place) seeing(t *testing.T, gate manager.Gate, rule sandbox.StartsRule) *manager.Manager {
+	t.Helper()
 	m, err := manager.New(manager.Config{
 		Runtimes: p.on, Images: p.kit.Images, Gate: gate, Store: p.store, StateID: p.store.ID(), LockDir: p.dir + "/locks", Patience: enginetest.Patience,
-		Starts: sandbox.StartsRule{Mode: sandbox.StartsJudge, Goes: true},
+		Starts: rule,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -178,12 +185,24 @@ func (p *place) judging(t *testing.T, gate manager.Gate) *manager.Manager {
 	return m
 }
 
+// startsPlace is a place with a session, on a runtime by its name.
+func startsPlace(t *testing.T, on string) *place {
+	t.Helper()
+	kit := enginetest.New(t)
+	p := newPlaceWith(t, kit, startsOn(t, kit, on))
+	p.create(t, sandbox.SessionOptions{Name: "work"})
+	return p
+}
+
 // Where who judges goes away, what waits for it is refused, and so is what comes after;
-// the exec goes on.
+// the exec goes on. Its record says so.
 func TestJudgeGoesAway(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
-	p.create(t, sandbox.SessionOptions{Name: "work"})
+	startsEverywhere(t, judgeGoesAway)
+}
+
+func judgeGoesAway(t *testing.T, on string) {
+	p := startsPlace(t, on)
 	asked := make(chan struct{}, 2)
 	m := p.judging(t, slow(asked, nil))
 	e, err := m.StartIn(t.Context(), "work", sandbox.Run{Language: "shell", Command: []string{"sh", "-c", "/usr/bin/id; echo $?; /bin/true; echo $?"}}, sandbox.Local{})
@@ -199,14 +218,21 @@ func TestJudgeGoesAway(t *testing.T) {
 	if err != nil || out.String() != "126\n126\n" || a.Exit.Reason != sandbox.ReasonExited {
 		t.Errorf("%v %+v %q", err, a.Exit, out.String())
 	}
+	rec := p.exec(t, e.ID)
+	if rec.StartsUnjudged != 2 || rec.StartsLeftOut != 1 || !slices.Equal(startsOf(rec.Starts), []string{"id deny"}) {
+		t.Errorf("told %+v, left out %d, not judged %d", rec.Starts, rec.StartsLeftOut, rec.StartsUnjudged)
+	}
 }
 
 // Without the agent nothing is started any more: the sandbox is given up, and the exec
 // says so.
 func TestSupervisorKilled(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
-	p.create(t, sandbox.SessionOptions{Name: "work"})
+	startsEverywhere(t, supervisorKilled)
+}
+
+func supervisorKilled(t *testing.T, on string) {
+	p := startsPlace(t, on)
 	asked, answer := make(chan struct{}), make(chan struct{})
 	m := p.judging(t, slow(asked, answer))
 	go func() {
@@ -216,7 +242,11 @@ func TestSupervisorKilled(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		agent := p.kit.AgentPID(t, v.Sandboxes[0].ID)
+		find := p.kit.AgentPID
+		if on == bubblewrap.Name {
+			find = p.kit.JailPID
+		}
+		agent := find(t, v.Sandboxes[0].ID)
 		if err := syscall.Kill(agent, syscall.SIGKILL); err != nil {
 			t.Error(err)
 		}

@@ -280,8 +280,8 @@ func (w ways) close(ctx context.Context) error {
 
 // keep holds the ways open until the exec in the background has ended, or this
 // process is about to.
-func (w ways) keep(ctx context.Context) {
+func (w ways) keep(ctx context.Context, b *box.Box, r *resolved) {
 	w.calls.keep()
 	w.out.keep(ctx)
-	w.starts.keep(ctx)
+	w.starts.keep(ctx, b, r)
 }

@@ -109,6 +109,14 @@ type ExecRecord struct {
 	Exit  Exit      `json:"exit,omitzero"`
 	// Decision let it run, where it runs in the background.
 	Decision *Decision `json:"decision,omitempty"`
+	// Starts, StartsLeftOut and StartsUnjudged are as in [Result], of one in the
+	// background that has ended. Fewer are kept: about 64 KiB, those that were refused
+	// before others.
+	Starts         []Start `json:"starts,omitempty"`
+	StartsLeftOut  int     `json:"starts_left_out,omitempty"`
+	StartsUnjudged int     `json:"starts_unjudged,omitempty"`
+	// NotEnforced has "starts" where what it starts should be seen, and cannot be.
+	NotEnforced []string `json:"not_enforced,omitempty"`
 }
 
 // Kinds of event. A start is recorded before what it tells of begins, and an

@@ -48,6 +48,7 @@ type resultJSON struct {
 	Program      *ProgramResult `json:"program,omitempty"`
 	Starts       []Start        `json:"starts,omitempty"`
 	StartsLeft   int            `json:"starts_left_out,omitempty"`
+	Unjudged     int            `json:"starts_unjudged,omitempty"`
 }
 
 type usageJSON struct {
@@ -87,7 +88,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		Sandbox: r.Sandbox, Image: r.Image, Runtime: r.Runtime, NotEnforced: r.NotEnforced, Artifacts: r.Artifacts, LeftWhy: r.ArtifactsError,
 		UnknownWhy: r.ChangesError, Usage: r.Usage, Compiled: r.Compiled, Warm: r.Warm, Shell: r.Shell, Connections: r.Connections, LeftOut: r.ConnectionsLeftOut,
 		Calls: r.Calls, CallsLeftOut: r.CallsLeftOut, Program: r.Program,
-		Starts: r.Starts, StartsLeft: r.StartsLeftOut,
+		Starts: r.Starts, StartsLeft: r.StartsLeftOut, Unjudged: r.StartsUnjudged,
 	}
 	if j.Changes = r.Changes; j.Changes == nil {
 		j.Changes = []FileChange{}
@@ -123,7 +124,7 @@ func (r *Result) UnmarshalJSON(b []byte) error {
 		Sandbox: j.Sandbox, Image: j.Image, Runtime: j.Runtime, NotEnforced: j.NotEnforced, Changes: j.Changes, ChangesError: j.UnknownWhy,
 		Artifacts: j.Artifacts, ArtifactsError: j.LeftWhy, Usage: j.Usage, Compiled: j.Compiled, Warm: j.Warm, Shell: j.Shell, Connections: j.Connections, ConnectionsLeftOut: j.LeftOut,
 		Calls: j.Calls, CallsLeftOut: j.CallsLeftOut, Program: j.Program,
-		Starts: j.Starts, StartsLeftOut: j.StartsLeft,
+		Starts: j.Starts, StartsLeftOut: j.StartsLeft, StartsUnjudged: j.Unjudged,
 	}
 	return nil
 }

@@ -249,6 +249,8 @@ type Result struct {
 	// the order in which they were; StartsLeftOut counts those above [MaxStarts].
 	Starts        []Start `json:"starts,omitempty"`
 	StartsLeftOut int     `json:"starts_left_out,omitempty"`
+	// StartsUnjudged counts those that were refused since nobody was there to judge them.
+	StartsUnjudged int `json:"starts_unjudged,omitempty"`
 	// Sandbox is the id of the sandbox that it ran in, Image the digest of the
 	// image that this was made from.
 	Sandbox ID     `json:"sandbox,omitempty"`

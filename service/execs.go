@@ -102,7 +102,7 @@ func (s *Service) Processes(ctx context.Context, in string) ([]api.Process, erro
 	for _, i := range infos {
 		list = append(list, api.Process{
 			ID: i.ID, Command: i.Argv, PID: i.PID, AgeMS: i.Age.Milliseconds(), Running: i.Running, Processes: i.Processes,
-			Stdout: i.Stdout, Stderr: i.Stderr,
+			Stdout: i.Stdout, Stderr: i.Stderr, Starts: i.Starts, StartsLeftOut: i.StartsLeftOut, StartsUnjudged: i.StartsUnjudged,
 		})
 	}
 	return list, err

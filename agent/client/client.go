@@ -333,6 +333,10 @@ type ExecInfo struct {
 	Running        bool
 	Processes      int
 	Stdout, Stderr int64 // bytes so far
+	// Starts are the first that it started while it ran, where that is seen, and each
+	// with its End where that is known; StartsLeftOut counts the others.
+	Starts        []Start
+	StartsLeftOut int
 }
 
 // List returns the execs that the agent knows.
@@ -347,10 +351,14 @@ func (c *Client) List(ctx context.Context) ([]ExecInfo, error) {
 		if !id.Valid() {
 			return nil, broken("list execs", fmt.Errorf("%w: exec id %q", wire.ErrFrame, e.ID))
 		}
-		infos = append(infos, ExecInfo{
+		info := ExecInfo{
 			ID: id, Argv: e.Argv, PID: e.PID, Age: time.Duration(e.AgeMS) * time.Millisecond, Running: e.Running,
-			Processes: e.Processes, Stdout: e.Stdout, Stderr: e.Stderr,
-		})
+			Processes: e.Processes, Stdout: e.Stdout, Stderr: e.Stderr, StartsLeftOut: max(e.StartsLeftOut, 0),
+		}
+		for _, t := range e.Starts[:min(len(e.Starts), sandbox.MaxStarts)] {
+			info.Starts = append(info.Starts, startOf(&t))
+		}
+		infos = append(infos, info)
 	}
 	return infos, nil
 }

@@ -99,9 +99,9 @@ type Outcome struct {
 	Warm bool
 	// Answer is the size of what it has handed back; 0 is nothing.
 	Answer int64
-	// Starts counts the programs that it started, Refused those that it could not,
-	// where that was seen.
-	Starts, Refused int
+	// Starts counts the programs that it started, Refused those that it could not, and
+	// Unjudged those of them that nobody was there to judge, where that was seen.
+	Starts, Refused, Unjudged int
 	// Dir is where the shell is that a text ran in, ShellEnded why that has ended.
 	Dir, ShellEnded string
 	// Broken says that the sandbox must not be used again. Cut is of those: its

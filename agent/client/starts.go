@@ -44,7 +44,8 @@ type Start struct {
 	// Asks says that it waits for a [Verdict]; Refused why the agent refused it.
 	Asks    bool
 	Refused string
-	// End is how start N ended, which was told before; then nothing else is set.
+	// End is how start N ended. A [Judge] is told it by itself, once it has been told of
+	// the start: then nothing else is set.
 	End *StartEnd
 }
 
@@ -110,14 +111,25 @@ func (j *Judge) Next() (Start, error) {
 	if len(w.Argv) > wire.MaxStartArgs || len(w.Env) > wire.MaxStartArgs || len(w.Script) > wire.MaxStartScript || len(w.SHA256) > 64 {
 		return Start{}, broken("hear what an exec starts", fmt.Errorf("%w: a start too large", wire.ErrFrame))
 	}
-	if e := w.End; e != nil {
-		return Start{N: w.N, End: &StartEnd{At: micros(e.AtUS), Code: e.Code, Signal: e.Signal, Replaced: e.Replaced}}, nil
+	if w.End != nil {
+		return Start{N: w.N, End: endOf(w.End)}, nil
 	}
+	return startOf(&w), nil
+}
+
+func startOf(w *wire.Start) Start {
 	return Start{
 		N: w.N, PID: w.PID, Parent: w.Parent, At: micros(w.AtUS), Path: string(w.Path), File: string(w.File), Argv: texts(w.Argv),
 		Env: texts(w.Env), Dir: string(w.Dir), Cut: w.Cut, Own: w.Own, SHA256: w.SHA256, Size: max(w.Size, 0), Native: w.Native,
-		Script: w.Script, Asks: w.Asks, Refused: w.Refused[:min(len(w.Refused), 256)],
-	}, nil
+		Script: w.Script, Asks: w.Asks, Refused: w.Refused[:min(len(w.Refused), 256)], End: endOf(w.End),
+	}
+}
+
+func endOf(e *wire.StartEnd) *StartEnd {
+	if e == nil {
+		return nil
+	}
+	return &StartEnd{At: micros(e.AtUS), Code: e.Code, Signal: e.Signal, Replaced: e.Replaced}
 }
 
 func texts(names []wire.Name) []string {

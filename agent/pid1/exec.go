@@ -258,7 +258,8 @@ func (a *Agent) follow(ex *exec, before counters, disks disks) {
 	}
 	end.Touched = a.trackEnd(ex, settled)
 	a.starts.end(ex, settled)
-	end.Starts, end.Refused = ex.watched.totals()
+	all := ex.watched.totals()
+	end.Starts, end.Refused, end.Unjudged = all[0], all[1], all[2]
 	ex.out.finish(end)
 	a.conclude(ex, settled)
 	for _, p := range ex.pumps {

@@ -295,8 +295,8 @@ func (a *Agent) accountRun(r *run, end *wire.End, said answer) {
 	host.mu.Lock()
 	orphans := host.orphans
 	host.mu.Unlock()
-	end.Starts, end.Refused = host.watched.totals()
-	end.Starts, end.Refused = end.Starts-r.starts[0], end.Refused-r.starts[1]
+	all := host.watched.totals()
+	end.Starts, end.Refused, end.Unjudged = all[0]-r.starts[0], all[1]-r.starts[1], all[2]-r.starts[2]
 	sh := r.sh
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

@@ -30,7 +30,7 @@ type run struct {
 	answered chan answer  // buffered: the first counts
 	before   map[int]bool // processes of the shell's that were there already; nil is the shell alone
 	base     [2]int64     // what the shell itself had put out
-	starts   [2]int       // what the shell had started, and was refused
+	starts   [3]int       // what the shell had started, and was refused
 
 	mu     sync.Mutex
 	opened bool // the shell has opened its input
@@ -161,7 +161,7 @@ func (a *Agent) beginRun(r *run, text string) (err error) {
 		return fmt.Errorf("open pipes: %w", err)
 	}
 	r.base[0], r.base[1] = sh.ex.out.totals()
-	r.starts[0], r.starts[1] = sh.ex.watched.totals()
+	r.starts = sh.ex.watched.totals()
 	ex.started = time.Now()
 	a.show(ex)
 	ex.pump(files)

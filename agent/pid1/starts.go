@@ -215,7 +215,7 @@ func (s *starts) ask(fd uintptr, n *notice, p procInfo, w *watched, b *begin, t 
 		w.refuse(t, err)
 		n.answer(fd, 0, false)
 	case !v.Allow:
-		w.refused(v.Cause)
+		w.refused(t.N, v.Cause)
 		n.answer(fd, 0, false)
 	default:
 		s.learn(b, key, v)

@@ -31,9 +31,10 @@ type started struct {
 func (w *watched) follow(pid int, n uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.showPassedLocked(n)
 	if p := w.running[pid]; p != nil {
 		if w.lookLocked(pid, p); !p.gone {
-			w.queueLocked(&wire.Start{N: p.n, End: &wire.StartEnd{AtUS: time.Since(w.began).Microseconds(), Replaced: true}})
+			w.endLocked(p.n, &wire.StartEnd{AtUS: time.Since(w.began).Microseconds(), Replaced: true})
 			p.n = n
 			return
 		}
@@ -93,7 +94,7 @@ func (w *watched) lookLocked(pid int, p *started) {
 
 func (w *watched) tellEndLocked(p *started) {
 	p.told = true
-	w.queueLocked(&wire.Start{N: p.n, End: &p.end})
+	w.endLocked(p.n, &p.end)
 }
 
 // forgetLocked ends to follow a process. Of one that nobody waited for it is told when
@@ -132,7 +133,7 @@ func (w *watched) finish(settled bool) {
 		}
 		w.changed.Wait()
 	}
-	w.done = true
+	w.done, w.shown = true, nil
 	w.changed.Broadcast()
 }
 

@@ -167,12 +167,27 @@ func (a *Agent) list() []wire.ExecInfo {
 			processes[p.execGroup()]++
 		}
 	})
+	infos, seen := a.listed(processes)
+	room := listText
+	for i, w := range seen { // which is locked before the agent
+		infos[i].Starts, infos[i].StartsLeftOut = w.list(&room)
+	}
+	return infos
+}
+
+// listed describes the execs, and has by its place in that what is known of the starts
+// of each that runs.
+func (a *Agent) listed(processes map[int]int) (infos []wire.ExecInfo, seen map[int]*watched) {
+	seen = map[int]*watched{}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	infos := make([]wire.ExecInfo, 0, len(a.execs))
+	infos = make([]wire.ExecInfo, 0, len(a.execs))
 	for _, ex := range a.execs {
 		if ex.shownPID == 0 {
 			continue // it is being started
+		}
+		if ex.watched != nil && !ex.ended {
+			seen[len(infos)] = ex.watched
 		}
 		stdout, stderr := ex.out.totals()
 		infos = append(infos, wire.ExecInfo{
@@ -180,7 +195,7 @@ func (a *Agent) list() []wire.ExecInfo {
 			Processes: processes[ex.group], Stdout: stdout, Stderr: stderr, Lease: ex.lease.id,
 		})
 	}
-	return infos
+	return infos, seen
 }
 
 // shortened cuts an argv to what a list shows, so that a list of many execs

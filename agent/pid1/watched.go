@@ -42,6 +42,8 @@ type watched struct {
 	variables []string
 	count     uint64
 	refusals  int
+	unjudged  int          // of them, since nobody was there to judge
+	shown     []wire.Start // the first ones, as a list shows them, by their number less one
 	queue     []*wire.Start
 	size      int // of the queue's texts
 	waiting   map[uint64]chan wire.Verdict
@@ -76,8 +78,7 @@ func (w *watched) matters(name, kv string) bool {
 func (w *watched) tell(t *wire.Start) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.count++
-	t.N = w.count
+	w.numberLocked(t)
 	w.queueLocked(t)
 }
 
@@ -125,8 +126,8 @@ func (w *watched) put(t *wire.Start) (answers chan wire.Verdict, gone <-chan str
 	if w.gone == nil || w.enough || w.done {
 		return nil, nil, errNoJudge
 	}
-	w.count++
-	t.N, t.Asks = w.count, true
+	t.Asks = true
+	w.numberLocked(t)
 	answers = make(chan wire.Verdict, 2) // one to wait, one to go
 	w.waiting[t.N] = answers
 	w.queueLocked(t)
@@ -142,18 +143,22 @@ func (w *watched) refuse(t *wire.Start, why error) {
 	t = &told
 	t.Asks, t.Refused = false, why.Error()
 	if t.N == 0 {
-		w.count++
-		t.N = w.count
+		w.numberLocked(t)
 	}
 	w.refusals++
+	if errors.Is(why, errNoJudge) {
+		w.unjudged++
+	}
+	w.showRefusedLocked(t.N, t.Refused)
 	w.queueLocked(t)
 }
 
 // refused notes that the host refused a start. Where that ends the exec, it does so
 // before the start fails: nothing of the exec hears of it.
-func (w *watched) refused(cause string) {
+func (w *watched) refused(n uint64, cause string) {
 	w.mu.Lock()
 	w.refusals++
+	w.showRefusedLocked(n, cause)
 	w.mu.Unlock()
 	if !w.starts.End {
 		return
@@ -166,14 +171,15 @@ func (w *watched) refused(cause string) {
 	}
 }
 
-// totals counts what was started, and refused.
-func (w *watched) totals() (count, refusals int) {
+// totals counts what was started, what of it was refused, and what of that nobody was
+// there to judge.
+func (w *watched) totals() (all [3]int) {
 	if w == nil {
-		return 0, 0
+		return all
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return int(w.count), w.refusals
+	return [3]int{int(w.count), w.refusals, w.unjudged}
 }
 
 func (w *watched) judged() bool {

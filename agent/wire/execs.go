@@ -44,4 +44,8 @@ type ExecInfo struct {
 	Stdout    int64    `json:"stdout"`
 	Stderr    int64    `json:"stderr"`
 	Lease     string   `json:"lease"`
+	// Starts are the first that it started, of one that runs and whose starts are seen,
+	// with what a list shows of each; StartsLeftOut counts the others.
+	Starts        []Start `json:"starts,omitempty"`
+	StartsLeftOut int     `json:"starts_left_out,omitempty"`
 }

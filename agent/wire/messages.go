@@ -432,10 +432,11 @@ type End struct {
 	// Of a run in a shell: the folder that this is in now, or why it has ended.
 	Dir        string `json:"dir,omitempty"`
 	ShellEnded string `json:"shell_ended,omitempty"`
-	// Starts counts what it started, Refused those that were refused, where that
-	// was seen.
-	Starts  int `json:"starts,omitempty"`
-	Refused int `json:"refused,omitempty"`
+	// Starts counts what it started, Refused those that were refused, and Unjudged
+	// those of them that nobody was there to judge, where that was seen.
+	Starts   int `json:"starts,omitempty"`
+	Refused  int `json:"refused,omitempty"`
+	Unjudged int `json:"unjudged,omitempty"`
 }
 
 // Usage is what an exec used, each figure with its method.

@@ -1,13 +1,16 @@
 package enginetest
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/caisson-dev/caisson/runtimes/bubblewrap"
+	"github.com/caisson-dev/caisson/runtimes/local"
 	"github.com/caisson-dev/caisson/runtimes/process"
+	"github.com/caisson-dev/caisson/sandbox"
 )
 
 // RequireBubblewrap is the variable that, set to 1, makes a missing bwrap a
@@ -41,6 +44,24 @@ func (k *Kit) Jail(t testing.TB) *bubblewrap.Runtime {
 		t.Fatal(err)
 	}
 	return rt
+}
+
+// JailPID is the host's pid of the agent of a sandbox of [Kit.Jail].
+func (k *Kit) JailPID(t testing.TB, id sandbox.ID) int {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(k.Base, string(id)+"*", "record.json"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("the record of sandbox %s: %q %v", id.Short(), found, err)
+	}
+	b, err := os.ReadFile(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rec local.Record
+	if err := json.Unmarshal(b, &rec); err != nil || rec.PID <= 0 {
+		t.Fatalf("sandbox %s: %+v %v", id.Short(), rec, err)
+	}
+	return rec.PID
 }
 
 // Unwalled returns a process runtime in the kit's own place.
