@@ -23,11 +23,14 @@ type Sessions interface {
 	RemoveSession(ctx context.Context, name string, force bool) error
 }
 
-// Pauser freezes sessions.
+// Pauser freezes sessions, and has them rest.
 type Pauser interface {
 	// PauseSession freezes a session's sandboxes, ResumeSession lets them go on.
 	PauseSession(ctx context.Context, name string) error
 	ResumeSession(ctx context.Context, name string) error
+	// StopSession ends a session's sandboxes with all that runs in them. Its workspace
+	// stays, and its next use makes another. Errors: NotFound.
+	StopSession(ctx context.Context, name string) error
 }
 
 // Networks changes what sessions reach while they run.
@@ -58,7 +61,8 @@ type Snapshots interface {
 	RestoreSession(ctx context.Context, session, snapshot string) (sandbox.Snapshot, error)
 	// RemoveSnapshot forgets a snapshot.
 	RemoveSnapshot(ctx context.Context, session, snapshot string) error
-	// ForkSession makes a session with a copy of another's workspace.
+	// ForkSession makes a session with a copy of another's workspace. Errors: Conflict
+	// while execs run, unless it is live.
 	ForkSession(ctx context.Context, session string, opts ForkOptions) (Forked, error)
 }
 

@@ -119,6 +119,7 @@ nothing is copied; elsewhere all bytes are. Which it was is said.`,
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&o.Live, "live", false, "copy while it is frozen, so that what runs in the origin goes on")
 	cmd.Flags().StringVar(&o.Snapshot, "snapshot", "", "of this `SNAPSHOT` of the origin, not of what it holds now")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

@@ -65,6 +65,7 @@ func newSession(cfg Config) *cobra.Command {
 	cmd.AddCommand(newSessionCreate(cfg), newSessionList(cfg), newSessionShow(cfg), newSessionStats(cfg), newSessionRemove(cfg),
 		sessionVerb(cfg, "pause", "Freeze a session's sandboxes", api.Pauser.PauseSession),
 		sessionVerb(cfg, "resume", "Let a paused session go on", api.Pauser.ResumeSession),
+		sessionVerb(cfg, "stop", "End a session's sandboxes with all that runs in them; its workspace stays", api.Pauser.StopSession),
 		newSessionRenew(cfg), newSessionNetwork(cfg), newSessionSnapshot(cfg), newSessionRestore(cfg), newSessionFork(cfg))
 	return cmd
 }

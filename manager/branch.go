@@ -30,7 +30,7 @@ func (m *Manager) Snapshot(ctx context.Context, session, name string) (sandbox.S
 		}
 		snap = sandbox.Snapshot{ID: sandbox.NewID(), Name: name, Created: m.cfg.Now().UTC()}
 		var err error
-		if v.Workspace, snap.Workspace, snap.Copied, err = m.branch(ctx, v.Session, v.Workspace, snap.ID); err != nil {
+		if v.Workspace, snap.Workspace, snap.Copied, err = m.branch(ctx, v.Session, v.Workspace, snap.ID, false); err != nil {
 			return err
 		}
 		v.Snapshots = append(v.Snapshots[:len(v.Snapshots):len(v.Snapshots)], snap)
@@ -53,7 +53,7 @@ func (m *Manager) Restore(ctx context.Context, session, snapshot string) (sandbo
 		}
 		old := v.Workspace
 		snaps := append([]sandbox.Snapshot(nil), v.Snapshots...)
-		if snaps[at].Workspace, v.Workspace, snap.Copied, err = m.branch(ctx, v.Session, snaps[at].Workspace, sandbox.NewID()); err != nil {
+		if snaps[at].Workspace, v.Workspace, snap.Copied, err = m.branch(ctx, v.Session, snaps[at].Workspace, sandbox.NewID(), false); err != nil {
 			return err
 		}
 		copied := snap.Copied
@@ -87,68 +87,6 @@ func (m *Manager) RemoveSnapshot(ctx context.Context, session, snapshot string) 
 	})
 }
 
-// Fork makes a session whose workspace is a copy of another's, or of a snapshot
-// of it, with its settings and its user. What was recorded of the origin is known
-// in the fork. Errors: those of [Manager.Snapshot] and [Manager.CreateSession].
-func (m *Manager) Fork(ctx context.Context, session string, opts sandbox.ForkOptions) (fork sandbox.Session, how sandbox.CopiedBy, err error) {
-	id := sandbox.NewID()
-	if opts.Name == "" {
-		opts.Name = "s-" + string(id[:8])
-	}
-	if !sessionName().MatchString(opts.Name) {
-		return fork, "", sandbox.Errorf(sandbox.Invalid, "%q is not a session's name", opts.Name).
-			WithHint("use lower case letters, digits, and . _ - behind the first, at most 63")
-	}
-	origin, err := m.running(ctx, session)
-	if err != nil {
-		return fork, "", err
-	}
-	name := sandbox.SessionName(origin.Owner, opts.Name)
-	if _, err := m.running(ctx, name); err == nil {
-		return fork, "", sandbox.Errorf(sandbox.Conflict, "a session %s exists", opts.Name).WithHint("choose another name")
-	}
-	do := func(v sandbox.SessionView) (err error) {
-		fork = v.Session
-		fork.ID, fork.Name, fork.Created, fork.Snapshots, fork.Holder = id, name, m.cfg.Now().UTC(), nil, ""
-		if opts.Snapshot == "" {
-			v.Workspace, fork.Workspace, how, err = m.branch(ctx, v.Session, v.Workspace, id)
-		} else {
-			var at int
-			if at, err = findSnapshot(v.Session, opts.Snapshot); err != nil {
-				return err
-			}
-			v.Snapshots = append([]sandbox.Snapshot(nil), v.Snapshots...)
-			v.Snapshots[at].Workspace, fork.Workspace, how, err = m.branch(ctx, v.Session, v.Snapshots[at].Workspace, id)
-		}
-		if err != nil {
-			return err
-		}
-		if m.cfg.Recorder != nil {
-			if err := m.cfg.Recorder.Fork(ctx, v.ID, id); err != nil {
-				return errors.Join(err, m.dropVolumes(ctx, m.nameOf(fork), fork.Workspace))
-			}
-		}
-		what := data(map[string]any{"from": v.Name, "snapshot": opts.Snapshot, "copied": how})
-		err = m.recordLate(ctx, sandbox.Transaction{PutSession: &v.Session, CreateSession: &fork, Events: []sandbox.Event{
-			{Kind: sandbox.EventSessionCreated, Session: fork.Name, Data: data(fork.WithoutValues())},
-			{Kind: sandbox.EventSessionForked, Session: fork.Name, Data: what},
-		}})
-		if err != nil && m.cfg.Recorder != nil {
-			err = errors.Join(err, m.cfg.Recorder.Forget(id))
-		}
-		if err != nil {
-			err = errors.Join(err, m.dropVolumes(ctx, m.nameOf(fork), fork.Workspace))
-		}
-		return err
-	}
-	if opts.Snapshot != "" {
-		err = m.withLayers(ctx, session, do) // what the session does meanwhile is of no matter
-	} else {
-		err = m.atRest(ctx, session, do)
-	}
-	return fork, how, err
-}
-
 // layersLock is held while it is decided which layers are needed. It is taken
 // after a session's own.
 const layersLock = "layers"
@@ -177,22 +115,8 @@ func (m *Manager) atRest(ctx context.Context, session string, do func(sandbox.Se
 		if _, err := m.canBranch(v.Session); err != nil {
 			return err
 		}
-		for _, rec := range v.Sandboxes {
-			if rec.State == sandbox.StateGone {
-				continue
-			}
-			if rec.State == sandbox.StateReady && m.cfg.Recorder != nil {
-				// What it has touched is its own doing, and not a difference that
-				// its successor finds. One that does not answer cannot tell.
-				if b, err := m.connect(ctx, v, rec); err == nil {
-					if _, err := m.observe(ctx, b, sandbox.RecordOptions{Session: session}); err != nil {
-						m.cfg.Log.Info("record before a copy", "session", session, "error", err)
-					}
-				}
-			}
-			if err := m.giveUp(ctx, v, rec, "its workspace is copied"); err != nil {
-				return err
-			}
+		if err := m.endBoxes(ctx, v, "its workspace is copied"); err != nil {
+			return err
 		}
 		v, err := m.running(ctx, session)
 		if err != nil {
@@ -200,6 +124,37 @@ func (m *Manager) atRest(ctx context.Context, session string, do func(sandbox.Se
 		}
 		return do(v)
 	})
+}
+
+// endBoxes ends all sandboxes of a session, whose lock is held.
+func (m *Manager) endBoxes(ctx context.Context, v sandbox.SessionView, why string) error {
+	m.observeBoxes(ctx, v)
+	for _, rec := range v.Sandboxes {
+		if rec.State == sandbox.StateGone {
+			continue
+		}
+		if err := m.giveUp(ctx, v, rec, why); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// observeBoxes records what a session's sandboxes have touched: it is their own doing,
+// and not a difference that a successor finds. One that does not answer cannot tell.
+func (m *Manager) observeBoxes(ctx context.Context, v sandbox.SessionView) {
+	for _, rec := range v.Sandboxes {
+		if rec.State != sandbox.StateReady || m.cfg.Recorder == nil {
+			continue
+		}
+		b, err := m.connect(ctx, v, rec)
+		if err != nil {
+			continue
+		}
+		if _, err := m.observe(ctx, b, sandbox.RecordOptions{Session: v.Name}); err != nil {
+			m.cfg.Log.Info("record before a sandbox ends or is copied", "session", v.Name, "error", err)
+		}
+	}
 }
 
 // canBranch refuses what cannot be copied before anything is ended for it.
@@ -219,7 +174,7 @@ func (m *Manager) canBranch(s sandbox.Session) (runtimes.Brancher, error) {
 	return b, nil
 }
 
-func (m *Manager) branch(ctx context.Context, s sandbox.Session, w sandbox.Workspace, made sandbox.ID) (kept, copied sandbox.Workspace, how sandbox.CopiedBy, err error) {
+func (m *Manager) branch(ctx context.Context, s sandbox.Session, w sandbox.Workspace, made sandbox.ID, used bool) (kept, copied sandbox.Workspace, how sandbox.CopiedBy, err error) {
 	b, err := m.canBranch(s)
 	if err != nil {
 		return w, copied, "", err
@@ -236,7 +191,7 @@ func (m *Manager) branch(ctx context.Context, s sandbox.Session, w sandbox.Works
 	}
 	err = m.maker.WithImage(ctx, rt, lang, s.Image, func(image sandbox.Image) (err error) {
 		kept, copied, how, err = b.Branch(ctx, runtimes.BranchOf{
-			Workspace: w, Kept: sandbox.NewID(), Made: made, Image: image, Identity: s.Identity, Holder: m.sessionHolder(), Session: s.Name,
+			Workspace: w, Used: used, Kept: sandbox.NewID(), Made: made, Image: image, Identity: s.Identity, Holder: m.sessionHolder(), Session: s.Name,
 		})
 		return box.OfImage(err)
 	})

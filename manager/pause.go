@@ -24,6 +24,33 @@ func (m *Manager) ResumeSession(ctx context.Context, name string) error {
 		func(p runtimes.Pauser) error { return p.Resume(ctx) })
 }
 
+// StopSession ends a session's sandboxes with all that runs in them. Its workspace
+// stays, and its next use makes another. Errors: NotFound.
+func (m *Manager) StopSession(ctx context.Context, name string) error {
+	const cause = "its session was stopped"
+	v, unlock, err := m.lockSession(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	for _, rec := range v.Sandboxes {
+		if rec.State != sandbox.StateReady {
+			continue
+		}
+		b, err := m.connect(ctx, v, rec)
+		if err != nil {
+			continue // it has ended, or ends now
+		}
+		if err := m.stopExecs(ctx, b, cause); err != nil {
+			m.cfg.Log.Info("end what runs in a sandbox that is stopped", "sandbox", rec.ID, "error", err)
+		}
+	}
+	if v, err = m.running(ctx, name); err != nil {
+		return err
+	}
+	return m.endBoxes(ctx, v, cause)
+}
+
 // eachBox moves all sandboxes of a session from one state to another.
 func (m *Manager) eachBox(ctx context.Context, name string, from, to sandbox.State, kind string, do func(runtimes.Pauser) error) error {
 	v, unlock, err := m.lockSession(ctx, name)
@@ -31,47 +58,52 @@ func (m *Manager) eachBox(ctx context.Context, name string, from, to sandbox.Sta
 		return err
 	}
 	defer unlock()
-	done := 0
+	done, err := m.moveBoxes(ctx, v, from, to, kind, do)
+	if err == nil && done == 0 {
+		err = sandbox.Errorf(sandbox.Conflict, "session %s has no sandbox that is %s", name, from).
+			WithHint("see its state with: caisson session show %s", name)
+	}
+	return err
+}
+
+// moveBoxes is eachBox while the session's lock is held. It returns how many were moved.
+func (m *Manager) moveBoxes(ctx context.Context, v sandbox.SessionView, from, to sandbox.State, kind string, do func(runtimes.Pauser) error) (done int, err error) {
 	for _, rec := range v.Sandboxes {
 		if rec.State != from {
 			continue
 		}
 		if to == sandbox.StatePaused {
 			if err := m.checkHeld(rec.ID); err != nil {
-				return err
+				return done, err
 			}
 		}
 		h, err := handleOf(rec)
 		if err != nil {
-			return err
+			return done, err
 		}
 		err = m.freeze(ctx, h, do)
 		if errors.Is(err, box.ErrEnded) {
 			if err := m.giveUp(ctx, v, rec, "it had ended"); err != nil {
-				return err
+				return done, err
 			}
 			continue
 		}
 		if err != nil {
-			return err
+			return done, err
 		}
 		if rec.State, err = rec.State.Next(to); err != nil {
-			return err
+			return done, err
 		}
-		change := sandbox.Transaction{PutSandboxes: []sandbox.SandboxRecord{rec}, Events: []sandbox.Event{{Kind: kind, Session: name, Sandbox: rec.ID}}}
+		change := sandbox.Transaction{PutSandboxes: []sandbox.SandboxRecord{rec}, Events: []sandbox.Event{{Kind: kind, Session: v.Name, Sandbox: rec.ID}}}
 		if err := m.recordLate(ctx, change); err != nil {
-			return err
+			return done, err
 		}
 		if to == sandbox.StateReady {
 			m.use(ctx, v, rec)
 		}
 		done++
 	}
-	if done == 0 {
-		return sandbox.Errorf(sandbox.Conflict, "session %s has no sandbox that is %s", name, from).
-			WithHint("see its state with: caisson session show %s", name)
-	}
-	return nil
+	return done, nil
 }
 
 // freeze pauses a sandbox, or lets it go on. The error of one that has ended says

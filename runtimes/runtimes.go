@@ -90,7 +90,7 @@ type Adopter interface {
 // Brancher is a [Runtime] that can make two workspaces of one. It agrees with
 // [Capabilities].Branch.
 type Brancher interface {
-	// Branch makes, of a workspace that nobody uses, two that are independent of
+	// Branch makes, of a workspace that nobody writes to, two that are independent of
 	// each other from then on: what takes its place, and a copy. Where how is
 	// bytes, kept is the workspace itself. Names are made of the ids. Errors:
 	// Unsupported for a kind of workspace that cannot be copied.
@@ -116,6 +116,7 @@ type Provisioner interface {
 // BranchOf says what is branched.
 type BranchOf struct {
 	Workspace  sandbox.Workspace
+	Used       bool          // sandboxes that are frozen hold it: its bytes are copied
 	Kept, Made sandbox.ID    // never used before
 	Image      sandbox.Image // any that is there: copying needs a container, which does not run
 	Identity   sandbox.Identity

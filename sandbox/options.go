@@ -31,4 +31,15 @@ type SessionOptions struct {
 type ForkOptions struct {
 	Name     string `json:"name,omitempty"`
 	Snapshot string `json:"snapshot,omitempty"` // of the origin: its id, the beginning of it, or its name
+	// Live freezes the origin's sandboxes in place of ending them: its files are copied
+	// as they are at one moment, and what runs goes on.
+	Live bool `json:"live,omitempty"`
+	// Labels are the fork's in place of the origin's; nil leaves those.
+	Labels Labels `json:"labels,omitempty"`
+	// Env is KEY=VALUE, over the origin's.
+	Env []string `json:"env,omitempty"`
+	// Idle, TTL and Network are the fork's in place of the origin's; nil leaves those.
+	Idle    *Duration `json:"idle_ms,omitempty"`
+	TTL     *Duration `json:"ttl_ms,omitempty"`
+	Network *Network  `json:"network,omitempty"`
 }

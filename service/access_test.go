@@ -101,6 +101,7 @@ var inSession = map[string]func(ctx context.Context, s api.Service, name string)
 	"DialPort":       func(ctx context.Context, s api.Service, n string) error { return second(s.DialPort(ctx, n, 80)) },
 	"PauseSession":   func(ctx context.Context, s api.Service, n string) error { return s.PauseSession(ctx, n) },
 	"ResumeSession":  func(ctx context.Context, s api.Service, n string) error { return s.ResumeSession(ctx, n) },
+	"StopSession":    func(ctx context.Context, s api.Service, n string) error { return s.StopSession(ctx, n) },
 	"SessionEnv":     func(ctx context.Context, s api.Service, n string) error { return second(s.SessionEnv(ctx, n)) },
 	"SessionStats":   func(ctx context.Context, s api.Service, n string) error { return second(s.SessionStats(ctx, n)) },
 	"Snapshot":       func(ctx context.Context, s api.Service, n string) error { return second(s.Snapshot(ctx, n, "")) },

@@ -139,6 +139,15 @@ func (s *Service) ResumeSession(ctx context.Context, name string) error {
 	return s.cfg.Manager.ResumeSession(ctx, name)
 }
 
+// StopSession ends a session's sandboxes.
+func (s *Service) StopSession(ctx context.Context, name string) error {
+	_, name, err := session(ctx, uses, name)
+	if err != nil {
+		return err
+	}
+	return s.cfg.Manager.StopSession(ctx, name)
+}
+
 // RenewSession sets when a session's sandboxes end.
 func (s *Service) RenewSession(ctx context.Context, name string, o api.RenewOptions) error {
 	_, name, err := session(ctx, uses, name)

@@ -295,6 +295,11 @@ func (d *double) ResumeSession(ctx context.Context, name string) error {
 	return as[error](v, 0)
 }
 
+func (d *double) StopSession(ctx context.Context, name string) error {
+	v := d.called("StopSession", ctx, name)
+	return as[error](v, 0)
+}
+
 func (d *double) CheckCode(ctx context.Context, language string, code []byte, file string) (sandbox.Decision, error) {
 	v := d.called("CheckCode", ctx, language, code, file)
 	return as[sandbox.Decision](v, 0), as[error](v, 1)

@@ -120,6 +120,11 @@ func (c *Client) ResumeSession(ctx context.Context, name string) error {
 	return c.none(ctx, request{method: post, path: path("/v1/sessions/%/resume", name)})
 }
 
+// StopSession implements [api.Pauser].
+func (c *Client) StopSession(ctx context.Context, name string) error {
+	return c.none(ctx, request{method: post, path: path("/v1/sessions/%/stop", name)})
+}
+
 // SessionEnv implements [api.Insight].
 func (c *Client) SessionEnv(ctx context.Context, name string) ([]string, error) {
 	return list[string](ctx, c, request{method: get, path: path("/v1/sessions/%/env", name)})

@@ -56,6 +56,9 @@ func sessions(s *Server) {
 	handleNone(s, call{"ResumeSession", post, below("/resume"), "Let them go on", 0}, func(ctx context.Context, in *InSession) error {
 		return s.svc.ResumeSession(ctx, in.Session)
 	})
+	handleNone(s, call{"StopSession", post, below("/stop"), "End its sandboxes with all that runs in them; its workspace stays", 0}, func(ctx context.Context, in *InSession) error {
+		return s.svc.StopSession(ctx, in.Session)
+	})
 	handle(s, call{"SessionEnv", get, below("/env"), "Its environment, with the values", 0}, func(ctx context.Context, in *InSession) (wire.Page[string], error) {
 		env, err := s.svc.SessionEnv(ctx, in.Session)
 		return all(env), err

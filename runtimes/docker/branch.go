@@ -28,8 +28,8 @@ var _ runtimes.Brancher = (*Runtime)(nil)
 const maxLayers = 24
 
 // Branch implements [runtimes.Brancher]: with overlays where this process is
-// root on the engine's host and its volumes lie on a file system that takes
-// them, by a stream through the engine elsewhere.
+// root on the engine's host, its volumes lie on a file system that takes
+// them and nobody holds the workspace, by a stream through the engine elsewhere.
 func (r *Runtime) Branch(ctx context.Context, of runtimes.BranchOf) (kept, made sandbox.Workspace, how sandbox.CopiedBy, err error) {
 	w := of.Workspace
 	if w.Kind != sandbox.WorkspaceVolume && w.Kind != sandbox.WorkspaceOverlay {
@@ -43,9 +43,11 @@ func (r *Runtime) Branch(ctx context.Context, of runtimes.BranchOf) (kept, made 
 	if err := r.makeUsed(ctx, api, of); err != nil {
 		return w, made, "", err
 	}
-	layered, err := r.layers(ctx, api, w)
-	if err != nil {
-		return w, made, "", err
+	var layered []string
+	if !of.Used {
+		if layered, err = r.layers(ctx, api, w); err != nil {
+			return w, made, "", err
+		}
 	}
 	if layered == nil {
 		made = sandbox.Workspace{Kind: sandbox.WorkspaceVolume, Source: runtimes.VolumePrefix + string(of.Made), Size: w.Size}
