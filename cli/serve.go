@@ -17,15 +17,16 @@ type ServeOptions struct {
 	SelfSigned, Plain        bool
 	Names                    []string // in the certificate that is made
 	AllowHosts, AllowOrigins []string
-	AllowRuntimes            []string // that callers with a token may ask for
-	Wires                    []string // APIs of other products
+	AllowRuntimes            []string         // that callers with a token may ask for
+	Wires                    []string         // APIs of other products
+	Snapshots                sandbox.Duration // how long those of E2B's clients are kept
 	OthersApprove            bool
 	Drain                    sandbox.Duration
 	Lease                    string // a FIFO: the server ends once nobody holds it open for writing
 }
 
 func newServe(cfg Config) *cobra.Command {
-	o := ServeOptions{Drain: sandbox.Duration(30 * time.Second)}
+	o := ServeOptions{Drain: sandbox.Duration(30 * time.Second), Snapshots: sandbox.Duration(30 * 24 * time.Hour)}
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Serve the API over HTTP, until interrupted", Args: cobra.NoArgs,
 		Long: `Serve the API over HTTP, until interrupted: on a Unix socket that its user alone
@@ -54,6 +55,7 @@ root on the engine's host: docs/server.md says more.`,
 	f.StringArrayVar(&o.AllowOrigins, "allow-origin", nil, "`ORIGIN` whose pages may ask it from a browser (repeatable)")
 	f.StringArrayVar(&o.AllowRuntimes, "allow-runtime", nil, "`RUNTIME` that callers who are no admins may ask for, beside the server's own (repeatable)")
 	f.StringArrayVar(&o.Wires, "wire", nil, "answer clients of another product too, by its `NAME`: e2b, fusion or swerex (repeatable)")
+	durationVar(f, &o.Snapshots, "e2b-snapshots", o.Snapshots, "how long a snapshot of E2B's clients is kept that nothing is made of; 0 is for ever")
 	f.BoolVar(&o.OthersApprove, "others-approve", false, "who asks may not approve: what a token asks, another has to")
 	durationVar(f, &o.Drain, "drain", o.Drain, "time for what is being answered, once the server ends")
 	f.StringVar(&o.Lease, "lease", "", "end once nobody has `FIFO` open for writing any more: for a server that its users start")

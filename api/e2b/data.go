@@ -64,10 +64,10 @@ func (s *Server) running(ctx context.Context, box string) (sandbox.SessionView, 
 	if err != nil || !isPaused(v) {
 		return v, err
 	}
-	if v.Labels[labelAutoResume] != "true" {
+	if v.Labels[labelAutoResume] != "true" || boxOf(v) == nil { // without its memory it goes on for who asks for that
 		return v, goneError("the sandbox %s is paused", box)
 	}
-	if err := s.resume(ctx, v, defaultTimeout); err != nil && !errors.Is(err, sandbox.Conflict) { // another was faster
+	if err := s.resume(ctx, v, defaultTimeout, true); err != nil && !errors.Is(err, sandbox.Conflict) { // another was faster
 		return v, err
 	}
 	return s.find(ctx, box)

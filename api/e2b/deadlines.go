@@ -35,19 +35,21 @@ func boxOf(v sandbox.SessionView) *sandbox.SandboxRecord {
 	return nil
 }
 
+// isPaused reports whether a sandbox is frozen, or rests without its memory: then it has
+// no end, and nothing is there that could.
 func isPaused(v sandbox.SessionView) bool {
 	b := boxOf(v)
-	return b != nil && b.State == sandbox.StatePaused
+	return b == nil && v.TTL == 0 || b != nil && b.State == sandbox.StatePaused
 }
 
 // ends is when a sandbox's time is over. One that is paused or has no end is told
 // one that is far away, since clients want a date.
 func (s *Server) ends(v sandbox.SessionView) time.Time {
 	b := boxOf(v)
-	if b == nil {
+	if b == nil && v.TTL != 0 {
 		return v.Created
 	}
-	if b.Expires.IsZero() {
+	if b == nil || b.Expires.IsZero() {
 		return s.cfg.Now().UTC().AddDate(1, 0, 0).Truncate(time.Second)
 	}
 	if v.Labels[labelOnTimeout] == "pause" {
@@ -59,10 +61,10 @@ func (s *Server) ends(v sandbox.SessionView) time.Time {
 // lives reports whether a sandbox is there for its clients, running or paused.
 func (s *Server) lives(v sandbox.SessionView) bool {
 	b := boxOf(v)
-	if b == nil || s.gone.has(v.ID) {
+	if b == nil && v.TTL != 0 || s.gone.has(v.ID) {
 		return false
 	}
-	return b.State == sandbox.StatePaused || v.Labels[labelOnTimeout] == "pause" || s.cfg.Now().Before(s.ends(v))
+	return isPaused(v) || v.Labels[labelOnTimeout] == "pause" || s.cfg.Now().Before(s.ends(v))
 }
 
 // renew sets when a sandbox ends, counted from now.
@@ -127,23 +129,20 @@ func (s *Server) pause(w http.ResponseWriter, r *http.Request) error {
 	if err := body(w, r, &in); err != nil {
 		return err
 	}
-	if in.Memory != nil && !*in.Memory {
-		return sandbox.Errorf(sandbox.Unsupported, "a pause keeps memory").WithHint("leave keepMemory out, or make a snapshot")
-	}
 	v, err := s.find(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	if err := s.freeze(r.Context(), v); err != nil {
+	if err := s.freeze(r.Context(), v, in.Memory == nil || *in.Memory); err != nil {
 		return err
 	}
 	answer(w, http.StatusNoContent, nil)
 	return nil
 }
 
-// freeze pauses a sandbox, which has no end while it is paused. Errors: Conflict
-// where it is paused.
-func (s *Server) freeze(ctx context.Context, v sandbox.SessionView) error {
+// freeze pauses a sandbox, with its memory or without, which has no end while it is
+// paused. Errors: Conflict where it is paused.
+func (s *Server) freeze(ctx context.Context, v sandbox.SessionView, memory bool) error {
 	if isPaused(v) {
 		return sandbox.Errorf(sandbox.Conflict, "sandbox %s is paused", v.Name)
 	}
@@ -152,17 +151,33 @@ func (s *Server) freeze(ctx context.Context, v sandbox.SessionView) error {
 	if err := s.svc.RenewSession(ctx, v.Name, api.RenewOptions{TTL: &never}); err != nil {
 		return err
 	}
-	err := s.svc.PauseSession(ctx, v.Name)
+	do := s.svc.PauseSession
+	if !memory {
+		do = s.svc.StopSession
+	}
+	err := do(ctx, v.Name)
 	if err != nil {
 		err = errors.Join(err, s.renew(ctx, v, max(0, int64(left/time.Second))))
 	}
 	return err
 }
 
-// resume lets a paused sandbox go on for so long.
-func (s *Server) resume(ctx context.Context, v sandbox.SessionView, seconds int64) error {
+// resume lets a paused sandbox go on for so long, with its memory where it has that and
+// that is wanted.
+func (s *Server) resume(ctx context.Context, v sandbox.SessionView, seconds int64, memory bool) error {
 	ctx = context.WithoutCancel(ctx) // as above
-	if err := s.svc.ResumeSession(ctx, v.Name); err != nil {
+	var err error
+	if !memory {
+		err = s.svc.StopSession(ctx, v.Name)
+	}
+	switch {
+	case err != nil:
+	case boxOf(v) != nil && memory:
+		err = s.svc.ResumeSession(ctx, v.Name)
+	default:
+		_, err = s.svc.Files(ctx, v.Name) // has it made now, without an end as yet
+	}
+	if err != nil {
 		return err
 	}
 	return s.renew(ctx, v, seconds)
@@ -195,8 +210,12 @@ const mostRest = time.Minute
 // Run ends, or pauses, sandboxes whose time is over, until ctx is done. Without it
 // they end by themselves, and their sessions stay.
 func (s *Server) Run(ctx context.Context) {
+	var looked time.Time // for snapshots
 	for ctx.Err() == nil {
 		rest, err := s.sweep(asLocal(ctx))
+		if time.Since(looked) >= mostRest {
+			looked, err = time.Now(), errors.Join(err, s.sweepSnapshots(asLocal(ctx)))
+		}
 		if err != nil && ctx.Err() == nil {
 			s.cfg.Log.Warn("e2b: look for sandboxes whose time is over", "error", err)
 		}
@@ -227,7 +246,7 @@ func (s *Server) sweep(ctx context.Context) (time.Duration, error) {
 			continue
 		}
 		if v.Labels[labelOnTimeout] == "pause" && boxOf(v) != nil {
-			err = s.freeze(ctx, v)
+			err = s.freeze(ctx, v, v.Labels[labelForgets] != "true")
 		} else {
 			err = s.finish(ctx, v)
 		}

@@ -49,6 +49,8 @@ type Config struct {
 	// Key signs what callers show to reach one sandbox. It has to be the same after a
 	// restart, and secret: 32 random bytes.
 	Key []byte
+	// Snapshots is how long a snapshot is kept that nothing is made of; 0 is for ever.
+	Snapshots sandbox.Duration
 	// Log gets what nobody asked about; nil discards.
 	Log *slog.Logger
 	// Now is the clock; nil is [time.Now].
@@ -180,8 +182,12 @@ func said(err error) string {
 
 // fail answers an error in the form that the clients read.
 func fail(w http.ResponseWriter, err error) {
-	code := statusOf(err)
-	answer(w, code, map[string]any{"code": code, "message": said(err)})
+	answer(w, statusOf(err), failure(err))
+}
+
+// failure is an error in that form.
+func failure(err error) map[string]any {
+	return map[string]any{"code": statusOf(err), "message": said(err)}
 }
 
 // answer writes a body in JSON, or none where it is nil.

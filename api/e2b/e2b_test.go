@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,15 @@ type double struct {
 	Service
 	tokens []sandbox.Token
 	views  []sandbox.SessionView
+}
+
+func (d *double) RemoveSession(ctx context.Context, name string, _ bool) error {
+	who, left := sandbox.CallerFrom(ctx), len(d.views)
+	d.views = slices.DeleteFunc(d.views, func(v sandbox.SessionView) bool { return v.Name == who.Kept(name) && who.Sees(v.Owner) })
+	if len(d.views) == left {
+		return sandbox.NotFound
+	}
+	return nil
 }
 
 func (d *double) Tokens(ctx context.Context) ([]sandbox.Token, error) {
@@ -51,7 +61,7 @@ func view(owner, name string, age, left time.Duration, labels sandbox.Labels) sa
 		all[k] = v
 	}
 	return sandbox.SessionView{
-		Session:   sandbox.Session{ID: sandbox.NewID(), Name: sandbox.SessionName(owner, name), Owner: owner, Labels: all, Created: now.Add(-age)},
+		Session:   sandbox.Session{ID: sandbox.NewID(), Name: sandbox.SessionName(owner, name), Owner: owner, Labels: all, Created: now.Add(-age), TTL: sandbox.Duration(time.Hour)},
 		Sandboxes: []sandbox.SandboxRecord{{State: sandbox.StateReady, Expires: now.Add(left)}},
 	}
 }

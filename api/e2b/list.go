@@ -25,6 +25,7 @@ type wanted struct {
 	oldest   bool // first
 	limit    int
 	from     cursor
+	last     cursor // that a page of snapshots has
 }
 
 // cursor is the last sandbox of the page before; the zero value is none.

@@ -22,6 +22,7 @@ const (
 	labelWire       = labelPrefix + "sandbox" // "true"
 	labelTemplate   = labelPrefix + "template"
 	labelOnTimeout  = labelPrefix + "on-timeout"       // "pause", or absent
+	labelForgets    = labelPrefix + "forgets"          // "true" where that pause keeps no memory, or absent
 	labelAutoResume = labelPrefix + "auto-resume"      // "true", or absent
 	labelPrivate    = labelPrefix + "private-previews" // "true", or absent
 	labelTag        = labelPrefix + "tag"              // of an exec
@@ -102,6 +103,10 @@ func (s *Server) controlRoutes() {
 			s.control.Handle(strings.Replace(pattern, "%", v, 1), do)
 		}
 	}
+	s.control.Handle("POST /sandboxes/{id}/snapshots", handler(s.createSnapshot))
+	s.control.Handle("POST /sandboxes/{id}/fork", handler(s.fork))
+	s.control.Handle("GET /snapshots", handler(s.listSnapshots))
+	s.control.Handle("DELETE /templates/{id}", handler(s.deleteTemplate))
 	s.control.Handle("/", handler(func(_ http.ResponseWriter, r *http.Request) error {
 		return sandbox.Errorf(sandbox.Unsupported, "caisson does not serve %s %s of E2B's API", r.Method, r.URL.Path).WithHint("docs/e2b.md says what it serves")
 	}))
@@ -113,19 +118,15 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) error {
 	if err := body(w, r, &in); err != nil {
 		return err
 	}
-	opts, err := s.session(r.Context(), in)
+	opts, err := session(in)
 	if err != nil {
 		return err
 	}
-	made, err := s.svc.CreateSession(r.Context(), opts, sandbox.Local{})
+	made, err := s.make(r.Context(), opts)
 	if err != nil {
 		return err
 	}
-	if _, err := s.svc.Files(r.Context(), made.Name); err != nil { // has it made now
-		return errors.Join(err, s.svc.RemoveSession(context.WithoutCancel(r.Context()), made.Name, true))
-	}
-	s.deadlineSet()
-	out, err := s.reached(r, made)
+	out, err := s.begun(r, made)
 	if err != nil {
 		return err
 	}
@@ -133,8 +134,34 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// session is what a sandbox is asked for, as caisson has it.
-func (s *Server) session(ctx context.Context, in created) (o api.SessionOptions, err error) {
+// make makes a sandbox's session, of what its template says.
+func (s *Server) make(ctx context.Context, o api.SessionOptions) (sandbox.Session, error) {
+	if name := o.Labels[labelTemplate]; name != baseTemplate {
+		snap, err := s.snapshot(ctx, name)
+		if err == nil {
+			return s.ofSnapshot(ctx, snap, o)
+		}
+		if !errors.Is(err, sandbox.NotFound) {
+			return sandbox.Session{}, err
+		}
+	}
+	if err := s.template(ctx, &o); err != nil {
+		return sandbox.Session{}, err
+	}
+	return s.svc.CreateSession(ctx, o, sandbox.Local{})
+}
+
+// begun starts a sandbox whose session is made, or removes it.
+func (s *Server) begun(r *http.Request, made sandbox.Session) (reached, error) {
+	if _, err := s.svc.Files(r.Context(), made.Name); err != nil { // has it made now
+		return reached{}, errors.Join(err, s.svc.RemoveSession(context.WithoutCancel(r.Context()), made.Name, true))
+	}
+	s.deadlineSet()
+	return s.reached(r, made)
+}
+
+// session is what a sandbox is asked for, as caisson has it, but for its template.
+func session(in created) (o api.SessionOptions, err error) {
 	switch {
 	case in.MCP != nil, in.IAM != nil, len(in.VolumeMounts) > 0:
 		return o, sandbox.Errorf(sandbox.Unsupported, "mcp, iam and volumeMounts are not served").WithHint("leave them out; docs/e2b.md says why")
@@ -149,10 +176,13 @@ func (s *Server) session(ctx context.Context, in created) (o api.SessionOptions,
 		o.Labels[k] = v
 	}
 	if in.AutoPause {
-		if in.KeepMemory != nil && !*in.KeepMemory {
-			return o, sandbox.Errorf(sandbox.Unsupported, "a pause keeps memory").WithHint("leave keepMemory out")
-		}
 		o.Labels[labelOnTimeout] = "pause"
+		if in.KeepMemory != nil && !*in.KeepMemory {
+			if in.AutoResume.Enabled {
+				return o, sandbox.Errorf(sandbox.Invalid, "a sandbox without its memory does not go on by itself").WithHint("leave autoResume out, and connect to it")
+			}
+			o.Labels[labelForgets] = "true"
+		}
 	}
 	if n := in.Network; n != nil && n.PublicTraffic != nil && !*n.PublicTraffic {
 		o.Labels[labelPrivate] = "true"
@@ -168,10 +198,8 @@ func (s *Server) session(ctx context.Context, in created) (o api.SessionOptions,
 		timeout = *in.Timeout
 	}
 	o.TTL = ttl(timeout, o.Labels)
-	if o.Network, err = in.net(); err != nil {
-		return o, err
-	}
-	return o, s.template(ctx, &o)
+	o.Network, err = in.net()
+	return o, err
 }
 
 // net is the network that a client asks for. What it leaves open is none.
@@ -280,16 +308,13 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if in.Memory != nil && !*in.Memory {
-		return sandbox.Errorf(sandbox.Unsupported, "a resumed sandbox keeps its memory").WithHint("leave onResume out, or make another sandbox")
-	}
 	timeout := int64(defaultTimeout)
 	if in.Timeout != nil {
 		timeout = *in.Timeout
 	}
 	status := http.StatusOK
 	if isPaused(v) {
-		if err := s.resume(r.Context(), v, timeout); err != nil {
+		if err := s.resume(r.Context(), v, timeout, in.Memory == nil || *in.Memory); err != nil {
 			return err
 		}
 		status = http.StatusCreated

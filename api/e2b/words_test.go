@@ -2,6 +2,7 @@ package e2b
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -59,8 +60,11 @@ func TestAsked(t *testing.T) {
 		"nowhere": {created{Internet: &yes, Network: &network{DenyOut: []string{"0.0.0.0/0"}}}, sandbox.SessionOptions{Language: baseLanguage, TTL: sandbox.Duration(300 * time.Second), Labels: sandbox.Labels{labelWire: "true", labelTemplate: "base"}}},
 		"pause": {created{AutoPause: true, Timeout: seconds(1), Env: map[string]string{"B": "2", "A": "1"}, Metadata: map[string]string{"m": "v"}}, sandbox.SessionOptions{
 			Language: baseLanguage, TTL: sandbox.Duration(time.Second + pauseGrace), Env: []string{"A=1", "B=2"}, Labels: sandbox.Labels{labelWire: "true", labelTemplate: "base", labelOnTimeout: "pause", "m": "v"}}},
+		"forgetting": {created{AutoPause: true, KeepMemory: new(bool)}, sandbox.SessionOptions{
+			Language: baseLanguage, TTL: sandbox.Duration(300*time.Second + pauseGrace), Labels: sandbox.Labels{labelWire: "true", labelTemplate: "base", labelOnTimeout: "pause", labelForgets: "true"}}},
 	} {
-		got, err := s.session(t.Context(), c.in)
+		got, err := session(c.in)
+		err = errors.Join(err, s.template(t.Context(), &got))
 		if err != nil || got.Name == "" {
 			t.Errorf("%s: %v, %q", name, err, got.Name)
 		}
@@ -71,9 +75,10 @@ func TestAsked(t *testing.T) {
 	}
 	for name, in := range map[string]created{
 		"volumes": {VolumeMounts: []any{1}}, "mcp": {MCP: map[string]any{}}, "ours": {Metadata: map[string]string{labelWire: "x"}}, "a past": {Timeout: seconds(-1)},
-		"rules": {Network: &network{Rules: 1}}, "open but for some": {Network: &network{DenyOut: []string{"x.org"}}}, "forgetting": {AutoPause: true, KeepMemory: new(bool)},
+		"rules": {Network: &network{Rules: 1}}, "open but for some": {Network: &network{DenyOut: []string{"x.org"}}},
+		"waking without memory": {AutoPause: true, KeepMemory: new(bool), AutoResume: struct{ Enabled bool }{true}},
 	} {
-		if _, err := s.session(t.Context(), in); err == nil {
+		if _, err := session(in); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

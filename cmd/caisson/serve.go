@@ -63,7 +63,7 @@ func (a *app) serve(ctx context.Context, o cli.ServeOptions) (err error) {
 	}
 	let := authenticate(door)
 	var rest func()
-	if others, rest, err = wires(ctx, o.Wires, wireParts{svc, state, a.log}); err != nil {
+	if others, rest, err = wires(ctx, o.Wires, wireParts{svc, state, o.Snapshots, a.log}); err != nil {
 		return errors.Join(err, s.Close())
 	}
 	defer rest()

@@ -25,7 +25,8 @@ import (
 // wireParts are what a wire is made of.
 type wireParts struct {
 	svc   api.Service
-	state string // the folder for what outlives a process
+	state string           // the folder for what outlives a process
+	kept  sandbox.Duration // snapshots of E2B's clients
 	log   *slog.Logger
 }
 
@@ -36,7 +37,7 @@ var wireMakers = map[string]func(wireParts) (server.Wire, error){
 		if err != nil {
 			return nil, err
 		}
-		return e2b.New(e2b.Config{Service: p.svc, Key: key, Log: p.log})
+		return e2b.New(e2b.Config{Service: p.svc, Key: key, Snapshots: p.kept, Log: p.log})
 	},
 	"fusion": func(p wireParts) (server.Wire, error) { return fusion.New(fusion.Config{Service: p.svc}) },
 	"swerex": func(p wireParts) (server.Wire, error) { return swerex.New(swerex.Config{Service: p.svc}) },

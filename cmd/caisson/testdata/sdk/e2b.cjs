@@ -348,6 +348,110 @@ const steps = {
     await h.kill()
     await assert.rejects(h.wait())
   },
+  async snapshots(sbx) {
+    const as = { apiKey: process.env.OTHER_KEY }
+    // The origin goes on, with what runs in it and what it wrote after.
+    const origin = await Sandbox.create({ envs: { KEPT: 'kept', OVER: 'old' }, metadata: { group: 'kept' } })
+    await origin.files.write('a/state', 'one')
+    await origin.commands.run('ln -s a/state soft; chmod 600 a/state')
+    const h = await origin.commands.run('n=0; while read x; do n=$((n+x)); echo $n; done', { background: true, stdin: true, timeoutMs: 0 })
+    await h.sendStdin('40\n')
+    while (h.stdout !== '40\n') await new Promise((next) => setImmediate(next))
+    const snap = await origin.createSnapshot()
+    assert.deepEqual(snap.names, [])
+    await h.sendStdin('2\n')
+    while (h.stdout !== '40\n42\n') await new Promise((next) => setImmediate(next))
+    await origin.files.write('a/state', 'two')
+    const named = await origin.createSnapshot({ name: 'a-name' })
+    assert.deepEqual(named.names, ['a-name'])
+    const made = await Sandbox.create(snap.snapshotId, { envs: { OVER: 'new' }, metadata: { n: '1' } })
+    assert.equal((await made.commands.run('cat a/state soft; stat -c %a a/state; echo $KEPT $OVER')).stdout, 'oneone600\nkept new\n')
+    assert.deepEqual(await made.commands.list(), [])
+    const i = await made.getInfo()
+    assert.deepEqual([i.templateId, i.metadata, i.state], [snap.snapshotId, { n: '1' }, 'running'])
+    await made.files.write('a/state', 'of its own')
+    const second = await Sandbox.create(named.snapshotId)
+    assert.deepEqual(await Promise.all([origin, made, second].map((s) => s.files.read('a/state'))), ['two', 'of its own', 'two'])
+    // They are lists of their own.
+    const all = async (opts) => {
+      const pages = Sandbox.listSnapshots(opts)
+      const ids = []
+      while (pages.hasNext) ids.push((await pages.nextItems()).map((s) => s.snapshotId))
+      return ids
+    }
+    const ids = [named.snapshotId, snap.snapshotId]
+    assert.deepEqual(await all(), [ids])
+    assert.deepEqual(await all({ limit: 1 }), [[ids[0]], [ids[1]]])
+    assert.deepEqual(await all({ name: 'a-name' }), [[named.snapshotId]])
+    assert.deepEqual(await all({ sandboxId: made.sandboxId }), [[]])
+    assert.deepEqual(await origin.listSnapshots().nextItems(), [named, snap])
+    assert.ok((await Sandbox.list().nextItems()).every((s) => !ids.includes(s.sandboxId)))
+    await assert.rejects(Sandbox.connect(snap.snapshotId), (e) => e.name === 'SandboxNotFoundError')
+    // Nobody else has them.
+    assert.deepEqual(await all(as), [[]])
+    for (const id of ids) {
+      await assert.rejects(Sandbox.create(id, as), (e) => /404/.test(e.message) && e.message.includes(id))
+      assert.equal(await Sandbox.deleteSnapshot(id, as), false)
+    }
+    await assert.rejects(Sandbox.createSnapshot(origin.sandboxId, as), (e) => e.name === 'SandboxNotFoundError')
+    // One of the same name takes its place; what was made of one goes on without it.
+    await made.createSnapshot({ name: 'a-name' })
+    assert.deepEqual(await all(), [ids])
+    const third = await Sandbox.create('a-name')
+    assert.equal(await third.files.read('a/state'), 'of its own')
+    await origin.kill()
+    for (const id of ids) {
+      assert.equal(await Sandbox.deleteSnapshot(id), true)
+      assert.equal(await Sandbox.deleteSnapshot(id), false)
+      await assert.rejects(Sandbox.create(id), /404/)
+    }
+    assert.deepEqual(await all(), [[]])
+    await third.commands.run('sync; cat a/state; echo more > a/more')
+    for (const s of [made, second, third]) assert.equal(await s.kill(), true)
+  },
+  async forks(sbx) {
+    const h = await sbx.commands.run('read x; echo $x', { background: true, stdin: true, timeoutMs: 0 })
+    await sbx.files.write('forked', 'before')
+    const forks = await sbx.fork({ count: 2 })
+    assert.ok(forks.every((f) => f instanceof Sandbox) && forks.length === 2)
+    await h.sendStdin('goes on\n')
+    assert.equal((await h.wait()).stdout, 'goes on\n')
+    await forks[0].files.write('forked', 'after')
+    assert.deepEqual(await Promise.all([sbx, ...forks].map((s) => s.files.read('forked'))), ['before', 'after', 'before'])
+    const i = await forks[1].getInfo()
+    assert.deepEqual([i.templateId, i.metadata.who], ['base', 'me'])
+    assert.equal((await forks[1].commands.run('echo $GREETING')).stdout, 'hello\n')
+    await assert.rejects(sbx.fork({ count: 21 }), /400/)
+    await assert.rejects(Sandbox.fork(sbx.sandboxId, { apiKey: process.env.OTHER_KEY }), (e) => e.name === 'SandboxNotFoundError')
+    for (const f of forks) assert.equal(await f.kill(), true)
+  },
+  async rests(sbx) {
+    const one = await Sandbox.create({ lifecycle: { onTimeout: { action: 'pause', keepMemory: false } } })
+    await one.files.write('kept', 'kept')
+    const rested = async () => {
+      assert.equal((await one.getInfo()).state, 'paused')
+      assert.equal(await one.isRunning(), false)
+      await assert.rejects(one.files.read('kept'))
+      assert.deepEqual((await Sandbox.list({ query: { state: ['paused'] } }).nextItems()).map((s) => s.sandboxId), [one.sandboxId])
+      await Sandbox.connect(one.sandboxId)
+      assert.equal((await one.commands.run('cat kept; cat /proc/[0-9]*/comm | grep -c sleep || true')).stdout, 'kept0\n')
+    }
+    await one.commands.run('sleep 600', { background: true, timeoutMs: 0 })
+    assert.equal(await one.pause({ keepMemory: false }), true)
+    assert.equal(await one.pause({ keepMemory: false }), false)
+    await rested()
+    // What was kept is let go of.
+    await one.commands.run('sleep 600', { background: true, timeoutMs: 0 })
+    await one.pause()
+    await Sandbox.connect(one.sandboxId, { onResume: 'reboot' })
+    assert.equal((await one.commands.run('cat kept; cat /proc/[0-9]*/comm | grep -c sleep || true')).stdout, 'kept0\n')
+    // By its own time.
+    await one.setTimeout(100)
+    while ((await one.getInfo()).state !== 'paused') await new Promise((next) => setTimeout(next, 50))
+    await rested()
+    await one.pause({ keepMemory: false })
+    assert.equal(await one.kill(), true)
+  },
   async killed(sbx) {
     const h = await sbx.commands.run('sleep 600', { background: true, timeoutMs: 0 })
     const waited = assert.rejects(h.wait(), (e) => e.name === 'TimeoutError')

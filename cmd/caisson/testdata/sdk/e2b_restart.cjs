@@ -12,6 +12,10 @@ async function main() {
   await h.sendStdin('before\n')
   while (h.stdout !== 'before\n') await new Promise((next) => setTimeout(next, 20))
   const broken = assert.rejects(h.wait())
+  const snap = await sbx.createSnapshot()
+  const resting = await Sandbox.create({ metadata: { resting: 'yes' } })
+  await resting.files.write('rests', 'rests')
+  await resting.pause({ keepMemory: false })
   console.log('ready')
   for await (const _ of readline.createInterface({ input: process.stdin })) break
   await broken
@@ -24,6 +28,11 @@ async function main() {
   assert.equal((await again.wait()).exitCode, 0)
   assert.equal((await (await sbx.commands.connect(h.pid)).wait()).exitCode, 0)
   assert.equal(await sbx.kill(), true)
+  assert.equal(await (await Sandbox.create(snap.snapshotId)).files.read('kept'), 'kept')
+  assert.equal((await resting.getInfo()).state, 'paused')
+  await resting.connect()
+  assert.equal(await resting.files.read('rests'), 'rests')
+  assert.equal(await Sandbox.deleteSnapshot(snap.snapshotId), true)
   console.log('done')
 }
 
