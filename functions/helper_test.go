@@ -50,6 +50,12 @@ func (s sandboxes) Exec(ctx context.Context, session string, run sandbox.Run, st
 // onEngine are functions on a real engine, with the store that they are kept in.
 func onEngine(t *testing.T, langs ...string) (*functions.Functions, sandboxes, *sqlite.Store) {
 	t.Helper()
+	return onEngineWith(t, func(*manager.Config) {}, langs...)
+}
+
+// onEngineWith has what is run set otherwise.
+func onEngineWith(t *testing.T, set func(*manager.Config), langs ...string) (*functions.Functions, sandboxes, *sqlite.Store) {
+	t.Helper()
 	kit := enginetest.New(t)
 	for _, l := range langs {
 		kit.Image(t, l)
@@ -63,10 +69,12 @@ func onEngine(t *testing.T, langs ...string) (*functions.Functions, sandboxes, *
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := manager.New(manager.Config{
+	cfg := manager.Config{
 		Patience: enginetest.Patience, Runtimes: kit.Runtimes(t), Images: kit.Images, Gate: g.Judge, Store: store, StateID: store.ID(),
 		LockDir: filepath.Join(dir, "locks"), Actor: "test",
-	})
+	}
+	set(&cfg)
+	m, err := manager.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -124,6 +124,8 @@ func exited(id string, f sandbox.Function, res sandbox.Result, err error) (*sand
 		return failed("Runtime.ExitError", "RequestId: %s Error: Runtime exited without providing a reason", id), nil
 	case res.Reason == sandbox.ReasonExited:
 		return failed("Runtime.ExitError", "RequestId: %s Error: Runtime exited with error: exit status %d", id, res.Code), nil
+	case res.Reason == sandbox.ReasonDenied:
+		return failed("Runtime.ExitError", "RequestId: %s Error: Runtime was ended by policy: %s", id, res.Cause), nil
 	case res.Reason == sandbox.ReasonCanceled && err == nil:
 		err = errors.New(res.Cause)
 		return nil, sandbox.Errorf(sandbox.Unavailable, "the process of function %s was ended: %w", f.Name, err).WithHint("call it again")

@@ -65,6 +65,7 @@ type process struct {
 	input  *io.PipeWriter
 	heard  chan said
 	log    *logged
+	starts startLog
 	exec   sandbox.ID
 
 	over chan struct{} // closed once the fields below are set
@@ -97,7 +98,7 @@ func (fs *Functions) start(ctx context.Context, session string, f sandbox.Functi
 		defer close(p.over)
 		defer cancel()
 		p.res, p.err = fs.cfg.Sandboxes.Exec(ctx, session, run, sandbox.Streams{
-			Stdin: io.MultiReader(bytes.NewReader(settings), stdin), Stdout: lines, Stderr: p.log, Local: sandbox.Local{Ask: local.Ask},
+			Stdin: io.MultiReader(bytes.NewReader(settings), stdin), Stdout: lines, Stderr: p.log, Started: p.starts.add, Local: sandbox.Local{Ask: local.Ask},
 		})
 		_ = stdin.CloseWithError(io.ErrClosedPipe) // it never fails
 	}()
@@ -308,6 +309,7 @@ func (p *process) settle(ctx context.Context, f sandbox.Function, s said, heard 
 		return heard
 	}
 	done.Log, done.LogLost = p.log.take(s.Mark)
+	done.Starts = p.starts.take()
 	return nil
 }
 

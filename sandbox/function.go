@@ -138,6 +138,10 @@ type Invoked struct {
 	PeakMemory Bytes  `json:"peak_memory_bytes,omitempty"`
 	Session    string `json:"session"`           // that it ran in
 	ExecID     ID     `json:"exec_id,omitempty"` // of the process
+	// Starts are the programs that the process started since the call before, where that
+	// is seen: of the first [MaxStarts] that it starts, those that were heard of before
+	// the answer.
+	Starts []Start `json:"starts,omitempty"`
 }
 
 // Classes of [FunctionError]: whether the handler said so, or its process could

@@ -99,7 +99,7 @@ func Cases(ctx context.Context, exec Exec, s CaseSuite) (Result, error) {
 			r.Decision = res.Decision
 		}
 		r.Processes++
-		r.Usage.add(res.Usage)
+		r.add(res)
 		if err != nil {
 			return Result{Trust: TrustOutside, Decision: r.Decision}, err
 		}

@@ -37,7 +37,7 @@ func byCommand(ctx context.Context, exec Exec, s Suite) (Result, error) {
 			return Result{Trust: TrustSelf, Decision: r.Decision}, err
 		}
 		r.Processes++
-		r.Usage.add(res.Usage)
+		r.add(res)
 		r.take(s.Runner.read(res, report, file), file)
 	}
 	r.settle()

@@ -39,6 +39,12 @@ func (permissive) Err() error        { return nil }
 // warm is a session with two CPUs, whose sandbox is made at first use.
 func warm(t *testing.T, langs ...string) testloop.Exec {
 	t.Helper()
+	return warmWith(t, func(*manager.Config) {}, langs...)
+}
+
+// warmWith has what is run set otherwise.
+func warmWith(t *testing.T, set func(*manager.Config), langs ...string) testloop.Exec {
+	t.Helper()
 	kit := enginetest.New(t)
 	for _, l := range langs {
 		kit.Image(t, l)
@@ -52,10 +58,12 @@ func warm(t *testing.T, langs ...string) testloop.Exec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := manager.New(manager.Config{
+	cfg := manager.Config{
 		Patience: enginetest.Patience, Runtimes: kit.Runtimes(t), Images: kit.Images, Gate: g.Judge, Store: s, StateID: s.ID(),
 		LockDir: filepath.Join(dir, "locks"), Actor: "test",
-	})
+	}
+	set(&cfg)
+	m, err := manager.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -167,7 +167,7 @@ type pytestRun struct {
 	left     map[string]string // files that skip themselves, and why
 	warnings []Warning
 	decision sandbox.Decision
-	usage    Usage
+	used     Result // by all processes, and nothing else
 
 	processes, deaths int
 	complete          bool
@@ -201,7 +201,7 @@ func (p *pytestRun) process(ctx context.Context) error {
 	p.processes++
 	res, err := p.exec(watched, run, sandbox.Streams{Stdin: bytes.NewReader(input), Stdout: claims(&k, live.take), Stderr: live.out})
 	hung := live.end()
-	p.usage.add(res.Usage)
+	p.used.add(res)
 	if p.processes == 1 {
 		p.decision = res.Decision
 	}
@@ -427,6 +427,8 @@ func howEnded(r sandbox.Result) string {
 		return "put out more than is allowed"
 	case sandbox.ReasonInfra:
 		return "was lost: " + r.Cause
+	case sandbox.ReasonDenied:
+		return "was ended by policy: " + r.Cause
 	default:
 		return "was ended: " + string(r.Reason)
 	}
@@ -434,7 +436,8 @@ func howEnded(r sandbox.Result) string {
 
 // result puts together what the processes said.
 func (p *pytestRun) result(late bool) Result {
-	r := Result{Trust: TrustShared, Problems: p.problems, Warnings: p.warnings, Processes: p.processes, Usage: p.usage, Decision: p.decision}
+	r := Result{Trust: TrustShared, Problems: p.problems, Warnings: p.warnings, Processes: p.processes, Decision: p.decision}
+	r.Usage, r.Starts, r.StartsLeftOut = p.used.Usage, p.used.Starts, p.used.StartsLeftOut
 	for _, id := range p.items {
 		t, ended := p.ended[id]
 		if !ended {

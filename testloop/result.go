@@ -146,6 +146,18 @@ type Result struct {
 	Usage     Usage            `json:"usage"`
 	Duration  time.Duration    `json:"-"`
 	Decision  sandbox.Decision `json:"decision"` // the first run's
+	// Starts are the programs that its processes started, where that is seen: see
+	// [sandbox.Result]. StartsLeftOut counts those above [sandbox.MaxStarts].
+	Starts        []sandbox.Start `json:"starts,omitempty"`
+	StartsLeftOut int             `json:"starts_left_out,omitempty"`
+}
+
+// add adds what a run used and started.
+func (r *Result) add(run sandbox.Result) {
+	r.Usage.add(run.Usage)
+	n := min(len(run.Starts), sandbox.MaxStarts-len(r.Starts))
+	r.Starts = append(r.Starts, run.Starts[:n]...)
+	r.StartsLeftOut += run.StartsLeftOut + len(run.Starts) - n
 }
 
 // Usage is what all runs of a Result used: processor time together, and the most

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"path"
 	"sync"
 	"time"
 
@@ -47,6 +48,12 @@ type Start struct {
 	// End is how start N ended. A [Judge] is told it by itself, once it has been told of
 	// the start: then nothing else is set.
 	End *StartEnd
+}
+
+// CallsTools reports whether it is the program by which shells call tools, whose every
+// call is judged by itself.
+func (s Start) CallsTools() bool {
+	return !s.Own && s.File == wire.AgentPath && len(s.Argv) > 0 && path.Base(s.Argv[0]) == wire.ToolProgram
 }
 
 // StartEnd is how a program ended that an exec started.

@@ -115,7 +115,7 @@ func (a *Agent) openTools(ex *exec) error {
 	if err := os.Mkdir(bin, 0o755); err != nil {
 		return err
 	}
-	if err := os.Symlink(wire.AgentPath, path.Join(bin, "tool")); err != nil {
+	if err := os.Symlink(wire.AgentPath, path.Join(bin, wire.ToolProgram)); err != nil {
 		return err
 	}
 	ln, err := a.listenFor(ex, path.Join(dir, wire.ToolsSocket))

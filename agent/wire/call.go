@@ -19,10 +19,11 @@ type Tools struct {
 // client's own files. EnvTools is the variable that has the socket's path.
 const (
 	ToolsSocket = "tools.sock"
-	ToolsBin    = "bin" // the agent's: the program tool
+	ToolsBin    = "bin" // the agent's: the program ToolProgram
 	ToolsLib    = "lib" // staged by the client: modules of Python and Node
 	ToolsSpec   = ToolsLib + "/tools.json"
 	EnvTools    = "CAISSON_TOOLS"
+	ToolProgram = "tool" // the agent's binary, called so
 )
 
 // CallFrame is one piece of what a program and the host say on a connection to an

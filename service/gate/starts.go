@@ -46,6 +46,9 @@ func (g *Gate) start(ctx context.Context, p Policy, q *manager.StartQuestion) (m
 	if !q.Start.Own && len(q.Start.Env) == 0 && g.plain(ctx, path.Base(command[0])) {
 		return manager.Answer{Decision: allowed(p), Any: true}, nil
 	}
+	if q.Start.CallsTools() {
+		return manager.Answer{Decision: allowed(p), Any: true}, nil
+	}
 	if q.Start.Native && contains(plan) {
 		return manager.Answer{Decision: allowed(p), Same: true}, nil
 	}

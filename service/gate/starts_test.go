@@ -2,12 +2,12 @@ package gate_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"errors"
 
 	"github.com/caisson-dev/caisson/internal/enginetest"
 	"github.com/caisson-dev/caisson/manager"
@@ -129,6 +129,30 @@ func TestStartsLetPass(t *testing.T) {
 		res, err := p.Run(t.Context(), sandbox.Run{Language: tt.lang, Code: tt.code}, sandbox.Streams{})
 		if err != nil || string(res.Stdout) != tt.want || res.Reason != sandbox.ReasonExited {
 			t.Errorf("%s: %v %+v %q %q\n%+v", tt.code, err, res.Exit, res.Stdout, res.Stderr, res.Starts)
+		}
+	}
+}
+
+// The program that calls tools is let pass: its calls are judged one by one. What else
+// runs beside calls is judged as ever, also where a program returns a value.
+func TestStartsBesideTools(t *testing.T) {
+	t.Parallel()
+	p := startsPlace(t, sandbox.StartsRule{Mode: sandbox.StartsJudge}, "python", "shell")
+	say := sandbox.Callable{Tool: sandbox.Tool{Name: "say"}, Call: func(_ context.Context, a json.RawMessage) (json.RawMessage, error) { return a, nil }}
+	const rm = "bytes([114,109]).decode().split() + ['-rf', '--no-preserve-root', chr(47)]"
+	for _, tt := range []struct {
+		run    sandbox.Run
+		want   string
+		reason sandbox.ExitReason
+		starts int
+	}{
+		{sandbox.Run{Language: "shell", Code: "tool say --a=1; tool say --b=2"}, "{\"a\":1}\n{\"b\":2}\n", sandbox.ReasonExited, 2},
+		{sandbox.Run{Language: "python", Code: "import subprocess\nsubprocess.run(['tool', 'say', '--a=1'])\nsubprocess.run(" + rm + ")\nprint('passed')"}, "{\"a\":1}\n", sandbox.ReasonDenied, 2},
+		{sandbox.Run{Language: "python", Program: true, Code: "import subprocess\nawait say(a=1)\nsubprocess.run(" + rm + ")\nreturn 1"}, "", sandbox.ReasonDenied, 1},
+	} {
+		res, err := p.Run(t.Context(), tt.run, sandbox.Streams{Local: sandbox.Local{Tools: []sandbox.Callable{say}}})
+		if err != nil || string(res.Stdout) != tt.want || res.Reason != tt.reason || len(res.Starts) != tt.starts || len(res.Calls) == 0 || res.Program != nil && res.Program.Value != nil {
+			t.Errorf("%s: %v %+v %q %q\n%+v %+v", tt.run.Code, err, res.Exit, res.Stdout, res.Stderr, res.Starts, res.Program)
 		}
 	}
 }
