@@ -111,6 +111,9 @@ func (s *server) followAgain(ctx context.Context, e sandbox.Execution, rec sandb
 		who := sandbox.WithCaller(ctx, e.Caller())
 		quiet := s.heartbeat(who, e, asked.Callback)
 		out := s.follow(who, e, asked.Run, rec, true)
+		if out.result.Cause == sandbox.NeverBegan { // the last server died on its way to it
+			out = s.inSession(who, e, asked.Run)
+		}
 		quiet()
 		s.conclude(ctx, e, out)
 	})

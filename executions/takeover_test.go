@@ -2,6 +2,8 @@ package executions_test
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -128,6 +130,32 @@ func TestSessionGoesOn(t *testing.T) {
 	}
 	if len(f.execs) != 1 {
 		t.Errorf("it ran %d times", len(f.execs))
+	}
+}
+
+// What a server wrote down in a session and died before it began runs once the
+// session's recovery has found that out.
+func TestNeverBegan(t *testing.T) {
+	t.Parallel()
+	f := &fake{}
+	p := serving(t, f, nil)
+	o := code("x")
+	o.Run.Session = "work"
+	id := p.submit(t, "", o)
+	execs := func() []sandbox.ID { f.mu.Lock(); defer f.mu.Unlock(); return slices.Collect(maps.Keys(f.execs)) }
+	until(t, "begun", func() bool { return len(execs()) == 1 })
+	p.close(t)
+	first := execs()[0]
+	later := open(t, p.dir, f, nil)
+	later.start(t)
+	f.end(first, sandbox.Exit{Reason: sandbox.ReasonInfra, Cause: sandbox.NeverBegan}.Coded())
+	until(t, "begun again", func() bool { return len(execs()) == 2 })
+	f.print("now")
+	for _, exec := range execs() {
+		f.end(exec, sandbox.Exit{Reason: sandbox.ReasonExited})
+	}
+	if e := later.ended(t, id); e.State != sandbox.ExecutionSucceeded || string(e.Result.Stdout) != "now" || e.Exec == first {
+		t.Errorf("%+v, %q", e, e.Result.Stdout)
 	}
 }
 

@@ -72,6 +72,38 @@ func TestAnnouncedIsLeftAlone(t *testing.T) {
 	}
 }
 
+// TestTakenForDead has another process take one for dead that is about to start a
+// background exec, as where its request is still on its way when it dies: what is
+// said never to have begun never does.
+func TestTakenForDead(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.create(t, sandbox.SessionOptions{Name: "work"})
+	sh(t, p.Manager, "work", "true")
+	other, err := manager.New(manager.Config{
+		Runtimes: p.kit.Runtimes(t), Images: p.kit.Images, Gate: manager.Unjudged, Store: p.store, StateID: p.store.ID(), LockDir: p.dir + "/locks",
+		Holder: "other", Alive: func(holder string) bool { return holder == "other" },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = other.Close() })
+	if e, err := p.between(t, func(*manager.Manager) {
+		if rec, err := other.Recover(t.Context()); err != nil || rec.Ended != 1 || len(rec.Failures) > 0 {
+			t.Errorf("recovered %+v, %v", rec, err)
+		}
+	}); err == nil {
+		t.Errorf("it begins: %+v", e)
+	}
+	v := must(p.Session(t.Context(), "work"))
+	if len(v.Execs) != 1 || v.Execs[0].Ended.IsZero() || v.Execs[0].Exit.Reason != sandbox.ReasonInfra || v.Execs[0].Exit.Cause != sandbox.NeverBegan {
+		t.Errorf("the session has %+v", v.Execs)
+	}
+	if res := sh(t, p.Manager, "work", "test ! -e began"); res.Code != 0 || res.Replaced {
+		t.Errorf("it began: %+v", res.Exit)
+	}
+}
+
 // TestEndedWhileItStarts has another process write down the end of a background
 // exec that is about to start. It does not run on.
 func TestEndedWhileItStarts(t *testing.T) {

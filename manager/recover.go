@@ -128,6 +128,12 @@ func (m *Manager) recoverExec(ctx context.Context, v sandbox.SessionView, e sand
 	defer cancel()
 	out, over, err := b.Client.Output(ask, client.Command{ID: e.ID}, 0, 0)
 	switch {
+	case errors.Is(err, sandbox.NotFound) && e.Background && e.Holder != "":
+		// Who was to start it has not heard that it began, so nobody has read its end.
+		if err := b.Client.Forbid(ask, e.ID); err != nil {
+			return err // it begins just now, say: then the next look finds it
+		}
+		return lost(sandbox.NeverBegan)
 	case errors.Is(err, sandbox.NotFound):
 		return lost("it had not begun, or its end was read and could not be written down")
 	case err != nil:

@@ -142,6 +142,10 @@ const (
 	ReasonInfra    ExitReason = "infra"    // container, agent or engine failed under it: see Cause
 )
 
+// NeverBegan is the cause of a [ReasonInfra] where an exec was written down, and its
+// process certainly has not begun and never will: it may be asked for again.
+const NeverBegan = "it never began: the caisson that was to start it died"
+
 // ExitReasons lists every reason, in the order of the documentation.
 func ExitReasons() []ExitReason {
 	return []ExitReason{ReasonExited, ReasonSignal, ReasonTimeout, ReasonCanceled, ReasonOOM, ReasonPIDs, ReasonDisk,

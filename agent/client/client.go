@@ -303,8 +303,8 @@ func answer(r io.Reader) (wire.Reply, error) {
 }
 
 // Kill ends everything that an exec started, also what outlived its process. Where
-// that cancels it, all who follow it are told the cause; "" is none. Errors:
-// NotFound, Unavailable, and [ErrSurvivors].
+// that cancels it, all who follow it are told the cause; "" is none. One that has not
+// begun cannot any more, which is NotFound. Errors: that, Unavailable, and [ErrSurvivors].
 func (c *Client) Kill(ctx context.Context, id sandbox.ID, cause string) error {
 	r, err := c.ask(ctx, wire.Request{Op: wire.OpKill, Kill: &wire.Kill{ID: string(id), Cause: cause}})
 	if err != nil {
@@ -314,6 +314,16 @@ func (c *Client) Kill(ctx context.Context, id sandbox.ID, cause string) error {
 		return sandbox.Errorf(sandbox.Internal, "%d %w", r.Count, ErrSurvivors)
 	}
 	return nil
+}
+
+// Forbid sees to it that an exec that has not begun never does. Errors: Conflict where
+// it has, Unavailable.
+func (c *Client) Forbid(ctx context.Context, id sandbox.ID) error {
+	_, err := c.ask(ctx, wire.Request{Op: wire.OpKill, Kill: &wire.Kill{ID: string(id), Unbegun: true}})
+	if errors.Is(err, sandbox.NotFound) {
+		return nil
+	}
+	return err
 }
 
 // Scrub removes everything that execs left behind: processes there may be none of, files

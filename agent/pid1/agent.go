@@ -78,6 +78,7 @@ type Agent struct {
 	idle      *time.Timer // runs while a one-shot agent has no client
 	execs     map[string]*exec
 	groups    map[int]*exec
+	forbidden []string // what was killed before it began, the newest last
 	nextGroup int
 	leases    map[string]*lease
 	last      lastCounters

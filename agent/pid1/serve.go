@@ -339,9 +339,13 @@ func (a *Agent) callStdin(s *yamux.Stream, r *wire.Reader, req *wire.Stdin) {
 }
 
 func (a *Agent) callKill(s *yamux.Stream, req *wire.Kill) {
-	ex := a.find(req.ID)
+	ex := a.findOrForbid(req.ID)
 	if ex == nil {
 		fail(s, "not_found", fmt.Errorf("no exec %s", req.ID))
+		return
+	}
+	if req.Unbegun {
+		fail(s, "conflict", fmt.Errorf("exec %s has begun", req.ID))
 		return
 	}
 	ex.endWith(ending{endedCanceled, req.Cause})

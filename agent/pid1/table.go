@@ -5,6 +5,7 @@ package pid1
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/caisson-dev/caisson/agent/wire"
@@ -20,6 +21,9 @@ const (
 // keepEnded bounds the ended execs whose output waits for a client.
 const keepEnded = 256
 
+// keepForbidden bounds the ids that may not begin: a request is on its way for moments.
+const keepForbidden = 256
+
 var errBusy = errors.New("too many execs: end some, or wait for them")
 
 // register gives ex its group and its place in the table.
@@ -28,6 +32,9 @@ func (a *Agent) register(ex *exec) error {
 	defer a.mu.Unlock()
 	if a.execs[ex.req.ID] != nil {
 		return fmt.Errorf("exec %s exists", ex.req.ID)
+	}
+	if slices.Contains(a.forbidden, ex.req.ID) {
+		return fmt.Errorf("exec %s was killed before it began", ex.req.ID)
 	}
 	if len(a.execs) >= keepEnded {
 		a.sweepLocked()
@@ -157,6 +164,21 @@ func (a *Agent) find(id string) *exec {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.execs[id]
+}
+
+// findOrForbid finds an exec, or sees to it that there never is one of that id: a
+// request for it may still be on its way.
+func (a *Agent) findOrForbid(id string) *exec {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	ex := a.execs[id]
+	if ex == nil && !slices.Contains(a.forbidden, id) {
+		if len(a.forbidden) == keepForbidden {
+			a.forbidden = slices.Delete(a.forbidden, 0, 1)
+		}
+		a.forbidden = append(a.forbidden, id)
+	}
+	return ex
 }
 
 // list describes every exec in the table.

@@ -323,10 +323,13 @@ type Resize struct {
 	Size
 }
 
-// Kill names an exec. Its cause is told to all who follow it: see [End].
+// Kill names an exec. Its cause is told to all who follow it: see [End]. One that the
+// agent does not know is answered with not_found, and cannot begin any more.
 type Kill struct {
 	ID    string `json:"id"`
 	Cause string `json:"cause,omitempty"`
+	// Unbegun spares one that the agent knows: that is a conflict.
+	Unbegun bool `json:"unbegun,omitempty"`
 }
 
 // Put asks for a tar stream, sent as Data frames, to be unpacked below the
