@@ -23,20 +23,30 @@ func (s *Service) book(ctx context.Context, session string) (sandbox.SessionView
 	return v, b, err
 }
 
-// Changes returns the records of a session.
-func (s *Service) Changes(ctx context.Context, of string, o api.ChangesOptions) ([]sandbox.ChangeRecord, error) {
-	_, of, err := session(ctx, reads, of)
+// recorded opens a session's book once what was touched is in it, where that is asked
+// for. It returns the session's kept name too.
+func (s *Service) recorded(ctx context.Context, of string, o api.ChangesOptions) (*bridge.Book, string, error) {
+	who, of, err := session(ctx, reads, of)
 	if err != nil {
-		return nil, err
+		return nil, of, err
 	}
 	v, b, err := s.book(ctx, of)
+	if err != nil || o.Recorded || len(v.Sandboxes) == 0 {
+		return b, of, err
+	}
+	release, err := s.admitFiles(ctx, who, of)
+	if err != nil {
+		return nil, of, err
+	}
+	defer release()
+	return b, of, s.cfg.Manager.RecordSession(ctx, of, o.Exact)
+}
+
+// Changes returns the records of a session.
+func (s *Service) Changes(ctx context.Context, of string, o api.ChangesOptions) ([]sandbox.ChangeRecord, error) {
+	b, of, err := s.recorded(ctx, of, o)
 	if err != nil {
 		return nil, err
-	}
-	if !o.Recorded && len(v.Sandboxes) > 0 {
-		if err := s.cfg.Manager.RecordSession(ctx, of, o.Exact); err != nil {
-			return nil, err
-		}
 	}
 	records, err := b.Ledger.Records(ctx, bridge.RecordFilter{Exec: o.Exec, Limit: o.Limit})
 	if o.Exec != "" {
@@ -50,18 +60,9 @@ func (s *Service) Changes(ctx context.Context, of string, o api.ChangesOptions) 
 
 // Diff reads changes as differences.
 func (s *Service) Diff(ctx context.Context, of string, o api.ChangesOptions) ([]sandbox.FileDiff, error) {
-	_, of, err := session(ctx, reads, of)
+	b, of, err := s.recorded(ctx, of, o)
 	if err != nil {
 		return nil, err
-	}
-	v, b, err := s.book(ctx, of)
-	if err != nil {
-		return nil, err
-	}
-	if !o.Recorded && len(v.Sandboxes) > 0 {
-		if err := s.cfg.Manager.RecordSession(ctx, of, o.Exact); err != nil {
-			return nil, err
-		}
 	}
 	records, err := b.Ledger.Records(ctx, bridge.RecordFilter{Exec: o.Exec, Limit: o.Limit})
 	if err != nil {
@@ -83,7 +84,7 @@ func (s *Service) Diff(ctx context.Context, of string, o api.ChangesOptions) ([]
 
 // Undo takes back what an exec changed.
 func (s *Service) Undo(ctx context.Context, name string, o api.UndoOptions) (api.Undone, error) {
-	_, of, err := session(ctx, uses, name)
+	who, of, err := session(ctx, uses, name)
 	if err != nil {
 		return api.Undone{}, err
 	}
@@ -96,6 +97,11 @@ func (s *Service) Undo(ctx context.Context, name string, o api.UndoOptions) (api
 	if err := s.cfg.Manager.Quiet(ctx, of); err != nil {
 		return api.Undone{}, err
 	}
+	release, err := s.admitFiles(ctx, who, of)
+	if err != nil {
+		return api.Undone{}, err
+	}
+	defer release()
 	v, tree, err := s.cfg.Manager.Tree(ctx, of)
 	if err != nil {
 		return api.Undone{}, err

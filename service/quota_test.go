@@ -51,6 +51,13 @@ func TestQuotas(t *testing.T) {
 	refused("a second sandbox", run("small", sandbox.Limits{}))
 	must(session("small", "b", sandbox.Limits{}))
 	refused("one of another session", exec("small", "b"))
+	undo := func(name string) error {
+		return second(p.Undo(as(t.Context(), "small", ""), name, api.UndoOptions{Exec: sandbox.NewID()}))
+	}
+	refused("one to undo in", undo("b"))
+	if err := undo("a"); errors.Is(err, sandbox.Exhausted) {
+		t.Errorf("undo where there is a sandbox: %v", err)
+	}
 	must(p.RemoveSession(as(t.Context(), "small", ""), "a", true))
 	must(exec("small", "b"))
 
