@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -117,6 +119,55 @@ func TestExecInATerminal(t *testing.T) {
 	head, events, _ := strings.Cut(string(b), "\n")
 	if !json.Valid([]byte(head)) || !strings.Contains(head, `"height":30`) || !strings.Contains(events, `now 25 90`) || !strings.Contains(events, `"r","90x25"]`) {
 		t.Errorf("the recording: %s\n%s", head, events)
+	}
+}
+
+// TestTerminalElsewhere leaves a terminal here and comes back to it through a server, as
+// from another machine: it goes on as it was, another watches, and only one types.
+func TestTerminalElsewhere(t *testing.T) {
+	t.Parallel()
+	enginetest.Tool(t, "tmux", "tmux")
+	kit, base := place(t)
+	kit.Image(t, "shell")
+	local := "unix://" + base + "/srv.sock"
+	server := start(t, kit, base, "serve", "--listen", local)
+	server.await(t, local)
+	p := newPane(t, kit, base, "100", "30")
+	p.types(t, "caisson session create work && caisson exec -it work -- bash --norc", "Enter")
+	p.shows(t, `(?m)^bash-[0-9.]+\$ ?$`)
+	p.types(t, "left=behind; echo waits", "Enter")
+	p.shows(t, `(?m)^waits$`)
+	p.types(t, "C-p", "C-q")
+	id := p.shows(t, `come back with: caisson attach work ([0-9a-f]+)`)
+	p.types(t, "clear; export CAISSON_HOST="+local+"; caisson attach work "+id, "Enter")
+	p.shows(t, `(?m)^waits$`) // as it was left
+	p.types(t, "echo $left here", "Enter")
+	p.shows(t, `(?m)^behind here$`)
+
+	watcher := start(t, kit, base, "--host", local, "attach", "work", id, "--watch")
+	for line := ""; !strings.Contains(line, "behind here"); {
+		var err error
+		if line, err = watcher.out.ReadString('\n'); err != nil {
+			t.Fatalf("who watches: %v", err)
+		}
+	}
+	p.tmux(t, "resize-window", "-x", "90", "-y", "25")
+	p.types(t, "until test \"$(stty size)\" = '25 90'; do :; done; echo now $(stty size); exit 7", "Enter")
+	p.shows(t, `(?m)^now 25 90$`)
+	p.shows(t, `(?m)^exit\nhost> ?$`)
+	p.types(t, "echo ended with $?", "Enter")
+	p.shows(t, `(?m)^ended with 7$`)
+	if rest, err := io.ReadAll(watcher.out); err != nil || !strings.Contains(string(rest), "now 25 90") {
+		t.Errorf("who watches sees %q, %v", rest, err)
+	}
+	if code := watcher.code(t); code != 7 {
+		t.Errorf("who watches ends with %d", code)
+	}
+	p.types(t, "clear; caisson exec -it work -- sh -c 'stty size; exit 3'; echo then $?", "Enter")
+	p.shows(t, `(?ms)^25 90$.*^then 3$`)
+	said(t, kit, base, "session", "rm", "work", "--force")
+	if err := server.Process.Signal(syscall.SIGTERM); err != nil || server.code(t) != 0 {
+		t.Errorf("the server: %v, %s", err, server.errs)
 	}
 }
 
