@@ -324,12 +324,11 @@ type Resize struct {
 }
 
 // Kill names an exec. Its cause is told to all who follow it: see [End]. One that the
-// agent does not know is answered with not_found, and cannot begin any more.
+// agent does not know is not_found, and can begin no more.
 type Kill struct {
-	ID    string `json:"id"`
-	Cause string `json:"cause,omitempty"`
-	// Unbegun spares one that the agent knows: that is a conflict.
-	Unbegun bool `json:"unbegun,omitempty"`
+	ID      string `json:"id"`
+	Cause   string `json:"cause,omitempty"`
+	Unbegun bool   `json:"unbegun,omitempty"` // one that it knows is spared: conflict
 }
 
 // Put asks for a tar stream, sent as Data frames, to be unpacked below the
