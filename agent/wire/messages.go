@@ -1,7 +1,5 @@
 package wire
 
-import ()
-
 // Places inside a sandbox.
 const (
 	// RunDir belongs to the agent: a tmpfs that users may pass through and not
