@@ -24,27 +24,27 @@ func (s *Service) book(ctx context.Context, session string) (sandbox.SessionView
 }
 
 // recorded opens a session's book once what was touched is in it, where that is asked
-// for. It returns the session's kept name too.
-func (s *Service) recorded(ctx context.Context, of string, o api.ChangesOptions) (*bridge.Book, string, error) {
+// for.
+func (s *Service) recorded(ctx context.Context, of string, o api.ChangesOptions) (*bridge.Book, error) {
 	who, of, err := session(ctx, reads, of)
 	if err != nil {
-		return nil, of, err
+		return nil, err
 	}
 	v, b, err := s.book(ctx, of)
 	if err != nil || o.Recorded || len(v.Sandboxes) == 0 {
-		return b, of, err
+		return b, err
 	}
 	release, err := s.admitFiles(ctx, who, of)
 	if err != nil {
-		return nil, of, err
+		return nil, err
 	}
 	defer release()
-	return b, of, s.cfg.Manager.RecordSession(ctx, of, o.Exact)
+	return b, s.cfg.Manager.RecordSession(ctx, of, o.Exact)
 }
 
 // Changes returns the records of a session.
 func (s *Service) Changes(ctx context.Context, of string, o api.ChangesOptions) ([]sandbox.ChangeRecord, error) {
-	b, of, err := s.recorded(ctx, of, o)
+	b, err := s.recorded(ctx, of, o)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (s *Service) Changes(ctx context.Context, of string, o api.ChangesOptions) 
 
 // Diff reads changes as differences.
 func (s *Service) Diff(ctx context.Context, of string, o api.ChangesOptions) ([]sandbox.FileDiff, error) {
-	b, of, err := s.recorded(ctx, of, o)
+	b, err := s.recorded(ctx, of, o)
 	if err != nil {
 		return nil, err
 	}
