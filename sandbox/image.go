@@ -1,6 +1,10 @@
 package sandbox
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // Image is a container image that is present in the engine.
 type Image struct {
@@ -15,6 +19,16 @@ type Image struct {
 	// Link is a folder of the image that is a link to the workspace, as its label
 	// says; "" is none. Who judges programs takes paths below it to be the workspace's.
 	Link string `json:"link,omitempty"`
+}
+
+// User is the name of who runs programs in a sandbox of the image: NAME where its link
+// is /home/NAME.
+func (i Image) User() string {
+	name, ok := strings.CutPrefix(i.Link, "/home/")
+	if !ok || strings.ContainsAny(name, "/:\n") || slices.Contains([]string{"", "root", "runner"}, name) {
+		return "sandbox"
+	}
+	return name
 }
 
 // ImageRoot is an image as a folder of the host, from which runtimes without an

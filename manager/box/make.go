@@ -223,7 +223,7 @@ func (m *Maker) claim(ctx context.Context, b *Box, o Order) (err error) {
 	}
 	spec := b.Plan.Spec
 	b.Client, err = m.greet(ctx, b, &client.Claim{
-		Identity: spec.Identity, OneShot: b.Session == "", Idle: time.Duration(o.Idle), TTL: time.Duration(o.TTL), Env: baseEnv(spec.Image.Env),
+		Identity: spec.Identity, OneShot: b.Session == "", Idle: time.Duration(o.Idle), TTL: time.Duration(o.TTL), Env: baseEnv(spec.Image),
 		Workspace: watchedSize(spec.Workspace), Writable: writable(b.Plan), OpenFiles: spec.Limits.OpenFiles,
 	})
 	if errors.Is(err, sandbox.Unsupported) && b.Plan.Hardened {
@@ -292,10 +292,10 @@ func watchedSize(w sandbox.Workspace) sandbox.Bytes {
 
 // baseEnv is what every exec finds in its environment: the image's own
 // variables, and over them what the sandbox sets. Nothing of the host's.
-func baseEnv(image []string) []string {
+func baseEnv(image sandbox.Image) []string {
 	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"}
-	env = append(env, image...)
-	return append(env, "HOME="+client.HomeDir, "USER=sandbox", "LOGNAME=sandbox", "SHELL=/bin/sh")
+	env = append(env, image.Env...)
+	return append(env, "HOME="+client.HomeDir, "USER="+image.User(), "LOGNAME="+image.User(), "SHELL=/bin/sh")
 }
 
 // WithImage calls do with what a runtime makes sandboxes of: an image of its own,

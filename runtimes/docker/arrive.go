@@ -90,7 +90,7 @@ func (i claimable) arrive(ctx context.Context, api *client.Client, got container
 		}
 		defer workspace.Close()
 	}
-	if err := i.r.writeUsers(i.handle.ID, spec.Identity, got); err != nil {
+	if err := i.r.writeUsers(i.handle.ID, spec, got); err != nil {
 		return err
 	}
 	private, err := os.Stat(i.r.folder(i.handle.ID))

@@ -160,7 +160,7 @@ func (r *Runtime) createContainer(ctx context.Context, api *client.Client, h run
 	if r.remote {
 		return nil
 	}
-	return r.writeUsers(h.ID, plan.Spec.Identity, got)
+	return r.writeUsers(h.ID, plan.Spec, got)
 }
 
 // mounts are what was planned, and what is this container's alone. Volumes are

@@ -59,13 +59,13 @@ func (r *Runtime) usersMounts(id sandbox.ID) (mounts []mount.Mount) {
 }
 
 // writeUsers fills the lists of a container that is not started yet.
-func (r *Runtime) writeUsers(id sandbox.ID, who sandbox.Identity, got container.InspectResponse) error {
+func (r *Runtime) writeUsers(id sandbox.ID, spec sandbox.Spec, got container.InspectResponse) error {
 	for _, name := range userFiles {
 		theirs := imageFile(got, "etc/"+name)
 		if theirs == "" {
 			theirs = fewNames[name]
 		}
-		if err := os.WriteFile(filepath.Join(r.folder(id), name), []byte(withUsers(name, theirs, who)), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(r.folder(id), name), []byte(withUsers(name, theirs, spec.Image.User(), spec.Identity)), 0o600); err != nil {
 			return fmt.Errorf("write the list of users: %w", err)
 		}
 	}
@@ -73,10 +73,10 @@ func (r *Runtime) writeUsers(id sandbox.ID, who sandbox.Identity, got container.
 }
 
 // withUsers is a list of names with a sandbox's users, who take their names and
-// numbers from whomever has them.
-func withUsers(list, theirs string, who sandbox.Identity) string {
+// numbers from whomever has them. user is the name of the first.
+func withUsers(list, theirs, user string, who sandbox.Identity) string {
 	var b strings.Builder
-	ours := map[string]int{"sandbox": who.UID, "runner": who.RunnerUID}
+	ours := map[string]int{user: who.UID, "runner": who.RunnerUID}
 	for line := range strings.Lines(theirs) {
 		line = strings.TrimRight(line, "\r\n")
 		fields := strings.SplitN(line, ":", 4)
@@ -88,7 +88,7 @@ func withUsers(list, theirs string, who sandbox.Identity) string {
 		}
 		b.WriteString(line + "\n")
 	}
-	for _, name := range []string{"sandbox", "runner"} {
+	for _, name := range []string{user, "runner"} {
 		fmt.Fprintf(&b, "%s:x:%d:", name, ours[name])
 		if list == "passwd" {
 			fmt.Fprintf(&b, "%d:%s:%s:/bin/sh", ours[name], name, sandbox.HomeDir)

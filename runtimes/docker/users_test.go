@@ -23,11 +23,11 @@ func TestWithUsers(t *testing.T) {
 		"sandbox:x:7:7::/:\nrunner:x:8:8::/:": "",
 		"me:x:20000:1::/:\nyou:x:20001:1::/:": "",
 	} {
-		if got := withUsers("passwd", theirs, who); got != kept+passwd {
+		if got := withUsers("passwd", theirs, "sandbox", who); got != kept+passwd {
 			t.Errorf("%q: %q", theirs, got)
 		}
 	}
-	if got, want := withUsers("group", "root:x:0:\nus:x:20000:me\n", who), "root:x:0:\nsandbox:x:20000:\nrunner:x:20001:\n"; got != want {
+	if got, want := withUsers("group", "root:x:0:\nus:x:20000:me\nuser:x:7:\n", "user", who), "root:x:0:\nuser:x:20000:\nrunner:x:20001:\n"; got != want {
 		t.Errorf("groups %q, want %q", got, want)
 	}
 }

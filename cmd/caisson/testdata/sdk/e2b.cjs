@@ -55,8 +55,8 @@ const shout = (port, host, text) => new Promise((done, failed) => {
 const steps = {
   async commands(sbx) {
     const seen = []
-    const r = await sbx.commands.run('echo out; echo err >&2; echo $GREETING $MORE; pwd; whoami >/dev/null; exit 0', { envs: { MORE: 'more' }, onStdout: (s) => { seen.push(s) } })
-    assert.equal(r.stdout, 'out\nhello more\n/workspace\n')
+    const r = await sbx.commands.run('echo out; echo err >&2; echo $GREETING $MORE; pwd; whoami; echo $USER $LOGNAME; exit 0', { envs: { MORE: 'more' }, onStdout: (s) => { seen.push(s) } })
+    assert.equal(r.stdout, 'out\nhello more\n/workspace\nuser\nuser user\n')
     assert.equal(r.stderr, 'err\n')
     assert.equal(seen.join(''), r.stdout)
     await assert.rejects(sbx.commands.run('echo gone >&2; exit 3'), (e) => e instanceof CommandExitError && e.exitCode === 3 && e.stderr === 'gone\n' && e.error === 'exit status 3')
