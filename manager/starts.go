@@ -155,7 +155,7 @@ func (s *starting) serve(ctx context.Context) {
 				s.ended(t)
 			}
 		case t.N == 0:
-			to.marked()
+			to.marked(t.LeftOut)
 		case !t.Asks:
 			to.note(t, nil, nil)
 		default:
@@ -297,8 +297,12 @@ func (s *starting) close(ctx context.Context) (err error) {
 		if s.shell != nil {
 			s.giveBack(ctx)
 		} else {
-			s.judge.Finish()
-			<-s.over
+			select {
+			case <-s.over: // the exec has ended
+			default:
+				s.judge.Finish()
+				<-s.over
+			}
 			_ = s.judge.Close() // its connection may be gone
 		}
 		d := s.started()

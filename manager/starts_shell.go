@@ -42,8 +42,11 @@ func (s *starting) taker() *starting {
 	return s
 }
 
-// marked is told behind all that was to be told.
-func (s *starting) marked() {
+// marked is told behind all that was to be told, with the number of what was not.
+func (s *starting) marked(leftOut int) {
+	s.mu.Lock()
+	s.count += leftOut
+	s.mu.Unlock()
 	select {
 	case s.mark <- struct{}{}:
 	default: // nobody waits for it

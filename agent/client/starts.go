@@ -45,6 +45,9 @@ type Start struct {
 	// Asks says that it waits for a [Verdict]; Refused why the agent refused it.
 	Asks    bool
 	Refused string
+	// LeftOut, where N is 0, counts those that were let pass and not told, since the
+	// last one without a number.
+	LeftOut int
 	// End is how start N ended. A [Judge] is told it by itself, once it has been told of
 	// the start: then nothing else is set.
 	End *StartEnd
@@ -128,7 +131,7 @@ func startOf(w *wire.Start) Start {
 	return Start{
 		N: w.N, PID: w.PID, Parent: w.Parent, At: micros(w.AtUS), Path: string(w.Path), File: string(w.File), Argv: texts(w.Argv),
 		Env: texts(w.Env), Dir: string(w.Dir), Cut: w.Cut, Own: w.Own, SHA256: w.SHA256, Size: max(w.Size, 0), Native: w.Native,
-		Script: w.Script, Asks: w.Asks, Refused: w.Refused[:min(len(w.Refused), 256)], End: endOf(w.End),
+		Script: w.Script, LeftOut: max(w.LeftOut, 0), Asks: w.Asks, Refused: w.Refused[:min(len(w.Refused), 256)], End: endOf(w.End),
 	}
 }
 

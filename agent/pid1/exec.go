@@ -60,6 +60,7 @@ type exec struct {
 	ended    bool      // its end is set
 	settled  bool      // none of its processes is left
 	read     bool      // a client has acknowledged all of it
+	many     bool      // it starts [manyStarts] or more
 	proxy    int       // the port of its way out, once no host holds that open
 }
 

@@ -38,16 +38,6 @@ func (a *Agent) as(role string, do func()) error {
 // actAs is [Agent.as] for a number, and waits for no place.
 func actAs(uid int, do func()) error {
 	runtime.LockOSThread()
-	setfs := func(id int) error {
-		// Both calls report no failure; the second one tells what holds now.
-		for _, call := range []uintptr{unix.SYS_SETFSGID, unix.SYS_SETFSUID} {
-			_, _, _ = unix.RawSyscall(call, uintptr(id), 0, 0)
-			if now, _, _ := unix.RawSyscall(call, ^uintptr(0), 0, 0); int(now) != id {
-				return fmt.Errorf("act as uid %d: not permitted", id)
-			}
-		}
-		return nil
-	}
 	if err := setfs(uid); err != nil {
 		// The thread may be half-way: it is not unlocked, and ends with the
 		// goroutine that holds it.
@@ -59,6 +49,18 @@ func actAs(uid int, do func()) error {
 		return err
 	}
 	runtime.UnlockOSThread()
+	return nil
+}
+
+// setfs makes the calling thread, which is locked, reach files as a user does.
+func setfs(id int) error {
+	// Both calls report no failure; the second one tells what holds now.
+	for _, call := range []uintptr{unix.SYS_SETFSGID, unix.SYS_SETFSUID} {
+		_, _, _ = unix.RawSyscall(call, uintptr(id), 0, 0)
+		if now, _, _ := unix.RawSyscall(call, ^uintptr(0), 0, 0); int(now) != id {
+			return fmt.Errorf("act as uid %d: not permitted", id)
+		}
+	}
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"runtime"
 	"sync"
 	"time"
 
@@ -33,10 +34,13 @@ type starts struct {
 	mu       sync.Mutex
 	rules    string                         // that passed and programs follow from
 	passed   map[[sha256.Size]byte]struct{} // starts that were let pass, by all that was judged of them
-	programs map[string]struct{}            // programs that may be started with any arguments
+	programs map[program]struct{}           // programs that may be started with any arguments
 	watched  map[string]*watched            // by exec
 	becoming map[int]*becoming              // by process: what was let pass and was not looked at again
 }
+
+// manyStarts is how many an exec makes before more are expected.
+const manyStarts = 16
 
 // mostPassed bounds each of the two memories. A full one begins anew.
 const mostPassed = 4096
@@ -95,26 +99,55 @@ func (s *starts) install() error {
 	if err != nil {
 		return err
 	}
-	go s.hear()
+	go (&hearer{s: s, fd: s.file.Fd(), uid: -1}).hear()
 	return nil
 }
 
-// hear answers who waits, one after the other. It blocks in the kernel, and so keeps a
-// thread busy: the runtime's poller would miss a wake-up that a signal came between.
-func (s *starts) hear() {
-	fd := s.file.Fd()
+// hearer answers who waits, one after the other, on a thread of its own, which stays the
+// user that it was last. It blocks in the kernel: the runtime's poller would miss a
+// wake-up that a signal came between.
+type hearer struct {
+	s          *starts
+	fd         uintptr
+	uid        int // the thread's, for files
+	reader     reader
+	said, vars []byte // what was read last of what a process became
+}
+
+func (h *hearer) hear() {
+	runtime.LockOSThread() // and ends with it
+	turn := time.Now()
 	for {
-		n, err := receive(fd)
+		// One that has not given way for 10 ms loses its processor in each system call
+		// from then on, and another thread is woken each time.
+		if now := time.Now(); now.Sub(turn) > 5*time.Millisecond {
+			runtime.Gosched()
+			turn = now
+		}
+		n, err := receive(h.fd)
 		switch {
 		case err != nil:
-			s.a.endWith(fmt.Sprintf("what is started cannot be seen any more: %v", err))
+			h.s.a.endWith(fmt.Sprintf("what is started cannot be seen any more: %v", err))
 			return
 		case n.Nr == unix.SYS_ARCH_PRCTL:
-			s.lookAgain(fd, n)
+			h.lookAgain(n)
 		default:
-			s.decide(fd, n)
+			h.decide(n)
 		}
 	}
+}
+
+// as makes the thread a user, as [actAs] does.
+func (h *hearer) as(uid int) error {
+	if h.uid == uid {
+		return nil
+	}
+	h.uid = -1
+	err := setfs(uid)
+	if err == nil {
+		h.uid = uid
+	}
+	return err
 }
 
 // of finds what is known of an exec's starts, or begins to know it.
@@ -155,7 +188,8 @@ func (s *starts) owner(p procInfo) (ex *exec, w *watched) {
 }
 
 // decide answers a notice, or has somebody asked about it.
-func (s *starts) decide(fd uintptr, n *notice) {
+func (h *hearer) decide(n *notice) {
+	s, fd := h.s, h.fd
 	p, ok := readProc(int(n.PID))
 	if !ok {
 		n.answer(fd, 0, false) // it is gone
@@ -168,11 +202,13 @@ func (s *starts) decide(fd uintptr, n *notice) {
 	}
 	var b *begin
 	var err error
-	acted := actAs(p.uid, func() { b, err = readStart(n, p.group, w.matters) })
+	if err = h.as(p.uid); err == nil {
+		b, err = h.reader.start(n, p.group, w.matter())
+	}
 	if !n.waits(fd) {
 		return // and so was what was read another's
 	}
-	if err = errors.Join(acted, err); err != nil {
+	if err != nil {
 		b = &begin{}
 	}
 	if err == nil && b.errno != 0 {
@@ -182,23 +218,28 @@ func (s *starts) decide(fd uintptr, n *notice) {
 	if err == nil && b.file == "" {
 		err = errNoFile
 	}
-	t := b.told()
-	t.PID, t.Parent, t.AtUS = p.group, p.parent, time.Since(w.began).Microseconds()
-	key := b.key()
+	told := func() *wire.Start {
+		t := b.told()
+		t.PID, t.Parent, t.AtUS = p.group, p.parent, time.Since(w.began).Microseconds()
+		return t
+	}
 	switch {
 	case err != nil:
-		w.refuse(t, err)
+		w.refuse(told(), err)
 		n.answer(fd, 0, false)
-	case !w.starts.Ask || s.known(b, key):
-		w.tell(t)
-		s.pass(fd, n, p, w, b, t)
+	case !w.starts.Ask || s.known(b):
+		number := w.tell(told)
+		if number == manyStarts {
+			s.a.expectMany(ex)
+		}
+		s.pass(fd, n, p, w, b, number)
 	default:
-		go s.ask(fd, n, p, w, b, t, key)
+		go s.ask(fd, n, p, w, b, told())
 	}
 }
 
 // ask has a start judged by the host.
-func (s *starts) ask(fd uintptr, n *notice, p procInfo, w *watched, b *begin, t *wire.Start, key [sha256.Size]byte) {
+func (s *starts) ask(fd uintptr, n *notice, p procInfo, w *watched, b *begin, t *wire.Start) {
 	if b.own {
 		var err error
 		s.a.acting <- struct{}{}
@@ -218,13 +259,13 @@ func (s *starts) ask(fd uintptr, n *notice, p procInfo, w *watched, b *begin, t 
 		w.refused(t.N, v.Cause)
 		n.answer(fd, 0, false)
 	default:
-		s.learn(b, key, v)
-		s.pass(fd, n, p, w, b, t)
+		s.learn(b, v)
+		s.pass(fd, n, p, w, b, t.N)
 	}
 }
 
 // known reports whether a start was let pass before, or one that it is like.
-func (s *starts) known(b *begin, key [sha256.Size]byte) bool {
+func (s *starts) known(b *begin) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if b.image && len(b.env) == 0 {
@@ -232,17 +273,20 @@ func (s *starts) known(b *begin, key [sha256.Size]byte) bool {
 			return true
 		}
 	}
-	_, same := s.passed[key]
+	if len(s.passed) == 0 {
+		return false
+	}
+	_, same := s.passed[b.key()]
 	return same
 }
 
 // learn remembers an answer.
-func (s *starts) learn(b *begin, key [sha256.Size]byte, v wire.Verdict) {
+func (s *starts) learn(b *begin, v wire.Verdict) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if v.Any && b.image && len(b.env) == 0 {
 		if s.programs == nil || len(s.programs) >= mostPassed {
-			s.programs = map[string]struct{}{}
+			s.programs = map[program]struct{}{}
 		}
 		s.programs[b.program()] = struct{}{}
 	}
@@ -250,7 +294,7 @@ func (s *starts) learn(b *begin, key [sha256.Size]byte, v wire.Verdict) {
 		if s.passed == nil || len(s.passed) >= mostPassed {
 			s.passed = map[[sha256.Size]byte]struct{}{}
 		}
-		s.passed[key] = struct{}{}
+		s.passed[b.key()] = struct{}{}
 	}
 }
 
@@ -263,14 +307,15 @@ func (s *starts) follow(rules string) {
 	}
 }
 
-// program names one of the image, and as what it is called: some do what their name
-// says.
-func (b *begin) program() string {
-	called := ""
+// program is one of the image, and as what it is called: some do what their name says.
+type program struct{ file, base, called string }
+
+func (b *begin) program() program {
+	p := program{file: b.file, base: path.Base(b.path)}
 	if len(b.argv) > 0 {
-		called = path.Base(b.argv[0])
+		p.called = path.Base(b.argv[0])
 	}
-	return b.file + "\x00" + path.Base(b.path) + "\x00" + called
+	return p
 }
 
 // key is made of all that is judged of a start.
@@ -288,7 +333,7 @@ func (b *begin) key() (k [sha256.Size]byte) {
 	add(b.env...)
 	if b.own {
 		st := b.stat
-		add(fmt.Sprint(st.Dev, st.Ino, st.Size, st.Mode, st.Mtim, st.Ctim))
+		add(fmt.Sprint(st.Dev_major, st.Dev_minor, st.Ino, st.Size, st.Mode, st.Mtime, st.Ctime))
 	}
 	h.Sum(k[:0])
 	return k

@@ -7,9 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"io"
-	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,7 +27,7 @@ type becoming struct {
 	uid        int
 	parent     int
 	own        bool // users can write the file
-	stat       unix.Stat_t
+	stat       unix.Statx_t
 	open       string // a path by which the file can be opened
 	name, dir  string
 	argv, rest uint64 // sums of all arguments, and of those behind the first
@@ -45,7 +44,7 @@ var (
 )
 
 // pass lets a start happen, and keeps what has to come of it.
-func (s *starts) pass(fd uintptr, n *notice, p procInfo, w *watched, b *begin, t *wire.Start) {
+func (s *starts) pass(fd uintptr, n *notice, p procInfo, w *watched, b *begin, number uint64) {
 	argv := b.argv
 	if len(argv) == 0 {
 		argv = []string{""} // which the kernel adds
@@ -62,7 +61,7 @@ func (s *starts) pass(fd uintptr, n *notice, p procInfo, w *watched, b *begin, t
 		w: w, uid: p.uid, parent: p.parent, own: b.own, stat: b.stat, open: b.openAs, name: b.name, dir: b.dir, argv: sumOf(argv), rest: sumOf(argv[1:]), env: sumOf(b.env),
 	}
 	s.mu.Unlock()
-	w.follow(p.group, t.N)
+	w.follow(p.group, number)
 	n.answer(fd, 0, true)
 }
 
@@ -79,8 +78,8 @@ func sumOf(argv []string) uint64 {
 
 // lookAgain compares what a process became with what it was let become, and ends it
 // where that differs.
-func (s *starts) lookAgain(fd uintptr, n *notice) {
-	pid := int(n.PID)
+func (h *hearer) lookAgain(n *notice) {
+	s, fd, pid := h.s, h.fd, int(n.PID)
 	s.mu.Lock()
 	is := s.becoming[pid]
 	delete(s.becoming, pid)
@@ -89,18 +88,21 @@ func (s *starts) lookAgain(fd uintptr, n *notice) {
 		n.answer(fd, 0, true)
 		return
 	}
-	t := &wire.Start{PID: pid, Parent: is.parent, AtUS: time.Since(is.w.began).Microseconds()}
-	var err error
-	acted := actAs(is.uid, func() { err = is.check(t) })
+	t := &wire.Start{PID: pid, Parent: is.parent, AtUS: time.Since(is.w.began).Microseconds(), Dir: wire.Name(is.dir)}
+	err := h.as(is.uid)
+	if err == nil {
+		err = h.check(is, pid)
+	}
+	if err == nil {
+		n.answer(fd, 0, true) // nobody gets it where what was read is another's by now
+		return
+	}
+	h.describe(t)
 	if !n.waits(fd) {
 		return // and so was what was read another's
 	}
-	if err = errors.Join(acted, err); err == nil {
-		n.answer(fd, 0, true)
-		return
-	}
 	if !is.w.starts.Ask { // nothing is refused
-		is.w.tell(t)
+		is.w.tell(func() *wire.Start { return t })
 		n.answer(fd, 0, true)
 		return
 	}
@@ -111,33 +113,34 @@ func (s *starts) lookAgain(fd uintptr, n *notice) {
 	}
 }
 
-// check reads what a process is, puts that into t, and says whether it is what it had
-// to become. The calling thread is the process's user.
-func (b *becoming) check(t *wire.Start) error {
-	proc := "/proc/" + strconv.Itoa(t.PID)
-	exe, err := readLink(proc + "/exe")
-	if err != nil {
-		return err
-	}
-	var is unix.Stat_t
-	if err := unix.Stat(proc+"/exe", &is); err != nil {
-		return err
-	}
-	said, err := readWhole(proc + "/cmdline")
-	if err != nil {
-		return err
-	}
-	vars, err := readWhole(proc + "/environ")
-	if err != nil {
-		return err
-	}
-	t.Path, t.File, t.Dir = wire.Name(exe), wire.Name(exe), wire.Name(b.dir)
-	for word := range bytes.SplitSeq(bytes.TrimSuffix(said, []byte{0}), []byte{0}) {
+// describe puts into t what its process became, as far as that can be read.
+func (h *hearer) describe(t *wire.Start) {
+	exe, _ := readLink("/proc/" + strconv.Itoa(t.PID) + "/exe") // as far as it can
+	t.Path, t.File = wire.Name(exe), wire.Name(exe)
+	for word := range bytes.SplitSeq(bytes.TrimSuffix(h.said, []byte{0}), []byte{0}) {
 		if len(t.Argv) < wire.MaxStartArgs {
 			t.Argv = append(t.Argv, wire.Name(word))
 		}
 	}
-	if b.sumOfMatters(vars) != b.env {
+}
+
+// check reads what a process is, and says whether it is what it had to become. The
+// calling thread is the process's user.
+func (h *hearer) check(b *becoming, pid int) (err error) {
+	proc := "/proc/" + strconv.Itoa(pid)
+	h.said = h.said[:0]
+	var is unix.Statx_t
+	if err := unix.Statx(unix.AT_FDCWD, proc+"/exe", 0, statxAll, &is); err != nil {
+		return err
+	}
+	if h.said, err = readWhole(proc+"/cmdline", h.said); err != nil {
+		return err
+	}
+	if h.vars, err = readWhole(proc+"/environ", h.vars[:0]); err != nil {
+		return err
+	}
+	said := h.said
+	if b.sumOfMatters(h.vars) != b.env {
 		return errBecame
 	}
 	if b.same(&is, &b.stat) {
@@ -161,11 +164,11 @@ func (b *becoming) check(t *wire.Start) error {
 		if open = name; !path.IsAbs(name) {
 			open = path.Join(b.dir, name)
 		}
-		var st unix.Stat_t
-		if err := unix.Stat(open, &st); err != nil {
+		var st unix.Statx_t
+		if err := unix.Statx(unix.AT_FDCWD, open, 0, statxAll, &st); err != nil {
 			return errors.Join(errBecame, err)
 		}
-		if st.Dev == is.Dev && st.Ino == is.Ino {
+		if sameFile(&st, &is) {
 			rest, ok := bytes.CutPrefix(said, []byte(words))
 			if !ok || maphash.Bytes(seed, rest) != b.rest {
 				return errBecame
@@ -181,8 +184,12 @@ const mostInterpreters = 5
 
 // same reports whether a file is the one that was judged, and where users can write
 // it, as it was then.
-func (b *becoming) same(is, was *unix.Stat_t) bool {
-	return is.Dev == was.Dev && is.Ino == was.Ino && (!b.own || is.Size == was.Size && is.Mtim == was.Mtim)
+func (b *becoming) same(is, was *unix.Statx_t) bool {
+	return sameFile(is, was) && (!b.own || is.Size == was.Size && is.Mtime == was.Mtime)
+}
+
+func sameFile(is, was *unix.Statx_t) bool {
+	return is.Ino == was.Ino && is.Dev_major == was.Dev_major && is.Dev_minor == was.Dev_minor
 }
 
 // interpreter is what a script's first line names, as the kernel reads it; "" is none.
@@ -193,8 +200,8 @@ func (b *becoming) interpreter(file string, judged bool) (name, arg string, err 
 		return "", "", err
 	}
 	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+	var st unix.Statx_t
+	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, statxAll, &st); err != nil {
 		return "", "", err
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG || judged && !b.same(&st, &b.stat) {
@@ -220,25 +227,33 @@ func (b *becoming) interpreter(file string, judged bool) (name, arg string, err 
 
 // sumOfMatters is that of the variables that matter, of all that a process has.
 func (b *becoming) sumOfMatters(vars []byte) uint64 {
-	var matter []string
+	matter := b.w.matter()
+	var h maphash.Hash
+	h.SetSeed(seed)
 	for kv := range bytes.SplitSeq(bytes.TrimSuffix(vars, []byte{0}), []byte{0}) {
-		if name, _, _ := bytes.Cut(kv, []byte("=")); b.w.matters(string(name), string(kv)) {
-			matter = append(matter, string(kv))
+		if matter.is(kv) {
+			_, _ = h.Write(kv) // a hash takes all
+			_ = h.WriteByte(0)
 		}
 	}
-	return sumOf(matter)
+	return h.Sum64()
 }
 
-// readWhole reads a file of /proc.
-func readWhole(name string) ([]byte, error) {
-	f, err := os.Open(name)
+// readWhole reads a file of /proc into a buffer, which grows where it has to.
+func readWhole(name string, into []byte) ([]byte, error) {
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, err
+		return into, err
 	}
-	defer f.Close()
-	said, err := io.ReadAll(io.LimitReader(f, mostText+1))
-	if err == nil && len(said) > mostText {
-		err = errTooMuch
+	defer unix.Close(fd)
+	for {
+		into = slices.Grow(into, page)
+		n, err := unix.Read(fd, into[len(into):cap(into)])
+		if err != nil || n == 0 {
+			return into, err
+		}
+		if into = into[:len(into)+n]; len(into) > mostText {
+			return into, errTooMuch
+		}
 	}
-	return said, err
 }

@@ -108,7 +108,9 @@ func (w *watched) forgetLocked(pid int, p *started) {
 	}
 	delete(w.running, pid)
 	_ = p.file.SetReadDeadline(time.Unix(1, 0)) // frees who awaits it
-	w.changed.Broadcast()
+	if isClosed(w.over) {
+		w.changed.Broadcast()
+	}
 }
 
 // finish says that the exec has ended. Where all its processes are dead their parents
@@ -132,6 +134,9 @@ func (w *watched) finish(settled bool) {
 			break
 		}
 		w.changed.Wait()
+	}
+	if w.leftOut > 0 && !w.enough {
+		w.markLocked()
 	}
 	w.done, w.shown = true, nil
 	w.changed.Broadcast()

@@ -30,31 +30,47 @@ var (
 
 // memory reads that of another process. Its errors are the kernel's.
 type memory struct {
-	fd           int
-	left         int // bytes that may still be read
-	words, texts piece
+	fd     int
+	left   int // bytes that may still be read
+	pieces [8]piece
+	next   int // of the pieces: the one that is given up for another
+	long   []byte
 }
 
-// piece is what was read last of one kind, a page at most.
+// piece is what was read, a page at most.
 type piece struct {
 	at   uint64
 	buf  [page]byte
 	have int
 }
 
+// of begins to read another process.
+func (m *memory) of(fd int) {
+	m.fd, m.left = fd, mostText
+	for i := range m.pieces {
+		m.pieces[i].have = 0
+	}
+}
+
 // from returns what is there from an address on, to the end of its page at most.
-func (m *memory) from(p *piece, addr uint64) ([]byte, error) {
-	start := addr &^ (page - 1)
-	if p.have == 0 || p.at != start {
+func (m *memory) from(addr uint64) ([]byte, error) {
+	start, p := addr&^(page-1), (*piece)(nil)
+	for i := range m.pieces {
+		if m.pieces[i].have > 0 && m.pieces[i].at == start {
+			p = &m.pieces[i]
+		}
+	}
+	if p == nil {
 		if m.left -= page; m.left < 0 {
 			return nil, errTooMuch
 		}
+		p = &m.pieces[m.next]
+		p.have = 0
 		n, err := unix.Pread(m.fd, p.buf[:], int64(start))
 		if err != nil {
-			p.have = 0
 			return nil, err
 		}
-		p.at, p.have = start, n
+		p.at, p.have, m.next = start, n, (m.next+1)%len(m.pieces)
 	}
 	if off := int(addr - start); off < p.have {
 		return p.buf[off:p.have], nil
@@ -62,22 +78,22 @@ func (m *memory) from(p *piece, addr uint64) ([]byte, error) {
 	return nil, unix.EFAULT
 }
 
-// text reads a text that ends with a NUL.
-func (m *memory) text(addr uint64) (string, error) {
-	var long []byte
+// text reads a text that ends with a NUL. It is valid until the next one is read.
+func (m *memory) text(addr uint64) ([]byte, error) {
+	m.long = m.long[:0]
 	for {
-		part, err := m.from(&m.texts, addr)
+		part, err := m.from(addr)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		if end := bytes.IndexByte(part, 0); end >= 0 {
-			if long == nil {
-				return string(part[:end]), nil
+			if len(m.long) == 0 {
+				return part[:end], nil
 			}
-			return string(append(long, part[:end]...)), nil
+			return append(m.long, part[:end]...), nil
 		}
-		if long = append(long, part...); len(long) > mostWord {
-			return "", errTooMuch
+		if m.long = append(m.long, part...); len(m.long) > mostWord {
+			return nil, errTooMuch
 		}
 		addr += uint64(len(part))
 	}
@@ -87,7 +103,7 @@ func (m *memory) text(addr uint64) (string, error) {
 func (m *memory) word(addr uint64) (uint64, error) {
 	var b [8]byte
 	for i := 0; i < len(b); {
-		part, err := m.from(&m.words, addr+uint64(i))
+		part, err := m.from(addr + uint64(i))
 		if err != nil {
 			return 0, err
 		}
@@ -97,8 +113,8 @@ func (m *memory) word(addr uint64) (uint64, error) {
 }
 
 // list calls take with each text of an array that ends with nil; an address of 0 is
-// an empty one.
-func (m *memory) list(addr uint64, take func(string)) error {
+// an empty one. The text is valid during the call.
+func (m *memory) list(addr uint64, take func([]byte)) error {
 	for i := range uint64(mostArgs) {
 		if addr == 0 {
 			return nil
@@ -127,10 +143,9 @@ type begin struct {
 	argv  []string
 	env   []string // those that matter
 	dir   string
-	size  int // of all text
 	cut   bool
 	own   bool // users can write the file
-	stat  unix.Stat_t
+	stat  unix.Statx_t
 	image bool // the file was found, and is the image's
 	// openAs is a path by which the file can be opened, and errno why it cannot be
 	// started, whoever asks.
@@ -138,37 +153,55 @@ type begin struct {
 	errno  unix.Errno
 }
 
-// readStart reads what the process behind a notice is about to become. The calling
-// thread is the user that the process is of. matters says which variables are kept.
-func readStart(n *notice, tgid int, matters func(name, kv string) bool) (*begin, error) {
+// reader reads what processes are about to become. It is for one thread.
+type reader struct {
+	memory memory
+	// files are those of the image, which stay what they are.
+	files map[imageFile]string
+}
+
+// imageFile is one of the image, with the path that led to it.
+type imageFile struct {
+	path              string
+	major, minor      uint32
+	inode, mountpoint uint64
+}
+
+// start reads what the process behind a notice is about to become. The calling thread
+// is the user that the process is of.
+func (r *reader) start(n *notice, tgid int, matter matter) (*begin, error) {
 	proc := "/proc/" + strconv.Itoa(tgid)
-	thread := proc + "/task/" + strconv.Itoa(int(n.PID))
+	thread := proc
+	if int(n.PID) != tgid {
+		thread += "/task/" + strconv.Itoa(int(n.PID))
+	}
 	fd, err := unix.Open(thread+"/mem", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	m := &memory{fd: fd, left: mostText}
+	m := &r.memory
+	m.of(fd)
 	b := &begin{}
 	at := n.Args[0:]
 	dirfd, flags := int32(unix.AT_FDCWD), uint64(0)
 	if n.Nr == unix.SYS_EXECVEAT {
 		dirfd, at, flags = int32(n.Args[0]), n.Args[1:], n.Args[4]
 	}
-	name, err := m.text(at[0])
+	text, err := m.text(at[0])
 	if err != nil {
 		return nil, err
 	}
+	name := string(text)
 	if b.name = name; dirfd != unix.AT_FDCWD && !path.IsAbs(name) {
 		b.name = path.Join("/dev/fd", strconv.Itoa(int(dirfd)), name)
 	}
-	if err := m.list(at[1], func(s string) { b.argv = append(b.argv, s); b.size += len(s) }); err != nil {
+	if err := m.list(at[1], func(s []byte) { b.argv = append(b.argv, string(s)) }); err != nil {
 		return nil, err
 	}
-	err = m.list(at[2], func(kv string) {
-		if k, _, _ := strings.Cut(kv, "="); matters(k, kv) {
-			b.env = append(b.env, kv)
-			b.size += len(kv)
+	err = m.list(at[2], func(kv []byte) {
+		if matter.is(kv) {
+			b.env = append(b.env, string(kv))
 		}
 	})
 	if err != nil {
@@ -177,12 +210,12 @@ func readStart(n *notice, tgid int, matters func(name, kv string) bool) (*begin,
 	if b.dir, err = readLink(thread + "/cwd"); err != nil {
 		return nil, err
 	}
-	b.locate(name, dirfd, flags, proc, thread)
+	r.locate(b, name, dirfd, flags, proc, thread)
 	return b, nil
 }
 
 // locate finds the file that a process means by a name.
-func (b *begin) locate(name string, dirfd int32, flags uint64, proc, thread string) {
+func (r *reader) locate(b *begin, name string, dirfd int32, flags uint64, proc, thread string) {
 	open := name
 	switch {
 	case path.IsAbs(name):
@@ -200,7 +233,7 @@ func (b *begin) locate(name string, dirfd int32, flags uint64, proc, thread stri
 		}
 		if name == "" && flags&unix.AT_EMPTY_PATH != 0 {
 			b.path = dir
-			b.look(link, 0)
+			r.look(b, link, 0)
 			return
 		}
 		open = path.Join(dir, name)
@@ -210,17 +243,17 @@ func (b *begin) locate(name string, dirfd int32, flags uint64, proc, thread stri
 	for _, self := range []struct{ name, means string }{{"/proc/self/", proc + "/"}, {"/proc/thread-self/", thread + "/"}, {"/dev/fd/", thread + "/fd/"}} {
 		if rest, ok := strings.CutPrefix(open, self.name); ok {
 			if open = self.means + rest; rest == "exe" || strings.HasPrefix(open, thread+"/fd/") || strings.HasPrefix(rest, "fd/") {
-				b.look(open, 0)
+				r.look(b, open, 0)
 				return
 			}
 		}
 	}
-	b.look(open, unix.RESOLVE_NO_MAGICLINKS)
+	r.look(b, open, unix.RESOLVE_NO_MAGICLINKS)
 }
 
 // look opens what a path leads to, and says whose it is. A link of /proc in the middle
 // of a path would lead us elsewhere than the process, and leads to nothing here.
-func (b *begin) look(file string, resolve uint64) {
+func (r *reader) look(b *begin, file string, resolve uint64) {
 	fd, err := unix.Openat2(unix.AT_FDCWD, file, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: resolve})
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EACCES) {
 		b.errno, _ = errors.AsType[unix.Errno](err)
@@ -229,24 +262,38 @@ func (b *begin) look(file string, resolve uint64) {
 		return
 	}
 	defer unix.Close(fd)
-	var fs unix.Statfs_t
-	if unix.Fstat(fd, &b.stat) != nil || unix.Fstatfs(fd, &fs) != nil {
+	if unix.Statx(fd, "", unix.AT_EMPTY_PATH, statxAll, &b.stat) != nil {
 		return
 	}
 	if b.stat.Mode&unix.S_IFMT != unix.S_IFREG || b.stat.Mode&0o111 == 0 {
 		b.errno = unix.EACCES
 		return
 	}
-	if b.file, err = readLink("/proc/thread-self/fd/" + strconv.Itoa(fd)); err != nil {
-		return
+	known := imageFile{path: file, major: b.stat.Dev_major, minor: b.stat.Dev_minor, inode: b.stat.Ino, mountpoint: b.stat.Mnt_id}
+	if b.file, b.image = r.files[known]; !b.image {
+		var fs unix.Statfs_t
+		if unix.Fstatfs(fd, &fs) != nil {
+			return
+		}
+		if b.file, err = readLink("/proc/thread-self/fd/" + strconv.Itoa(fd)); err != nil {
+			return
+		}
+		// What is mounted to be read alone is the image's, or the agent itself.
+		if b.image = fs.Flags&unix.ST_RDONLY != 0; b.image {
+			if r.files == nil || len(r.files) >= mostPassed {
+				r.files = map[imageFile]string{}
+			}
+			r.files[known] = b.file
+		}
 	}
 	if b.path == "" || strings.HasPrefix(b.path, "/proc/") || strings.HasPrefix(b.path, "/dev/fd/") {
 		b.path = b.file
 	}
-	// What is mounted to be read alone is the image's, or the agent itself.
-	b.image = fs.Flags&unix.ST_RDONLY != 0
 	b.own, b.openAs = !b.image, file
 }
+
+// statxAll is what a file is compared by.
+const statxAll = unix.STATX_BASIC_STATS | unix.STATX_MNT_ID
 
 func readLink(name string) (string, error) {
 	var buf [4096]byte

@@ -68,6 +68,14 @@ func (a *Agent) forgetLocked(ex *exec) {
 	a.shareLocked()
 }
 
+// expectMany notes that an exec goes on starting programs.
+func (a *Agent) expectMany(ex *exec) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	ex.many = true
+	a.shareLocked()
+}
+
 // shareLocked tells how many processors the execs that can have processes need.
 func (a *Agent) shareLocked() {
 	if a.cfg.Procs == nil {
@@ -76,6 +84,9 @@ func (a *Agent) shareLocked() {
 	live := 0
 	for _, ex := range a.execs {
 		if !ex.settled {
+			live++
+		}
+		if !ex.settled && ex.many { // else its starts would hand the one processor to and fro
 			live++
 		}
 	}

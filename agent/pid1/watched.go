@@ -23,6 +23,10 @@ const (
 	mostTold      = 1000
 	mostToldBytes = 512 << 10
 	toldText      = 1 << 10 // of one that nobody is asked about
+
+	// To wake who tells costs more than a start. One that nobody waits for is told
+	// with others.
+	tellPatience = 5 * time.Millisecond
 )
 
 // watched is what is known of one exec's starts: on the one side is what it starts, on
@@ -39,13 +43,17 @@ type watched struct {
 
 	mu        sync.Mutex
 	changed   sync.Cond
-	variables []string
+	variables matter
 	count     uint64
+	told      int // since the last mark, with those of leftOut
+	leftOut   int // of those, the ones that were only counted
 	refusals  int
 	unjudged  int          // of them, since nobody was there to judge
 	shown     []wire.Start // the first ones, as a list shows them, by their number less one
 	queue     []*wire.Start
-	size      int // of the queue's texts
+	size      int  // of the queue's texts
+	ready     bool // the queue is to be told
+	slow      bool // it will be by itself
 	waiting   map[uint64]chan wire.Verdict
 	running   map[int]*started // by process: whose end is told
 	gone      chan struct{}    // closed once the judge went; nil is that none is there
@@ -59,31 +67,66 @@ func newWatched() *watched {
 	return w
 }
 
-// matters reports whether a variable is looked at: one that makes programs load or run
-// something, and that the exec did not have so from the beginning.
-func (w *watched) matters(name, kv string) bool {
+// matter says which variables are looked at: those that make programs load or run
+// something, and that the exec did not have so from the beginning. It does not change.
+type matter struct {
+	names    map[string]struct{}
+	prefixes []string
+	own      map[string]struct{}
+}
+
+func matterOf(variables []string) (m matter) {
+	m.names = make(map[string]struct{}, len(variables))
+	for _, v := range variables {
+		if prefix, wild := strings.CutSuffix(v, "*"); wild {
+			m.prefixes = append(m.prefixes, prefix)
+		} else {
+			m.names[v] = struct{}{}
+		}
+	}
+	return m
+}
+
+func (w *watched) matter() matter {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, v := range w.variables {
-		prefix, wild := strings.CutSuffix(v, "*")
-		if name == v || wild && strings.HasPrefix(name, prefix) {
-			_, own := w.env[kv]
-			return !own
-		}
+	m := w.variables
+	m.own = w.env
+	return m
+}
+
+// is reports whether a variable, with its value, is looked at.
+func (m *matter) is(kv []byte) bool {
+	name, _, _ := bytes.Cut(kv, []byte{'='})
+	_, found := m.names[string(name)]
+	for i := 0; i < len(m.prefixes) && !found; i++ {
+		found = len(name) >= len(m.prefixes[i]) && string(name[:len(m.prefixes[i])]) == m.prefixes[i]
+	}
+	if found {
+		_, own := m.own[string(kv)]
+		return !own
 	}
 	return false
 }
 
-// tell notes a start that was let pass.
-func (w *watched) tell(t *wire.Start) {
+// tell notes a start that was let pass, and returns its number. Those above
+// [mostFollowed] are only counted.
+func (w *watched) tell(told func() *wire.Start) uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.told++; w.told > mostFollowed {
+		w.leftOut++
+		w.count++
+		return w.count
+	}
+	t := told()
 	w.numberLocked(t)
 	w.queueLocked(t)
+	return w.count
 }
 
 // queueLocked keeps a start until the host takes it, where there is room and it is
-// still to hear of any.
+// still to hear of any. Where nobody waits for it, it may wait for others.
 func (w *watched) queueLocked(t *wire.Start) {
 	if w.done || w.enough {
 		return
@@ -91,12 +134,37 @@ func (w *watched) queueLocked(t *wire.Start) {
 	if !t.Asks {
 		shorten(t)
 		if len(w.queue) >= mostTold || w.size > mostToldBytes {
-			return // the host sees that numbers are missing
+			w.leftOut++
+			return
 		}
 	}
 	w.queue = append(w.queue, t)
 	w.size += textOf(t)
+	switch {
+	case t.Asks, len(w.queue) > mostTold/2:
+		w.hurryLocked()
+	case !w.slow:
+		w.slow = true
+		time.AfterFunc(tellPatience, func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.slow = false
+			w.hurryLocked()
+		})
+	}
+}
+
+// hurryLocked has what is kept told now.
+func (w *watched) hurryLocked() {
+	w.ready = true
 	w.changed.Broadcast()
+}
+
+// markLocked tells the host that all is told that came before.
+func (w *watched) markLocked() {
+	w.queue = append(w.queue, &wire.Start{LeftOut: w.leftOut})
+	w.told, w.leftOut = 0, 0
+	w.hurryLocked()
 }
 
 func textOf(t *wire.Start) int {
@@ -192,11 +260,11 @@ func (w *watched) judged() bool {
 func (w *watched) next() []*wire.Start {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for len(w.queue) == 0 && !w.done && !w.enough {
+	for (len(w.queue) == 0 || !w.ready) && !w.done && !w.enough {
 		w.changed.Wait()
 	}
 	all := w.queue
-	w.queue, w.size = nil, 0
+	w.queue, w.size, w.ready = nil, 0, false
 	return all
 }
 
@@ -274,7 +342,7 @@ func (w *watched) seat(left chan struct{}, variables []string) bool {
 	if isClosed(left) {
 		return false
 	}
-	w.gone, w.enough, w.variables = left, false, variables
+	w.gone, w.enough, w.told, w.variables = left, false, 0, matterOf(variables)
 	return true
 }
 
@@ -290,19 +358,13 @@ func (w *watched) obey(r *wire.Reader) {
 			return
 		}
 		if v.N == 0 {
-			w.mark()
+			w.mu.Lock()
+			w.markLocked()
+			w.mu.Unlock()
 			continue
 		}
 		w.hear(v)
 	}
-}
-
-// mark tells the host that all is told that came before.
-func (w *watched) mark() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.queue = append(w.queue, &wire.Start{})
-	w.changed.Broadcast()
 }
 
 // drop is for an exec whose judge is gone. What it starts from then on is refused where

@@ -13,7 +13,8 @@ type Starts struct {
 // Judge hears what an exec starts, as Start frames, until that has ended or the
 // stream does, and answers those that ask by Verdict frames. An exec, which may not
 // have begun, has one judge: the next waits until that has gone. A Verdict without a
-// number is answered by a Start without one, behind all that was to tell before.
+// number is answered by a Start without one, behind all that was to tell before, as is
+// the end of an exec of which not all was told.
 type Judge struct {
 	ID string `json:"id"` // of the exec
 	// Variables are those that make programs load or run something, by name; a
@@ -50,6 +51,9 @@ type Start struct {
 	// by itself.
 	Asks    bool   `json:"asks,omitempty"`
 	Refused string `json:"refused,omitempty"`
+	// LeftOut, where N is 0, counts those that were let pass and not told, since the
+	// last one without a number.
+	LeftOut int `json:"left_out,omitempty"`
 	// End says how start N ended, which was told before. Then nothing else is set.
 	End *StartEnd `json:"end,omitempty"`
 }
