@@ -89,8 +89,9 @@ eval: build ## judge the policy by the evaluation sets in CORPUS, and by the pro
 soak: setup-tests build images ## the longer variants of the tests: more rounds, more sandboxes, larger files
 	CAISSON_SOAK=1 $(STRICT) $(GO) test $(RACE) -timeout 2h -count=1 ./...
 
-darwin: ## see that the command builds for a Mac
+darwin: ## see that the command builds for a Mac, and the agent for its containers
 	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/caisson
+	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/caisson-agent
 
 ci: ## what CI runs: set-up, lint, a Mac's build, the tests, a smoke run of the benchmarks
 	$(MAKE) --no-print-directory setup-tests

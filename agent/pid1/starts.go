@@ -129,7 +129,7 @@ func (h *hearer) hear() {
 		case err != nil:
 			h.s.a.endWith(fmt.Sprintf("what is started cannot be seen any more: %v", err))
 			return
-		case n.Nr == unix.SYS_ARCH_PRCTL:
+		case n.Nr == sysArchPrctl:
 			h.lookAgain(n)
 		default:
 			h.decide(n)

@@ -27,6 +27,10 @@ const (
 	x32Bit   = 0x40000000
 )
 
+// sysArchPrctl is amd64's number of a system call that other machines do not have, on
+// which nothing is seen.
+const sysArchPrctl = 158
+
 // archSetFS is what arch_prctl is asked for where a program's first thread gets its
 // own data.
 const archSetFS = 0x1002
@@ -49,7 +53,7 @@ func startsFilter(key [3]uint64) []unix.SockFilter {
 		load(dataArch), jump(unix.BPF_JEQ, unix.AUDIT_ARCH_X86_64, 1, 0), absent,
 		load(dataNr), jump(unix.BPF_JGE, x32Bit, 0, 1), absent,
 		jump(unix.BPF_JEQ, unix.SYS_EXECVE, 6, 0), jump(unix.BPF_JEQ, unix.SYS_EXECVEAT, 3, 0),
-		jump(unix.BPF_JEQ, unix.SYS_ARCH_PRCTL, 0, 3), load(dataArgs), jump(unix.BPF_JEQ, archSetFS, 0, 1),
+		jump(unix.BPF_JEQ, sysArchPrctl, 0, 3), load(dataArgs), jump(unix.BPF_JEQ, archSetFS, 0, 1),
 		answer(unix.SECCOMP_RET_USER_NOTIF), answer(unix.SECCOMP_RET_ALLOW),
 	}
 	for i, word := range []uint32{uint32(key[0]), uint32(key[0] >> 32), uint32(key[1]), uint32(key[1] >> 32), uint32(key[2]), uint32(key[2] >> 32)} {
