@@ -127,7 +127,7 @@ func (s *Store) makeAll(batch []*request) (*maker, error) {
 		return nil, s.class(err, "begin a change")
 	}
 	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
-	m := &maker{s: s, tx: tx}
+	m := &maker{s: s, tx: tx, parsed: s.changes}
 	if len(batch) == 1 {
 		// Alone in its transaction it needs no way back of its own.
 		if err := m.make(ctx, batch[0].change); err != nil {
@@ -159,6 +159,11 @@ func (s *Store) makeAll(batch []*request) (*maker, error) {
 	if err := tx.Commit(); err != nil {
 		return nil, s.class(err, "commit a change")
 	}
+	for _, text := range m.unparsed {
+		if q, err := s.write.PrepareContext(ctx, text); err == nil { // else it is parsed each time
+			s.changes[text] = q
+		}
+	}
 	return m, nil
 }
 
@@ -166,9 +171,11 @@ func (s *Store) makeAll(batch []*request) (*maker, error) {
 type maker struct {
 	s        *Store
 	tx       *sql.Tx
-	head     sandbox.Event  // the last event; Seq 0 before it was looked up
-	start    *sandbox.Event // what head was when it was looked up first
-	anchored bool           // the anchor may be moved to head
+	head     sandbox.Event        // the last event; Seq 0 before it was looked up
+	start    *sandbox.Event       // what head was when it was looked up first
+	parsed   map[string]*sql.Stmt // [Store.changes], where the writer makes it
+	anchored bool                 // the anchor may be moved to head
+	unparsed []string             // statements that are not among the store's changes
 	// gone is the session that the change deletes, goneOwner whose it was.
 	gone, goneOwner string
 }
@@ -201,8 +208,33 @@ func (m *maker) checkAnchor(ctx context.Context) error {
 	return err
 }
 
+// statement is one that the writer keeps parsed; nil for one that it does not know yet.
+func (m *maker) statement(ctx context.Context, query string) *sql.Stmt {
+	if q := m.parsed[query]; q != nil {
+		return m.tx.StmtContext(ctx, q)
+	}
+	if !slices.Contains(m.unparsed, query) {
+		m.unparsed = append(m.unparsed, query)
+	}
+	return nil
+}
+
+// QueryRowContext implements [querier].
+func (m *maker) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	if q := m.statement(ctx, query); q != nil {
+		return q.QueryRowContext(ctx, args...)
+	}
+	return m.tx.QueryRowContext(ctx, query, args...)
+}
+
 func (m *maker) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	res, err := m.tx.ExecContext(ctx, query, args...)
+	var res sql.Result
+	var err error
+	if q := m.statement(ctx, query); q != nil {
+		res, err = q.ExecContext(ctx, args...)
+	} else {
+		res, err = m.tx.ExecContext(ctx, query, args...)
+	}
 	if err != nil {
 		return 0, m.s.class(err, "write the state")
 	}
@@ -231,7 +263,7 @@ func (m *maker) while(ctx context.Context, c sandbox.Transaction) error {
 		return nil
 	}
 	var text string
-	err := m.tx.QueryRowContext(ctx, "SELECT data FROM execs WHERE id = ?", string(c.While)).Scan(&text)
+	err := m.QueryRowContext(ctx, "SELECT data FROM execs WHERE id = ?", string(c.While)).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
 		return sandbox.Errorf(sandbox.Conflict, "the end of exec %s is recorded", c.While.Short())
 	}
@@ -281,7 +313,7 @@ func (m *maker) sessions(ctx context.Context, c sandbox.Transaction) error {
 			return err
 		}
 		var n int
-		err := m.tx.QueryRowContext(ctx, "SELECT count(*) FROM execs WHERE session = ? AND ended = 0", name).Scan(&n)
+		err := m.QueryRowContext(ctx, "SELECT count(*) FROM execs WHERE session = ? AND ended = 0", name).Scan(&n)
 		if err != nil {
 			return m.s.class(err, "read the state")
 		}
@@ -303,7 +335,7 @@ func (m *maker) live(ctx context.Context, session string) error {
 		return nil
 	}
 	var one int
-	err := m.tx.QueryRowContext(ctx, "SELECT 1 FROM sessions WHERE name = ?", session).Scan(&one)
+	err := m.QueryRowContext(ctx, "SELECT 1 FROM sessions WHERE name = ?", session).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
 		return sandbox.Errorf(sandbox.NotFound, "no session %s", session)
 	}
@@ -327,7 +359,7 @@ func (m *maker) ownerOf(ctx context.Context, session string, owner *string) erro
 	if session == "" {
 		return nil
 	}
-	err := m.tx.QueryRowContext(ctx, "SELECT owner FROM sessions WHERE name = ?", session).Scan(owner)
+	err := m.QueryRowContext(ctx, "SELECT owner FROM sessions WHERE name = ?", session).Scan(owner)
 	if errors.Is(err, sql.ErrNoRows) {
 		if session == m.gone {
 			*owner = m.goneOwner
@@ -403,7 +435,7 @@ func (m *maker) events(ctx context.Context, c sandbox.Transaction) error {
 		return nil
 	}
 	if m.head.Seq == 0 {
-		head, err := readHead(ctx, m.tx)
+		head, err := readHead(ctx, m)
 		if err != nil {
 			return m.s.class(err, "read the audit's head")
 		}

@@ -52,8 +52,11 @@ type Store struct {
 	write  *sql.DB // one connection
 	read   *sql.DB
 	parsed sync.Map // from texts to *sql.Stmt: see prepared; they close with read
-	anchor *anchor
-	told   func([]sandbox.Event) // may be nil
+	// changes are the statements of changes, parsed. The writer alone has them; they close
+	// with write.
+	changes map[string]*sql.Stmt
+	anchor  *anchor
+	told    func([]sandbox.Event) // may be nil
 
 	requests chan *request
 	stopped  chan struct{} // closed once the writer has ended
@@ -75,7 +78,7 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 		return nil, sandbox.Errorf(sandbox.Internal, "find the state folder: %w", err)
 	}
 	path := filepath.Join(cfg.Dir, "state.db")
-	s := &Store{dir: cfg.Dir, told: cfg.Told, requests: make(chan *request, maxBatch), stopped: make(chan struct{})}
+	s := &Store{dir: cfg.Dir, told: cfg.Told, changes: map[string]*sql.Stmt{}, requests: make(chan *request, maxBatch), stopped: make(chan struct{})}
 	s.anew = "move state.db and audit.head in " + cfg.Dir + " aside and start anew; caisson gc then removes what its sessions left"
 	if err := touch(path); err != nil {
 		return nil, s.unwritable(err, "open the state")
