@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"connectrpc.com/connect"
 
@@ -35,16 +36,29 @@ func (s *Server) serveData(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	s.data.ServeHTTP(flusher{w}, r.WithContext(context.WithValue(ctx, viewKey{}, v)))
+	f := &flusher{ResponseWriter: w}
+	ctx = context.WithValue(context.WithValue(ctx, viewKey{}, v), flusherKey{}, f)
+	s.data.ServeHTTP(f, r.WithContext(ctx))
 }
 
-// flusher has Connect flush a writer that wraps another.
-type flusher struct{ http.ResponseWriter }
+// flusher has Connect flush a writer that wraps another, until the last message of an
+// answer: that goes out with the answer's end.
+type flusher struct {
+	http.ResponseWriter
+	last atomic.Bool
+}
 
-func (f flusher) Flush() { _ = http.NewResponseController(f.ResponseWriter).Flush() } // a Write tells what fails
+type flusherKey struct{}
+
+// Flush implements [http.Flusher].
+func (f *flusher) Flush() {
+	if !f.last.Load() {
+		_ = http.NewResponseController(f.ResponseWriter).Flush() // a Write tells what fails
+	}
+}
 
 // Unwrap is for [http.ResponseController].
-func (f flusher) Unwrap() http.ResponseWriter { return f.ResponseWriter }
+func (f *flusher) Unwrap() http.ResponseWriter { return f.ResponseWriter }
 
 type viewKey struct{}
 
@@ -145,6 +159,7 @@ func streams[I, O any](s *Server, name string, do func(context.Context, http.Hea
 		defer cancel()
 		defer context.AfterFunc(s.ending, cancel)()
 		to := &sender[O]{stream: out}
+		to.flusher, _ = ctx.Value(flusherKey{}).(*flusher)
 		defer to.stop()
 		if err := do(ctx, r.Header(), r.Msg, to); err != nil {
 			return s.rpcError(ctx, err)

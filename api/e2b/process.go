@@ -26,7 +26,7 @@ func (s *Server) start(ctx context.Context, h http.Header, in *startRequest, to 
 	e, told, err := s.begin(ctx, h, run, to)
 	switch {
 	case errors.Is(err, errKilled):
-		return to.send(&processEvent{event{End: endOf(sandbox.Exit{Code: 128 + int(syscall.SIGKILL), Signal: "SIGKILL", Reason: sandbox.ReasonSignal})}})
+		return to.end(&processEvent{event{End: endOf(sandbox.Exit{Code: 128 + int(syscall.SIGKILL), Signal: "SIGKILL", Reason: sandbox.ReasonSignal})}})
 	case err != nil:
 		return err
 	}
@@ -119,7 +119,7 @@ func (s *Server) follow(ctx context.Context, h http.Header, box string, e sandbo
 	case got.Exit.Reason == sandbox.ReasonTimeout:
 		return sandbox.Errorf(sandbox.TimedOut, "the time of the command is over")
 	}
-	return to.send(&processEvent{event{End: endOf(got.Exit)}})
+	return to.end(&processEvent{event{End: endOf(got.Exit)}})
 }
 
 // speaker is one output of a command, on its way to a client.

@@ -14,9 +14,10 @@ const keepAliveHeader = "Keepalive-Ping-Interval"
 
 // sender writes to a stream, from any goroutine.
 type sender[T any] struct {
-	stream *connect.ServerStream[T]
-	done   chan struct{}
-	pinger sync.WaitGroup
+	stream  *connect.ServerStream[T]
+	flusher *flusher // may be nil
+	done    chan struct{}
+	pinger  sync.WaitGroup
 
 	mu sync.Mutex
 }
@@ -25,6 +26,14 @@ func (s *sender[T]) send(v *T) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stream.Send(v)
+}
+
+// end is send of the last message, which nothing but the answer's end comes after.
+func (s *sender[T]) end(v *T) error {
+	if s.flusher != nil {
+		s.flusher.last.Store(true)
+	}
+	return s.send(v)
 }
 
 // keepAlive has v sent as often as a client asks for, until the stream ends.
