@@ -297,13 +297,7 @@ func (s *starting) close(ctx context.Context) (err error) {
 		if s.shell != nil {
 			s.giveBack(ctx)
 		} else {
-			select {
-			case <-s.over: // the exec has ended
-			default:
-				s.judge.Finish()
-				<-s.over
-			}
-			_ = s.judge.Close() // its connection may be gone
+			s.leave()
 		}
 		d := s.started()
 		if len(d.Starts) == 0 {
@@ -317,10 +311,24 @@ func (s *starting) close(ctx context.Context) (err error) {
 	return err
 }
 
+// leave ends the judge.
+func (s *starting) leave() {
+	select {
+	case <-s.over: // the exec has ended
+	default:
+		s.judge.Finish()
+		<-s.over
+	}
+	_ = s.judge.Close() // its connection may be gone
+}
+
 // tell closes the judge, and puts what was started into a Result. out counts it.
 func (s *starting) tell(ctx context.Context, res *sandbox.Result, out client.Outcome) error {
 	if s == nil {
 		return nil
+	}
+	if out.Starts == 0 && !out.Broken && s.shell == nil { // nothing is to come
+		s.once.Do(func() { go s.leave() })
 	}
 	err := s.close(ctx)
 	s.mu.Lock()
