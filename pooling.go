@@ -29,7 +29,7 @@ func (c *Caisson) manager(ctx context.Context, state string, cfg manager.Config)
 	if cfg.Tools, err = c.tools(); err != nil {
 		return nil, nil, err
 	}
-	if cfg.Starts, err = c.starts(); err != nil {
+	if cfg.Starts, err = c.Starts(); err != nil {
 		return nil, nil, err
 	}
 	cfg.StartVariables = gate.StartVariables()

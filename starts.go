@@ -9,8 +9,19 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// starts is what the settings say of what execs start while they run.
-func (c *Caisson) starts() (sandbox.StartsRule, error) {
+// Outlast waits until nothing runs any more in the background whose starts this process
+// sees, or ctx is done.
+func (c *Caisson) Outlast(ctx context.Context) {
+	c.mu.Lock()
+	svc := c.opened
+	c.mu.Unlock()
+	if svc != nil {
+		svc.Outlast(ctx)
+	}
+}
+
+// Starts is what the settings say of what execs start while they run. Errors: Invalid.
+func (c *Caisson) Starts() (sandbox.StartsRule, error) {
 	rule := sandbox.StartsRule{Mode: sandbox.StartsMode(c.getenv("CAISSON_STARTS")), Required: c.getenv("CAISSON_STARTS_REQUIRED") != ""}
 	switch on := c.getenv("CAISSON_ON_DENIED_START"); on {
 	case "", "end":

@@ -39,6 +39,10 @@ type Config struct {
 	// Doctor stands in for [api.Service].Doctor where Service fails, and is told
 	// how. nil: that failure is the answer.
 	Doctor func(ctx context.Context, broken error) ([]api.Check, error)
+	// Outlive has another process carry out the command line, where that has to live as
+	// long as what it leaves running, and returns what that one exits with once it has
+	// done so. It is called before Service. nil never has.
+	Outlive func(ctx context.Context) (outlived bool, code int, err error)
 	// Serve serves over HTTP; nil cannot.
 	Serve Serve
 	// ServePool keeps the pool of the state folder until its context is done.

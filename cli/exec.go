@@ -39,6 +39,16 @@ run.`,
 			o.session = args[0]
 			o.hasCode = cmd.Flags().Changed("code")
 			o.untimed(cmd.Flags())
+			if o.detach && cfg.Outlive != nil {
+				switch outlived, code, err := cfg.Outlive(cmd.Context()); {
+				case err != nil:
+					return err
+				case code != 0:
+					return exitCode(code)
+				case outlived:
+					return nil
+				}
+			}
 			if o.tty {
 				o.interactive, o.run.Input = o.run.Input, false
 			}

@@ -37,11 +37,13 @@ type starting struct {
 	clock *client.Clock // the exec's, which stands still while a person is asked
 	event sandbox.Event // that tells of them
 	over  chan struct{} // closed once nothing more comes
-	stop  context.CancelFunc
-	watch func(sandbox.Start) // is shown them; nil is nobody
-	once  sync.Once
-	shell *starting     // whose judge this is, of what runs in a shell; nil of others
-	mark  chan struct{} // told once that has told all
+	// settled is closed once all is written down of one that was kept.
+	settled chan struct{}
+	stop    context.CancelFunc
+	watch   func(sandbox.Start) // is shown them; nil is nobody
+	once    sync.Once
+	shell   *starting     // whose judge this is, of what runs in a shell; nil of others
+	mark    chan struct{} // told once that has told all
 
 	mu    sync.Mutex
 	told  []sandbox.Start
@@ -89,7 +91,7 @@ func (m *Manager) seeStarts(ctx context.Context, b *box.Box, r *resolved, d sand
 	asked.Workspace = &space{role: r.run.Role, index: map[string]int{}, connect: func(context.Context) (*client.Client, error) { return b.Client, nil }}
 	asked.Plan = func(context.Context) (runtimes.Plan, error) { return b.Plan, nil }
 	s := &starting{
-		m: m, asked: &asked, clock: &client.Clock{}, over: make(chan struct{}), place: map[uint64]int{}, watch: watch,
+		m: m, asked: &asked, clock: &client.Clock{}, over: make(chan struct{}), settled: make(chan struct{}), place: map[uint64]int{}, watch: watch,
 		event: sandbox.Event{Kind: sandbox.EventExecStarts, Session: r.run.Session, Sandbox: b.ID, Exec: r.id},
 	}
 	whose := r.id

@@ -31,9 +31,31 @@ func (s *starting) keep(ctx context.Context, b *box.Box, r *resolved) {
 			s.m.cfg.Log.Error("not all is written down of what an exec started", "exec", r.id, "error", err)
 		}
 		s.m.mu.Lock()
+		defer s.m.mu.Unlock()
 		delete(s.m.judges, r.id)
-		s.m.mu.Unlock()
+		close(s.settled)
 	})
+}
+
+// Outlast waits until nothing runs any more in the background whose starts this process
+// sees, and all is written down of that, or ctx is done.
+func (m *Manager) Outlast(ctx context.Context) {
+	for {
+		var s *starting
+		m.mu.Lock()
+		for _, s = range m.judges {
+			break
+		}
+		m.mu.Unlock()
+		if s == nil {
+			return
+		}
+		select {
+		case <-s.settled:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // settle writes down what an exec in the background started, with its end where it has

@@ -190,3 +190,7 @@ func (s *Service) tidy(ctx context.Context, sweep bool) {
 
 // tidyPatience bounds what a command does for others beside its own work.
 const tidyPatience = 20 * time.Second
+
+// Outlast waits until nothing runs any more in the background whose starts this process
+// sees, or ctx is done.
+func (s *Service) Outlast(ctx context.Context) { s.cfg.Manager.Outlast(ctx) }

@@ -29,6 +29,8 @@ type app struct {
 
 	file *config.File // of settings; nil before it is read
 
+	behind *os.File // where this process says its exit code, of one that goes on behind the command; nil of others
+
 	log     *slog.Logger // nil before its flags are read, and where there is none
 	logFile *os.File     // nil where it goes to err
 
@@ -49,11 +51,15 @@ func (a *app) getenv(name string) string {
 
 // run carries out a command line and returns its exit code.
 func (a *app) run(ctx context.Context, args []string) int {
+	if err := a.goesBehind(); err != nil {
+		fmt.Fprintln(a.err, "caisson:", err)
+		return 125
+	}
 	code := cli.Main(ctx, cli.Config{
 		IO: cli.IOStreams{In: a.in, Out: a.out, Err: a.err}, Service: a.service, Policy: a.policy, Doctor: a.doctor, Runtimes: a.runtimes, Version: caisson.Version(),
-		Serve: a.serve, ServePool: a.servePool, MCP: a.speakMCP, LookupEnv: a.lookup, File: a.readFile, Settings: settings, Log: a.startLog, Host: a.connect, NoEngine: a.noEngine,
+		Serve: a.serve, ServePool: a.servePool, MCP: a.speakMCP, LookupEnv: a.lookup, File: a.readFile, Settings: settings, Log: a.startLog, Host: a.connect, NoEngine: a.noEngine, Outlive: a.outlive,
 	}, args)
-	if err := a.close(); err != nil {
+	if err := errors.Join(a.outlast(ctx, code), a.close()); err != nil {
 		fmt.Fprintln(a.err, "caisson: clean up:", err)
 		if code == 0 {
 			code = 125
