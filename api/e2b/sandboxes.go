@@ -314,7 +314,13 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) error {
 	}
 	status := http.StatusOK
 	if isPaused(v) {
-		if err := s.resume(r.Context(), v, timeout, in.Memory == nil || *in.Memory); err != nil {
+		err := s.resume(r.Context(), v, timeout, in.Memory == nil || *in.Memory)
+		if errors.Is(err, sandbox.Conflict) { // another was faster, or it was frozen for a copy
+			if v, err = s.find(r.Context(), v.Name); err == nil {
+				err = s.extend(r.Context(), v, timeout)
+			}
+		}
+		if err != nil {
 			return err
 		}
 		status = http.StatusCreated

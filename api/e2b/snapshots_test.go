@@ -1,12 +1,14 @@
 package e2b
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/caisson-dev/caisson/api"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -68,6 +70,40 @@ func TestSnapshotLists(t *testing.T) {
 	}
 	if got := strings.Join(left, " "); got != "ann~s1 ann~s4 bob~s5 ann~i1" {
 		t.Errorf("left: %s", got)
+	}
+}
+
+// thawed is a service with a sandbox that was frozen when it was looked at, and goes on
+// before it is told to.
+type thawed struct {
+	double
+	renewed sandbox.Duration
+}
+
+func (d *thawed) ResumeSession(context.Context, string) error {
+	d.views[0].Sandboxes = []sandbox.SandboxRecord{{State: sandbox.StateReady, Expires: now.Add(time.Minute)}}
+	return sandbox.Conflict
+}
+
+func (d *thawed) RenewSession(_ context.Context, _ string, o api.RenewOptions) error {
+	d.renewed = *o.TTL
+	return nil
+}
+
+// TestConnectFrozen connects to a sandbox that is frozen while it is copied: it is
+// handed out, and its end put off.
+func TestConnectFrozen(t *testing.T) {
+	t.Parallel()
+	d := &thawed{double: double{views: []sandbox.SessionView{view("", "i1", time.Hour, time.Minute, nil)}}}
+	d.views[0].Sandboxes[0].State = sandbox.StatePaused
+	s, err := New(Config{Service: d, Key: make([]byte, 32), Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v2/sandboxes/i1/connect", strings.NewReader(`{"timeout": 300}`)))
+	if w.Code != http.StatusCreated || d.renewed != sandbox.Duration(300*time.Second) {
+		t.Errorf("%d, %s; renewed for %s", w.Code, w.Body, time.Duration(d.renewed))
 	}
 }
 
