@@ -34,6 +34,12 @@ func (r *Runtime) Create(ctx context.Context, id sandbox.ID, plan runtimes.Plan)
 		return nil, err
 	}
 	m := &making{Making: local.Making{Place: r.Place, Spec: plan.Spec, Limits: req.Limits, Request: plan.Request}, agent: r.cfg.Agent, bwrap: bwrap, req: req}
+	m.binds, m.copies = split(req.ReadOnly)
+	defer func() {
+		for _, c := range m.copies {
+			_ = c.file.Close() // nothing was written
+		}
+	}()
 	return m.Make(ctx, id, func() (*local.Process, error) { return m.start(ctx) }, m.asPlanned)
 }
 
@@ -43,7 +49,13 @@ type making struct {
 	agent string
 	bwrap string
 	req   request
+
+	binds  []local.Bind // read-only, besides the sandbox's own
+	copies []setting
 }
+
+// firstCopy is bwrap's descriptor of the first of the copies.
+const firstCopy = 6
 
 // args are bwrap's. mounted has the file systems in memory, in their order, where
 // bwrap does not make them itself.
@@ -53,7 +65,7 @@ func (m *making) args(mounted []string) []string {
 	for _, c := range m.req.Capabilities {
 		args = append(args, "--cap-add", c)
 	}
-	binds := slices.Clone(m.req.ReadOnly)
+	binds := slices.Clone(m.binds)
 	for _, name := range slices.Sorted(maps.Keys(local.Names(m.Spec.Identity))) {
 		binds = append(binds, local.Bind{Source: filepath.Join(m.Dir, name), Target: "/etc/" + name})
 	}
@@ -66,6 +78,7 @@ func (m *making) args(mounted []string) []string {
 	for _, b := range binds {
 		args = append(args, "--ro-bind", b.Source, b.Target)
 	}
+	args = append(args, copyArgs(m.copies, firstCopy)...)
 	args = append(args, linkArgs(m.req.Links)...)
 	args = append(args, "--proc", "/proc", "--dev", "/dev", "--mqueue", "/dev/mqueue")
 	if !m.req.Nested { // else nobody there is root, and a second /proc can be mounted where this one is whole
@@ -90,6 +103,9 @@ func (m *making) parents(binds []local.Bind) (dirs []string) {
 	targets := []string{sandbox.WorkspaceDir}
 	for _, b := range binds {
 		targets = append(targets, b.Target)
+	}
+	for _, c := range m.copies {
+		targets = append(targets, c.target)
 	}
 	for _, t := range m.req.Tmpfs {
 		targets = append(targets, t.Target)

@@ -132,6 +132,7 @@ func walls(t *testing.T) {
 		"the root":             ": > /new",
 		"programs":             ": > /usr/bin/new",
 		"settings":             ": > /etc/new",
+		"a copied setting":     "echo more >> /etc/os-release || chmod 666 /etc/os-release || rm /etc/os-release",
 		"the kernel":           ": >> /proc/sys/kernel/core_pattern",
 		"the agent's kernel":   "[ -w /proc/sys/kernel/core_pattern ]",
 		"sysrq":                ": >> /proc/sysrq-trigger",
@@ -209,7 +210,7 @@ func TestRoom(t *testing.T) {
 func room(t *testing.T) {
 	p := newPlace(t)
 	m := p.manager(t, p.runtime(t, "", p.agent))
-	res, err := m.Run(t.Context(), sandbox.Run{Language: "shell", Code: "set -e\nwhoami\npwd\necho $HOME\ncd; : > a; : > /tmp/b; : > /workspace/c; : > /var/tmp/d; : > /dev/shm/e\n[ -c /dev/null ]\nhostname || cat /etc/hostname\n"}, sandbox.Streams{})
+	res, err := m.Run(t.Context(), sandbox.Run{Language: "shell", Code: "set -e\nwhoami\npwd\necho $HOME\ncd; : > a; : > /tmp/b; : > /workspace/c; : > /var/tmp/d; : > /dev/shm/e\n[ -c /dev/null ]\n[ -s /etc/os-release ]\nif grep ' /etc/os-release ' /proc/self/mountinfo; then exit 9; fi\nhostname || cat /etc/hostname\n"}, sandbox.Streams{})
 	want := "sandbox\n/workspace\n" + sandbox.HomeDir + "\nsandbox\n"
 	if err != nil || res.Code != 0 || string(res.Stdout) != want || res.Runtime != bubblewrap.Name {
 		t.Errorf("%v, %+v\n%s%s", err, res.Exit, res.Stdout, res.Stderr)

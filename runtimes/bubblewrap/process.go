@@ -96,6 +96,9 @@ func (m *making) run(ctx context.Context, mounted []string) (_ *local.Process, e
 	}
 	cmd := exec.Command(m.bwrap, append(args, command...)...) //nolint:noctx // it outlives us
 	cmd.ExtraFiles = []*os.File{infoIn, blockOut, filter}
+	for _, c := range m.copies {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, c.file)
+	}
 	p, err := m.Start(cmd)
 	if err = errors.Join(err, infoIn.Close(), blockOut.Close()); err != nil {
 		return nil, err
