@@ -3,7 +3,6 @@ package manager
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +19,7 @@ func (m *Manager) choose(ctx context.Context, name string) (string, error) {
 // Choose settles which runtime a caller gets who asks for one by name: "" is the
 // usual one, [runtimes.Auto] the first that can be used here and that isolates.
 // Errors: Invalid for a name that there is not; for auto, Unavailable with the
-// reasons where none can be used.
+// reasons in one line where none can be used.
 func Choose(ctx context.Context, all *runtimes.Registry, usual, name string) (string, error) {
 	name = cmp.Or(name, usual)
 	switch {
@@ -30,7 +29,7 @@ func Choose(ctx context.Context, all *runtimes.Registry, usual, name string) (st
 		_, err := all.Runtime(name)
 		return name, err
 	}
-	why := []error{}
+	var why []string
 	for _, name := range all.Names() {
 		rt, err := all.Runtime(name)
 		if err == nil {
@@ -40,10 +39,11 @@ func Choose(ctx context.Context, all *runtimes.Registry, usual, name string) (st
 			}
 		}
 		if err != nil {
-			why = append(why, sandbox.Errorf(sandbox.KindOf(err), "%s: %w", name, err))
+			why = append(why, name+": "+strings.Join(strings.Fields(err.Error()), " "))
 		}
 	}
-	return "", sandbox.Errorf(sandbox.Unavailable, "no runtime can be used here: %w", errors.Join(why...)).WithHint("see: caisson doctor")
+	return "", sandbox.Errorf(sandbox.Unavailable, "no runtime can be used here: %s", strings.Join(why, "; ")).
+		WithHint("install bubblewrap (sudo apt-get install bubblewrap), or set up Docker; see: caisson doctor")
 }
 
 // runtimeOf returns the runtime of something that is there. The name is "" in
