@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/caisson-dev/caisson/internal/harden"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/runtimes/local"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -98,6 +99,9 @@ func (r *Runtime) capabilities() runtimes.Capabilities {
 	c := runtimes.Capabilities{
 		Runtime: Name, Engine: "this host", Isolation: "none", Tmpfs: runtimes.Enforced, Volumes: runtimes.Watched, Users: runtimes.Enforced, LocalStreams: true,
 		Workspaces: []string{string(sandbox.WorkspaceTmpfs), string(sandbox.WorkspaceVolume), string(sandbox.WorkspaceHost)},
+	}
+	if harden.SeesStarts() == nil && !r.Alone { // what is one user with the agent could answer in its place
+		c.Starts = runtimes.Enforced
 	}
 	if r.Alone {
 		c.Users, c.PIDs = runtimes.NotEnforced, local.ProcessLimit()
