@@ -28,11 +28,13 @@ async function main() {
   assert.equal((await again.wait()).exitCode, 0)
   assert.equal((await (await sbx.commands.connect(h.pid)).wait()).exitCode, 0)
   assert.equal(await sbx.kill(), true)
-  assert.equal(await (await Sandbox.create(snap.snapshotId)).files.read('kept'), 'kept')
+  const made = await Sandbox.create(snap.snapshotId)
+  assert.equal(await made.files.read('kept'), 'kept')
   assert.equal((await resting.getInfo()).state, 'paused')
   await resting.connect()
   assert.equal(await resting.files.read('rests'), 'rests')
   assert.equal(await Sandbox.deleteSnapshot(snap.snapshotId), true)
+  for (const s of [made, resting]) assert.equal(await s.kill(), true)
   console.log('done')
 }
 
