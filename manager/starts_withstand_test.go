@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -235,8 +236,11 @@ func supervisorKilled(t *testing.T, on string) {
 	p := startsPlace(t, on)
 	asked, answer := make(chan struct{}), make(chan struct{})
 	m := p.judging(t, slow(asked, answer))
+	said := make(chan struct{})
+	began := sync.OnceFunc(func() { close(said) })
 	go func() {
 		<-asked
+		<-said // else the exec may be lost before it is known to have begun
 		v, err := p.Session(context.WithoutCancel(t.Context()), "work")
 		if err != nil {
 			t.Error(err)
@@ -254,7 +258,10 @@ func supervisorKilled(t *testing.T, on string) {
 		}
 		close(answer)
 	}()
-	res, err := m.ExecIn(t.Context(), "work", shell("echo before\n/usr/bin/id\necho after\n"), sandbox.Streams{})
+	res, err := m.ExecIn(t.Context(), "work", shell("echo before\n/usr/bin/id\necho after\n"), sandbox.Streams{Stdout: writerFunc(func(p []byte) (int, error) {
+		began()
+		return len(p), nil
+	})})
 	if err != nil || res.Reason != sandbox.ReasonInfra || strings.Contains(string(res.Stdout), "after") || strings.Contains(string(res.Stdout), "uid") || !strings.Contains(res.Cause, "killed") {
 		t.Errorf("%v %+v %q %q", err, res.Exit, res.Stdout, res.Stderr)
 	}
