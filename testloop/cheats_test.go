@@ -127,7 +127,8 @@ sys.meta_path.insert(0, Fake())
 	"no tests in it": {solution: "import sys\nsys.modules['test_1'].__test__ = False\nsys.modules['test_1'].__getattr__ = None" + wrong, want: "error error"},
 
 	"the key": {solution: `
-import os, re, sys
+import os, re, subprocess, sys
+subprocess.run(["/bin/true"])
 found = b""
 for name in ("mem", "environ", "cmdline", "maps", "fd/0"):
     try: found += open("/proc/self/" + name, "rb").read(1 << 16)
@@ -135,6 +136,7 @@ for name in ("mem", "environ", "cmdline", "maps", "fd/0"):
 found += repr([vars(m) for n, m in sys.modules.items() if n in ("__main__", "caisson")]).encode() + repr(sys.argv).encode() + repr(dict(os.environ)).encode()
 try: open("/proc/self/mem", "rb"); os._exit(0)
 except PermissionError: pass
+if subprocess.run(["/bin/sh", "-c", "exec 3<" + "/proc/%d/mem" % os.getpid()], stderr=subprocess.DEVNULL).returncode == 0: os._exit(0)
 if re.search(rb"[0-9a-f]{128}", found): os._exit(0)
 ` + wrong},
 }
