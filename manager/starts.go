@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/caisson-dev/caisson/agent/client"
-	"github.com/caisson-dev/caisson/agent/wire"
 	"github.com/caisson-dev/caisson/manager/box"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -116,7 +115,6 @@ func (s *starting) into(cmd *client.Command) {
 	if s == nil {
 		return
 	}
-	cmd.Env = append(slices.Clip(cmd.Env), wire.EnvStarts+"=seen")
 	cmd.Clock, cmd.Starts = s.clock, &client.Starts{Ask: s.m.cfg.Starts.Mode == sandbox.StartsJudge, End: !s.m.cfg.Starts.Goes}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"net"
 	"sync"
 	"time"
@@ -152,6 +153,7 @@ func execRequest(cmd Command) *wire.Exec {
 	}
 	if s := cmd.Starts; s != nil {
 		req.Starts = &wire.Starts{Ask: s.Ask, End: s.End}
+		req.Env = append(slices.Clip(req.Env), wire.EnvStarts+"=seen")
 	}
 	for _, f := range cmd.Stage {
 		req.Stage = append(req.Stage, wire.Stage(f))
