@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
