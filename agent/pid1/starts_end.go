@@ -155,7 +155,12 @@ var errNotReaped = errors.New("nobody has waited for it")
 // not say.
 func statusOf(fd int) (unix.WaitStatus, error) {
 	info := unix.PidfdInfo{Mask: unix.PIDFD_INFO_EXIT}
-	if err := unix.IoctlPidfdInfo(fd, &info); err != nil {
+	err := unix.IoctlPidfdInfo(fd, &info)
+	if errors.Is(err, unix.ESRCH) { // its parent waited for it while the kernel looked: now it knows
+		info = unix.PidfdInfo{Mask: unix.PIDFD_INFO_EXIT}
+		err = unix.IoctlPidfdInfo(fd, &info)
+	}
+	if err != nil {
 		return 0, err
 	}
 	if info.Mask&unix.PIDFD_INFO_EXIT == 0 {
