@@ -153,6 +153,8 @@ func TestPoolSessionOutlives(t *testing.T) {
 	}
 	p.code(t)
 	ok("gc")
+	_, neighbour := place(t)
+	said(t, kit, neighbour, "gc") // who has another state, and other folders, on the same engine
 	if got := state(t, kit, string(box)); got != "running" {
 		t.Fatalf("after the pool was killed and swept its sandbox is %s", got)
 	}

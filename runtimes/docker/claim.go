@@ -3,7 +3,9 @@ package docker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/docker/docker/api/types/container"
@@ -107,8 +109,11 @@ type claimed struct {
 	Language string `json:"language,omitempty"`
 }
 
-// claimFile is where it is noted, beside the private folder.
-func (r *Runtime) claimFile(id sandbox.ID) string { return r.folder(id) + ".claim" }
+// claimSuffix follows the name of a private folder: it is noted beside that.
+const claimSuffix = ".claim"
+
+// claimFile is where it is noted.
+func (r *Runtime) claimFile(id sandbox.ID) string { return r.folder(id) + claimSuffix }
 
 // note writes down whose the sandbox is, whole or not at all.
 func (i claimable) note(spec sandbox.Spec) error {
@@ -129,12 +134,18 @@ func (i claimable) note(spec sandbox.Spec) error {
 	return nil
 }
 
-// withClaim is a handle with what is noted of who claimed the sandbox.
-func (r *Runtime) withClaim(h runtimes.Handle) runtimes.Handle {
+// withClaim is a handle with what is noted, in a file, of who claimed the sandbox. Where
+// the note may not be read nobody knows who holds it.
+func withClaim(h runtimes.Handle, file string) runtimes.Handle {
 	var c claimed
-	text, err := os.ReadFile(r.claimFile(h.ID))
-	if err == nil && json.Unmarshal(text, &c) == nil {
-		h.Session, h.Holder, h.Language = c.Session, c.Holder, c.Language
+	text, err := os.ReadFile(file)
+	switch {
+	case err == nil:
+		if json.Unmarshal(text, &c) == nil {
+			h.Session, h.Holder, h.Language = c.Session, c.Holder, c.Language
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		h.Holder = ""
 	}
 	return h
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/volume"
 	"github.com/docker/docker/client"
 
@@ -59,10 +60,15 @@ func (r *Runtime) List(ctx context.Context) ([]runtimes.Handle, error) {
 	}
 	used := map[string]bool{}
 	for _, c := range containers {
+		h := fromLabels(c.Labels, runtimes.KindSandbox)
+		note := r.claimFile(h.ID)
 		for _, m := range c.Mounts {
 			used[m.Name] = true
+			if m.Destination == ioDir && m.Type == mount.TypeBind { // which may be another caisson's
+				note = m.Source + claimSuffix
+			}
 		}
-		h := r.withClaim(fromLabels(c.Labels, runtimes.KindSandbox))
+		h = withClaim(h, note)
 		h.Name, h.Running = containerName(h.ID), c.State == container.StateRunning || c.State == container.StatePaused
 		add(h)
 	}
@@ -121,10 +127,10 @@ func (r *Runtime) fromFolder(f fs.DirEntry) (runtimes.Handle, bool) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return runtimes.Handle{}, false
 	}
-	return r.withClaim(runtimes.Handle{
+	return withClaim(runtimes.Handle{
 		Version: runtimes.HandleVersion, Runtime: Name, Kind: runtimes.KindFolder, ID: id, Name: r.folder(id),
 		Holder: holder, Created: info.ModTime(),
-	}), true
+	}, r.claimFile(id)), true
 }
 
 // remains reports whether a sandbox whose container is gone left a volume of its
