@@ -17,6 +17,9 @@ import (
 	"runtime/debug"
 	"strconv"
 	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/caisson-dev/caisson/agent/call"
 	"github.com/caisson-dev/caisson/agent/enter"
@@ -76,12 +79,18 @@ func main() {
 
 // restoreSignals has what the agent starts mind the signals that the caller of a runtime
 // of this host's own processes ignored, by nohup say: what is caught is not ignored after
-// an exec. All but these two are caught anyway.
+// an exec. All but these two are caught anyway, or are the C library's own, of which Go
+// knows nothing.
 func restoreSignals() {
 	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
 		if signal.Ignored(s) {
 			signal.Notify(make(chan os.Signal, 1), s)
 		}
+	}
+	const first, last, set = 32, 34, 8 // signals of the C library; bytes of a set of signals
+	var mind [4]uint64                 // the kernel's struct sigaction, with the default action
+	for s := uintptr(first); s <= last; s++ {
+		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&mind)), 0, set, 0, 0) // there is no such signal elsewhere
 	}
 }
 

@@ -16,8 +16,10 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 
 	"github.com/caisson-dev/caisson/internal/enginetest"
 )
@@ -28,9 +30,20 @@ func TestScript(t *testing.T) { runScripts(t, nil) }
 // TestScriptServer runs the same scripts, where caisson is on a server.
 func TestScriptServer(t *testing.T) { runScripts(t, serveCaisson) }
 
+// ignoreUnknown ignores a signal of the C library, which Go does not know, as a caller of
+// tests may.
+func ignoreUnknown(t *testing.T) {
+	t.Helper()
+	ignore := [4]uint64{1} // the kernel's struct sigaction, with SIG_IGN
+	if _, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, 32, uintptr(unsafe.Pointer(&ignore)), 0, 8, 0, 0); errno != 0 {
+		t.Fatal(errno)
+	}
+}
+
 // runScripts runs all scripts, each with a server of its own where serve starts
 // one.
 func runScripts(t *testing.T, serve func(*testscript.Env, string) error) {
+	ignoreUnknown(t)
 	kit := enginetest.New(t)
 	for _, lang := range []string{"python", "node", "shell"} {
 		kit.Image(t, lang)
