@@ -170,7 +170,12 @@ func (o *testOptions) warm(ctx context.Context, svc api.Languages, s testloop.Su
 		return false, nil
 	}
 	all, err := svc.Languages(ctx)
-	return slices.ContainsFunc(all, func(l api.LanguageInfo) bool { return l.Called(s.Run.Language) && len(l.Warm) > 0 }), err
+	return warms(all, s.Run.Language), err
+}
+
+// warms reports whether a language has interpreters that processes are forked from.
+func warms(all []api.LanguageInfo, name string) bool {
+	return slices.ContainsFunc(all, func(l api.LanguageInfo) bool { return l.Called(name) && len(l.Warm) > 0 })
 }
 
 // language is that of the file that is run, for cases, and else that of the tests.

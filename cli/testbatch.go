@@ -90,8 +90,8 @@ func (o *testOptions) executeBatch(ctx context.Context, cfg Config) (err error) 
 	return err
 }
 
-// judgeOne judges a problem where no other runs: tests in sandboxes of their own,
-// the many runs of cases in a session of theirs.
+// judgeOne judges a problem where no other runs: tests in sandboxes that are new, or the
+// same as new ones, the many runs of cases in a session of theirs.
 func (o *testOptions) judgeOne(
 	ctx context.Context, svc testService, languages []api.LanguageInfo, e testloop.Exercise, like testloop.CaseSuite,
 ) (r testloop.Result, err error) {
@@ -113,6 +113,7 @@ func (o *testOptions) judgeOne(
 		}
 		suite.Run.Limits, suite.Run.Image, suite.Run.Network = one.run.Limits, o.run.Image, o.run.Network
 		suite.Run.Runtime, suite.Run.OCIRuntime = o.run.Runtime, o.run.OCIRuntime
+		suite.Run.Warm = suite.Runner.Ours() && warms(languages, e.Language)
 		return e.Judge(ctx, svc.Run, like, suite)
 	}
 	if e.Timeout > 0 {
