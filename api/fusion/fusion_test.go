@@ -29,7 +29,7 @@ type fake struct {
 
 func (f *fake) Languages(context.Context) ([]api.LanguageInfo, error) {
 	return []api.LanguageInfo{
-		{Language: sandbox.Language{Name: "python", Aliases: []string{"py"}, Suffixes: []string{".py"}}},
+		{Language: sandbox.Language{Name: "python", Aliases: []string{"py"}, Suffixes: []string{".py"}, Warm: []string{"json"}}},
 		{Language: sandbox.Language{Name: "python@3.13", Suffixes: []string{".py"}}},
 		{Language: sandbox.Language{Name: "node", Aliases: []string{"js", "nodejs"}, Suffixes: []string{".js"}}},
 		{Language: sandbox.Language{Name: "go", Suffixes: []string{".go"}, RunTests: []string{"go", "test", "{file}"}}},
@@ -135,7 +135,7 @@ func TestAsks(t *testing.T) {
 	file := func(name, text string) sandbox.File { return sandbox.File{Path: name, Data: []byte(text)} }
 	plain := func(change func(*sandbox.Run)) sandbox.Run {
 		run := sandbox.Run{
-			Language: "python", File: "main.py", Files: []sandbox.File{file("main.py", "x")}, Labels: sandbox.Labels{"wire": "fusion"}, Artifacts: []string{},
+			Language: "python", File: "main.py", Warm: true, Files: []sandbox.File{file("main.py", "x")}, Labels: sandbox.Labels{"wire": "fusion"}, Artifacts: []string{},
 			CompileTimeout: sandbox.Duration(10 * time.Second), ExecLimits: sandbox.ExecLimits{Timeout: sandbox.Duration(10 * time.Second)}, Approve: sandbox.ApproveNever,
 		}
 		change(&run)
@@ -150,7 +150,7 @@ func TestAsks(t *testing.T) {
 		"the least": {`{"code": "x", "language": "python"}`, plain(func(*sandbox.Run) {}), nil},
 		"all": {`{"code": "x", "language": "nodejs", "compile_timeout": 2, "run_timeout": 0.5, "memory_limit_MB": 256, "stdin": "in\n", "extra": 1,
 			"files": {"/workspace/a/b.txt": "aGk=", "none": null}, "fetch_files": ["out[1].txt", "./x/y"]}`, plain(func(r *sandbox.Run) {
-			r.Language, r.File, r.Files = "node", "main.js", []sandbox.File{file("a/b.txt", "hi"), file("main.js", "x")}
+			r.Language, r.File, r.Warm, r.Files = "node", "main.js", false, []sandbox.File{file("a/b.txt", "hi"), file("main.js", "x")}
 			r.CompileTimeout, r.Timeout, r.Limits.Memory = sandbox.Duration(2*time.Second), sandbox.Duration(time.Second/2), 256*sandbox.MiB
 			r.Artifacts = []string{`out\[1].txt`, "x/y"}
 		}), &text},
@@ -160,18 +160,22 @@ func TestAsks(t *testing.T) {
 			r.File, r.Files = "main-1.py", []sandbox.File{file("main.py", "y"), file("main-1.py", "x")}
 		}), nil},
 		"a class of Java's": {`{"code": "x", "language": "java", "files": {"Main.java": "eQ=="}}`, plain(func(r *sandbox.Run) {
+			r.Warm = false
 			r.Language, r.File, r.Files = "java", "Main.java", []sandbox.File{file("Main.java", "x")}
 		}), nil},
 		"pytest": {`{"code": "x", "language": "pytest", "args": ["-k", "one"]}`, plain(func(r *sandbox.Run) {
-			r.File, r.Command = "", []string{"pytest", "main.py", "-k", "one"}
+			r.File, r.Warm, r.Command = "", false, []string{"pytest", "main.py", "-k", "one"}
 		}), nil},
 		"tests of Go's": {`{"code": "x", "language": "go_test"}`, plain(func(r *sandbox.Run) {
+			r.Warm = false
 			r.Language, r.File, r.Command, r.Files = "go", "", []string{"go", "test", "main_test.go"}, []sandbox.File{file("main_test.go", "x")}
 		}), nil},
 		"PHP without its tag": {`{"code": "echo 1;", "language": "php"}`, plain(func(r *sandbox.Run) {
+			r.Warm = false
 			r.Language, r.File, r.Files = "php", "main.php", []sandbox.File{file("main.php", "<?php\necho 1;")}
 		}), nil},
 		"R": {`{"code": "x", "language": "R"}`, plain(func(r *sandbox.Run) {
+			r.Warm = false
 			r.Language, r.File, r.Files = "r", "main.r", []sandbox.File{file("main.r", "x")}
 		}), nil},
 	} {

@@ -122,7 +122,7 @@ func (r request) of() sandbox.Run {
 	case r.mode.tests:
 		run.Command = r.language.Argv(r.language.RunTests, "", name, r.args)
 	default:
-		run.File = name
+		run.File, run.Warm = name, len(r.language.Warm) > 0
 	}
 	return run
 }
