@@ -257,7 +257,7 @@ func (c *Caisson) join(ctx context.Context) (*service.Service, error) {
 	mgr, fill, err := c.manager(ctx, state, manager.Config{
 		Tracer: tracer, Holder: holder, Runtimes: registry, Runtime: c.defaultRuntime(), Images: store, Gate: guard.Judge, Log: c.cfg.Log, Store: journal, StateID: journal.ID(), Recorder: changes,
 		LockDir: filepath.Join(state, "locks"), Actor: actor(), AuditText: c.getenv("CAISSON_AUDIT_TEXT") != "",
-		Egress: egress.Config{Hosts: c.cfg.File.Hosts}, Quotas: c.cfg.File.Quotas,
+		Egress: egress.Config{Hosts: c.cfg.File.Hosts}, Quotas: c.cfg.File.Quotas, Stays: c.cfg.Serve,
 	})
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package caisson
 
 import (
 	"context"
+	"errors"
 
 	"github.com/caisson-dev/caisson/policy"
 	"github.com/caisson-dev/caisson/policy/facts"
@@ -18,6 +19,22 @@ func (c *Caisson) Outlast(ctx context.Context) {
 	if svc != nil {
 		svc.Outlast(ctx)
 	}
+}
+
+// JudgeOn has this process judge what an exec in the background starts, as soon as who
+// does so goes, until it ends: [Caisson.Outlast] waits for that. One that has ended, or
+// whose starts are not seen, needs nobody.
+func (c *Caisson) JudgeOn(ctx context.Context, session string, id sandbox.ID) error {
+	if _, err := c.Open(ctx); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	svc := c.opened
+	c.mu.Unlock()
+	if err := svc.JudgeOn(ctx, session, id); !errors.Is(err, sandbox.NotFound) {
+		return err
+	}
+	return nil
 }
 
 // Starts is what the settings say of what execs start while they run. Errors: Invalid.

@@ -43,6 +43,12 @@ type Config struct {
 	// long as what it leaves running, and returns what that one exits with once it has
 	// done so. It is called before Service. nil never has.
 	Outlive func(ctx context.Context) (outlived bool, code int, err error)
+	// Leave has another process judge from now on what an exec in the background starts,
+	// where this one did. nil has none.
+	Leave func(ctx context.Context, session string, id sandbox.ID) error
+	// Instead is done in place of what the command line says, with its settings. nil is
+	// what it says.
+	Instead func(ctx context.Context) error
 	// Serve serves over HTTP; nil cannot.
 	Serve Serve
 	// ServePool keeps the pool of the state folder until its context is done.
@@ -165,6 +171,9 @@ func newRoot(cfg Config) *cobra.Command {
 			if err := cfg.Host(host); err != nil {
 				return usageError(cmd, err)
 			}
+		}
+		if cfg.Instead != nil {
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cfg.Instead(cmd.Context()) }
 		}
 		if f := cmd.Flags().Lookup("runtime"); f != nil && !f.Changed && cfg.NoEngine != nil && cfg.NoEngine() {
 			return f.Value.Set(auto)

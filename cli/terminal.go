@@ -158,6 +158,11 @@ func (o *runOptions) openInTerminal(ctx context.Context, cfg Config, svc runRole
 				return err
 			}
 		}
+		if cfg.Leave != nil {
+			if err := cfg.Leave(ctx, session, e.ID); err != nil {
+				printError(cfg.IO.Err, err) // it goes on all the same
+			}
+		}
 		_, _ = fmt.Fprintf(cfg.IO.Err, "caisson: it goes on; come back with: caisson attach %s %s\n", session, e.ID.Short()) // as in printError
 		return nil
 	}

@@ -413,6 +413,7 @@ func (m *Manager) begin(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 	}
 	if background {
 		r.record.Decision, r.record.NotEnforced = &d, m.unseen(b)
+		r.record.Approve, r.record.Role, r.record.Env = r.run.Approve, r.run.Role, len(r.run.Env) > 0
 	}
 	ctx, done := telemetry.Start(ctx, "record", slog.String("recorded", "start"))
 	change := sandbox.Transaction{PutExecs: []sandbox.ExecRecord{r.record}, Events: []sandbox.Event{m.startedEvent(r, b, d, r.run.Session)}}

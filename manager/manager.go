@@ -53,6 +53,9 @@ type Config struct {
 	// is a prefix.
 	Starts         sandbox.StartsRule
 	StartVariables []string
+	// Stays says that this process lives long: it judges on what execs in the background
+	// start whose judge has gone.
+	Stays bool
 	// Patience is how much longer than its timeout an exec may go unanswered
 	// before its sandbox is given up; 0 is the agent's client's own.
 	Patience time.Duration

@@ -78,7 +78,11 @@ func (m *Manager) connect(ctx context.Context, v sandbox.SessionView, rec sandbo
 	if err := m.maker.Reach(ctx, rt, h, b); err != nil {
 		return nil, err
 	}
-	return m.keepBox(b)
+	kept, err := m.keepBox(b)
+	if kept == b {
+		m.judgeAgain(v, b)
+	}
+	return kept, err
 }
 
 // keepBox caches a connection. Where another goroutine was quicker, its is

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/caisson-dev/caisson/agent/client"
 	"github.com/caisson-dev/caisson/manager/box"
@@ -25,6 +26,8 @@ type StartQuestion struct {
 	// runs in, as it is now.
 	Exec  *ExecQuestion
 	Start Start
+	// Decision let the exec run.
+	Decision sandbox.Decision
 	// Hold is called before a person is asked: the exec stands still from then on.
 	Hold func()
 }
@@ -33,16 +36,19 @@ type StartQuestion struct {
 type starting struct {
 	m     *Manager
 	judge *client.Judge
-	asked *ExecQuestion // about the exec itself
-	clock *client.Clock // the exec's, which stands still while a person is asked
-	event sandbox.Event // that tells of them
-	over  chan struct{} // closed once nothing more comes
+	asked *ExecQuestion    // about the exec itself
+	let   sandbox.Decision // that let it run
+	clock *client.Clock    // the exec's, which stands still while a person is asked
+	event sandbox.Event    // that tells of them
+	over  chan struct{}    // closed once nothing more comes
 	// settled is closed once all is written down of one that was kept.
 	settled chan struct{}
 	stop    context.CancelFunc
 	watch   func(sandbox.Start) // is shown them; nil is nobody
 	once    sync.Once
 	shell   *starting     // whose judge this is, of what runs in a shell; nil of others
+	again   bool          // it takes another's place, and was told what that had been told
+	seated  atomic.Bool   // it has that
 	mark    chan struct{} // told once that has told all
 
 	mu    sync.Mutex
@@ -88,12 +94,9 @@ func (m *Manager) seeStarts(ctx context.Context, b *box.Box, r *resolved, d sand
 		return nil, nil //nolint:nilnil // as above: the Result says so
 	}
 	asked := r.question
-	asked.Workspace = &space{role: r.run.Role, index: map[string]int{}, connect: func(context.Context) (*client.Client, error) { return b.Client, nil }}
-	asked.Plan = func(context.Context) (runtimes.Plan, error) { return b.Plan, nil }
-	s := &starting{
-		m: m, asked: &asked, clock: &client.Clock{}, over: make(chan struct{}), settled: make(chan struct{}), place: map[uint64]int{}, watch: watch,
-		event: sandbox.Event{Kind: sandbox.EventExecStarts, Session: r.run.Session, Sandbox: b.ID, Exec: r.id},
-	}
+	asked.in(b)
+	s := m.newStarting(&asked, d, b)
+	s.watch = watch
 	whose := r.id
 	if r.shell != nil { // the shell's process starts things, and this process may judge it already
 		if whose = r.shell.record.ID; s.lent(whose) {
@@ -104,10 +107,28 @@ func (m *Manager) seeStarts(ctx context.Context, b *box.Box, r *resolved, d sand
 	if s.judge, err = b.Client.Judge(ctx, whose, client.JudgeConfig{Variables: m.cfg.StartVariables, Rules: d.PolicyRevision}); err != nil {
 		return nil, err
 	}
+	s.begin(ctx)
+	return s, nil
+}
+
+// in has a question be about what is in a box now.
+func (q *ExecQuestion) in(b *box.Box) {
+	q.Workspace = &space{role: q.Run.Role, index: map[string]int{}, connect: func(context.Context) (*client.Client, error) { return b.Client, nil }}
+	q.Plan = func(context.Context) (runtimes.Plan, error) { return b.Plan, nil }
+}
+
+func (m *Manager) newStarting(asked *ExecQuestion, d sandbox.Decision, b *box.Box) *starting {
+	return &starting{
+		m: m, asked: asked, let: d, clock: &client.Clock{}, over: make(chan struct{}), settled: make(chan struct{}), place: map[uint64]int{},
+		event: sandbox.Event{Kind: sandbox.EventExecStarts, Session: asked.Run.Session, Sandbox: b.ID, Exec: asked.ID},
+	}
+}
+
+// begin judges from now on, until [starting.close] whatever becomes of ctx.
+func (s *starting) begin(ctx context.Context) {
 	judging, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
 	go s.serve(judging)
-	return s, nil
 }
 
 // into says to the agent what is wanted of it.
@@ -157,6 +178,7 @@ func (s *starting) serve(ctx context.Context) {
 				s.ended(t)
 			}
 		case t.N == 0:
+			s.seated.Store(true)
 			to.marked(t.LeftOut)
 		case !t.Asks:
 			to.note(t, nil, nil)
@@ -187,7 +209,7 @@ func (s *starting) answer(ctx context.Context, t Start) {
 			s.asking.Unlock()
 		}
 	}()
-	a, err := s.m.cfg.Gate(ctx, Question{Start: &StartQuestion{Exec: s.asked, Start: t, Hold: hold}})
+	a, err := s.m.cfg.Gate(ctx, Question{Start: &StartQuestion{Exec: s.asked, Start: t, Decision: s.let, Hold: hold}})
 	v := client.Verdict{Allow: err == nil && a.Decision.Permits(), Same: a.Same, Any: a.Any}
 	if !v.Allow {
 		v = client.Verdict{Cause: itStarted(t) + whyRefused(a.Decision, err)}
@@ -245,7 +267,7 @@ func (s *starting) note(t Start, d *sandbox.Decision, err error) {
 func toldOf(t Start) sandbox.Start {
 	told := sandbox.Start{
 		PID: t.PID, Parent: t.Parent, At: sandbox.Duration(t.At), Path: strings.ToValidUTF8(t.Path, "\uFFFD"), Cut: t.Cut, SHA256: hex.EncodeToString(t.SHA256),
-		Verdict: sandbox.Allow, Why: strings.ToValidUTF8(t.Refused, "\uFFFD"),
+		Verdict: sandbox.Allow, Why: strings.ToValidUTF8(strings.TrimPrefix(t.Refused, itStarted(t)), "\uFFFD"),
 	}
 	room := 1 << 10
 	for _, word := range t.Argv {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/caisson-dev/caisson/agent/client"
 	"github.com/caisson-dev/caisson/manager/box"
@@ -17,22 +16,25 @@ import (
 
 // keep judges for an exec in the background until that has ended, or this process is
 // about to. Nothing is written down of its end before this process lets go of it.
-func (s *starting) keep(ctx context.Context, b *box.Box, r *resolved) {
+func (s *starting) keep(ctx context.Context, b *box.Box, free <-chan struct{}) {
 	if s == nil {
 		return
 	}
+	id := s.event.Exec
 	s.m.mu.Lock()
-	s.m.judges[r.id] = s
+	s.m.judges[id] = s
 	s.m.mu.Unlock()
 	s.m.tasks.Go(func() {
 		<-s.over
-		<-r.free
+		<-free
 		if err := errors.Join(s.close(ctx), s.settle(context.WithoutCancel(ctx), b)); err != nil {
-			s.m.cfg.Log.Error("not all is written down of what an exec started", "exec", r.id, "error", err)
+			s.m.cfg.Log.Error("not all is written down of what an exec started", "exec", id, "error", err)
 		}
 		s.m.mu.Lock()
 		defer s.m.mu.Unlock()
-		delete(s.m.judges, r.id)
+		if s.m.judges[id] == s { // else another one took its place
+			delete(s.m.judges, id)
+		}
 		close(s.settled)
 	})
 }
@@ -68,7 +70,7 @@ func (s *starting) settle(ctx context.Context, b *box.Box) error {
 			return nil // it went with its session
 		case err != nil:
 			return err
-		case len(e.Starts) > 0:
+		case len(e.Starts) > 0 && !s.again, s.again && !s.seated.Load():
 			return nil
 		case !e.Ended.IsZero():
 			if s.record(&e, 0); len(e.Starts) == 0 {
@@ -165,7 +167,6 @@ func recorded(told []sandbox.Start) []sandbox.Start {
 // shownStarts are starts as an agent remembers them.
 func shownStarts(list []Start) (shown []sandbox.Start) {
 	for _, t := range list {
-		t.Refused = strings.TrimPrefix(t.Refused, itStarted(t))
 		one := toldOf(t)
 		if t.Asks {
 			one.Verdict = sandbox.Ask

@@ -14,7 +14,7 @@ func (s *starting) lent(shell sandbox.ID) bool {
 	s.m.mu.Lock()
 	host := s.m.judges[shell]
 	s.m.mu.Unlock()
-	if host == nil {
+	if host == nil || host.again && !host.seated.Load() {
 		return false
 	}
 	select {

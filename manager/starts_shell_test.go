@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -16,16 +17,20 @@ func TestShellStarts(t *testing.T) {
 	p.create(t, sandbox.SessionOptions{Name: "work"})
 	j := &judge{deny: []string{"id"}}
 	opener := p.judging(t, j.Judge)
-	if _, err := opener.OpenShell(t.Context(), "work", "main", sandbox.ShellOptions{}, sandbox.Local{}); err != nil {
-		t.Fatal(err)
-	}
-	for _, who := range []string{"who opened it", "another"} {
-		m := opener
-		if who == "another" {
-			if err := opener.Close(); err != nil {
+	opened := must(opener.OpenShell(t.Context(), "work", "main", sandbox.ShellOptions{}, sandbox.Local{}))
+	m := opener
+	for _, who := range []string{"who opened it", "another", "one that stays"} {
+		if who != "who opened it" {
+			if err := m.Close(); err != nil {
 				t.Fatal(err)
 			}
-			m = p.judging(t, j.Judge)
+			m = p.opened(t, manager.Config{Gate: j.Judge, Starts: sandbox.StartsRule{Mode: sandbox.StartsJudge, Goes: true}, Stays: who == "one that stays"})
+		}
+		if who == "one that stays" {
+			if _, err := m.Recover(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			until(t, "it judges the shell", func() bool { return m.Judges(opened.ExecID) })
 		}
 		for _, tt := range []struct {
 			text, out string

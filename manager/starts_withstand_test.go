@@ -175,10 +175,15 @@ func (p *place) judging(t *testing.T, gate manager.Gate) *manager.Manager {
 // seeing is a manager of a place with a rule for starts.
 func (p *place) seeing(t *testing.T, gate manager.Gate, rule sandbox.StartsRule) *manager.Manager {
 	t.Helper()
-	m, err := manager.New(manager.Config{
-		Runtimes: p.on, Images: p.kit.Images, Gate: gate, Store: p.store, StateID: p.store.ID(), LockDir: p.dir + "/locks", Patience: enginetest.Patience,
-		Starts: rule,
-	})
+	return p.opened(t, manager.Config{Gate: gate, Starts: rule})
+}
+
+// opened is a manager of a place, with what cfg has.
+func (p *place) opened(t *testing.T, cfg manager.Config) *manager.Manager {
+	t.Helper()
+	cfg.Runtimes, cfg.Images, cfg.Store, cfg.StateID = p.on, p.kit.Images, p.store, p.store.ID()
+	cfg.LockDir, cfg.Patience = p.dir+"/locks", enginetest.Patience
+	m, err := manager.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

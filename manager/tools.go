@@ -283,5 +283,5 @@ func (w ways) close(ctx context.Context) error {
 func (w ways) keep(ctx context.Context, b *box.Box, r *resolved) {
 	w.calls.keep()
 	w.out.keep(ctx)
-	w.starts.keep(ctx, b, r)
+	w.starts.keep(ctx, b, r.free)
 }

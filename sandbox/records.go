@@ -107,8 +107,12 @@ type ExecRecord struct {
 	// Ended is zero while it runs, or while nobody has seen its end.
 	Ended time.Time `json:"ended,omitzero"`
 	Exit  Exit      `json:"exit,omitzero"`
-	// Decision let it run, where it runs in the background.
-	Decision *Decision `json:"decision,omitempty"`
+	// Decision let it run, where it runs in the background. Approve, Role and Env, which
+	// says that it was given variables, are what judging its starts takes beside that.
+	Decision *Decision   `json:"decision,omitempty"`
+	Approve  ApproveMode `json:"approve,omitempty"`
+	Role     Role        `json:"role,omitempty"`
+	Env      bool        `json:"env,omitempty"`
 	// Starts, StartsLeftOut and StartsUnjudged are as in [Result], of one in the
 	// background that has ended. Fewer are kept: about 64 KiB, those that were refused
 	// before others.

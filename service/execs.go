@@ -194,3 +194,9 @@ const tidyPatience = 20 * time.Second
 // Outlast waits until nothing runs any more in the background whose starts this process
 // sees, or ctx is done.
 func (s *Service) Outlast(ctx context.Context) { s.cfg.Manager.Outlast(ctx) }
+
+// JudgeOn has this process judge what an exec in the background starts, as soon as who
+// does so goes.
+func (s *Service) JudgeOn(ctx context.Context, session string, id sandbox.ID) error {
+	return s.cfg.Manager.JudgeOn(ctx, session, id)
+}

@@ -80,6 +80,10 @@ type JudgeConfig struct {
 	Variables []string
 	// Rules names what the answers follow from.
 	Rules string
+	// Again takes the place of a judge that has gone, or goes, of an exec that runs: the
+	// first Start has no number and the exec's Env, a second one says that the place is
+	// its. Errors of [Judge.Next] are then NotFound too.
+	Again bool
 }
 
 // Judge hears what an exec starts. Next is for one goroutine, Answer for any. Its owner
@@ -95,7 +99,7 @@ type Judge struct {
 // Judge opens a judge of an exec, which may not have begun. Where that has one, this one
 // waits until it has gone. Errors: Unavailable.
 func (c *Client) Judge(ctx context.Context, id sandbox.ID, cfg JudgeConfig) (*Judge, error) {
-	s, err := c.open(ctx, wire.Request{Op: wire.OpJudge, Judge: &wire.Judge{ID: string(id), Variables: cfg.Variables, Rules: cfg.Rules}})
+	s, err := c.open(ctx, wire.Request{Op: wire.OpJudge, Judge: &wire.Judge{ID: string(id), Variables: cfg.Variables, Rules: cfg.Rules, Again: cfg.Again}})
 	if err != nil {
 		return nil, err
 	}

@@ -387,7 +387,11 @@ func (w *watched) ask(t *wire.Start) (wire.Verdict, error) {
 			}
 			return v, nil
 		case <-gone:
-			return wire.Verdict{}, errNoJudge
+			again := *t // the other may be on its way to who has gone
+			if answers, gone, err = w.put(&again); err != nil {
+				return wire.Verdict{}, err
+			}
+			late.Reset(askPatience)
 		case <-w.over:
 			return wire.Verdict{}, errOver
 		case <-late.C:

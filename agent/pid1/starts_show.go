@@ -64,6 +64,52 @@ func (w *watched) endLocked(n uint64, end *wire.StartEnd) {
 	w.queueLocked(&wire.Start{N: n, End: end})
 }
 
+// repeatLocked tells a judge what was told to the one before it, as far as it is
+// remembered, behind a start without a number.
+func (w *watched) repeatLocked() {
+	rest := w.queue
+	w.queue, w.size = []*wire.Start{{}}, 0
+	for i := range w.shown {
+		t := w.shown[i]
+		if t.Asks {
+			continue // its judge has gone: it is refused, and told then
+		}
+		end := t.End
+		t.End = nil
+		w.queue = append(w.queue, &t)
+		if end != nil {
+			w.queue = append(w.queue, &wire.Start{N: t.N, End: end})
+		}
+	}
+	for _, t := range rest {
+		if t.N > mostFollowed {
+			w.queue = append(w.queue, t)
+		}
+	}
+	w.ready = true
+}
+
+// judgedOf finds an exec that runs and whose starts are seen, and tells what it was
+// given; nil is none.
+func (a *Agent) judgedOf(id string) (*watched, *wire.Start) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	ex := a.execs[id]
+	if ex == nil || ex.ended || ex.watched == nil {
+		return nil, nil
+	}
+	given := (&begin{env: ex.req.Env}).told()
+	return ex.watched, &wire.Start{Env: given.Env, Cut: given.Cut}
+}
+
+// come notes that one judge more waits for the place of another, or one less.
+func (w *watched) come(more int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.coming += more
+	w.changed.Broadcast()
+}
+
 // list shows what was started, as far as its texts have room.
 func (w *watched) list(room *int) (starts []wire.Start, leftOut int) {
 	w.mu.Lock()

@@ -57,6 +57,7 @@ type watched struct {
 	waiting   map[uint64]chan wire.Verdict
 	running   map[int]*started // by process: whose end is told
 	gone      chan struct{}    // closed once the judge went; nil is that none is there
+	coming    int              // judges that wait for the place of one
 	enough    bool             // the judge wants no more
 	done      bool             // nothing more comes
 }
@@ -187,15 +188,21 @@ func shorten(t *wire.Start) {
 	}
 }
 
-// put asks the judge about a start, who may go meanwhile.
+// put asks the judge about a start, who may go meanwhile. It waits for one that comes in
+// the place of another.
 func (w *watched) put(t *wire.Start) (answers chan wire.Verdict, gone <-chan struct{}, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.gone == nil || w.enough || w.done {
+	heard := func() bool { return w.gone != nil && !isClosed(w.gone) && !w.enough }
+	for !heard() && w.coming > 0 && !w.done {
+		w.changed.Wait()
+	}
+	if !heard() || w.done {
 		return nil, nil, errNoJudge
 	}
-	t.Asks = true
-	w.numberLocked(t)
+	if t.Asks = true; t.N == 0 {
+		w.numberLocked(t)
+	}
 	answers = make(chan wire.Verdict, 2) // one to wait, one to go
 	w.waiting[t.N] = answers
 	w.queueLocked(t)
@@ -291,7 +298,21 @@ func (a *Agent) callJudge(s *yamux.Stream, r *wire.Reader, req *wire.Judge) {
 		fail(s, "invalid", errors.New("exec id "+req.ID))
 		return
 	}
-	w := a.starts.of(req.ID)
+	var w *watched
+	if req.Again {
+		var env *wire.Start
+		if w, env = a.judgedOf(req.ID); w == nil {
+			fail(s, "not_found", errors.New("no exec "+req.ID+" whose starts are seen"))
+			return
+		}
+		w.come(1)
+		if wire.WriteMessage(s, wire.TypeStart, env) != nil {
+			w.come(-1)
+			return
+		}
+	} else {
+		w = a.starts.of(req.ID)
+	}
 	left := make(chan struct{})
 	leave := sync.OnceFunc(func() { close(left) })
 	go func() {
@@ -304,7 +325,11 @@ func (a *Agent) callJudge(s *yamux.Stream, r *wire.Reader, req *wire.Judge) {
 		}
 		w.changed.Broadcast()
 	}()
-	if !w.seat(left, req.Variables) {
+	seated := w.seat(left, req)
+	if req.Again {
+		w.come(-1)
+	}
+	if !seated {
 		return
 	}
 	a.starts.follow(req.Rules)
@@ -333,7 +358,7 @@ func (a *Agent) callJudge(s *yamux.Stream, r *wire.Reader, req *wire.Judge) {
 }
 
 // seat waits until no other judge is there, and reports whether this one still is.
-func (w *watched) seat(left chan struct{}, variables []string) bool {
+func (w *watched) seat(left chan struct{}, req *wire.Judge) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for w.gone != nil && !isClosed(left) {
@@ -342,7 +367,11 @@ func (w *watched) seat(left chan struct{}, variables []string) bool {
 	if isClosed(left) {
 		return false
 	}
-	w.gone, w.enough, w.told, w.variables = left, false, 0, matterOf(variables)
+	w.gone, w.enough, w.told, w.variables = left, false, 0, matterOf(req.Variables)
+	if req.Again {
+		w.repeatLocked()
+	}
+	w.changed.Broadcast() // for who waits for a judge
 	return true
 }
 

@@ -15,6 +15,10 @@ type Starts struct {
 // have begun, has one judge: the next waits until that has gone. A Verdict without a
 // number is answered by a Start without one, behind all that was to tell before, as is
 // the end of an exec of which not all was told.
+//
+// With Again it takes the place of one that has gone, or goes: the exec runs, and its
+// starts are seen; else it fails. It hears at once a Start without a number that has the
+// exec's Env, another one once the place is free, and then what was told before.
 type Judge struct {
 	ID string `json:"id"` // of the exec
 	// Variables are those that make programs load or run something, by name; a
@@ -23,6 +27,7 @@ type Judge struct {
 	// Rules names what the answers follow from: with others, what was let pass is
 	// asked about anew.
 	Rules string `json:"rules,omitempty"`
+	Again bool   `json:"again,omitempty"`
 }
 
 // Start is a program that is about to replace a process.

@@ -29,7 +29,8 @@ type app struct {
 
 	file *config.File // of settings; nil before it is read
 
-	behind *os.File // where this process says its exit code, of one that goes on behind the command; nil of others
+	behind  *os.File                    // where this process says its exit code, of one that goes on behind the command; nil of others
+	instead func(context.Context) error // what it does in place of the command; nil is that
 
 	log     *slog.Logger // nil before its flags are read, and where there is none
 	logFile *os.File     // nil where it goes to err
@@ -57,7 +58,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	}
 	code := cli.Main(ctx, cli.Config{
 		IO: cli.IOStreams{In: a.in, Out: a.out, Err: a.err}, Service: a.service, Policy: a.policy, Doctor: a.doctor, Runtimes: a.runtimes, Version: caisson.Version(),
-		Serve: a.serve, ServePool: a.servePool, MCP: a.speakMCP, LookupEnv: a.lookup, File: a.readFile, Settings: settings, Log: a.startLog, Host: a.connect, NoEngine: a.noEngine, Outlive: a.outlive,
+		Serve: a.serve, ServePool: a.servePool, MCP: a.speakMCP, LookupEnv: a.lookup, File: a.readFile, Settings: settings, Log: a.startLog, Host: a.connect, NoEngine: a.noEngine, Outlive: a.outlive, Leave: a.leave, Instead: a.instead,
 	}, args)
 	if err := errors.Join(a.outlast(ctx, code), a.close()); err != nil {
 		fmt.Fprintln(a.err, "caisson: clean up:", err)

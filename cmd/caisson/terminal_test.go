@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"regexp"
 	"strings"
 	"syscall"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/caisson-dev/caisson/internal/enginetest"
+	"github.com/caisson-dev/caisson/sandbox"
 )
 
 // tmuxPane is a real terminal.
@@ -120,6 +122,45 @@ func TestExecInATerminal(t *testing.T) {
 	if !json.Valid([]byte(head)) || !strings.Contains(head, `"height":30`) || !strings.Contains(events, `now 25 90`) || !strings.Contains(events, `"r","90x25"]`) {
 		t.Errorf("the recording: %s\n%s", head, events)
 	}
+}
+
+// TestJudgeBehindTheTerminal leaves a terminal in which starts are judged: a process
+// stays behind that judges on, until what runs there ends.
+func TestJudgeBehindTheTerminal(t *testing.T) {
+	t.Parallel()
+	enginetest.Tool(t, "tmux", "tmux")
+	kit, base := place(t)
+	p := newPane(t, kit, base, "110", "30")
+	p.types(t, "export CAISSON_STARTS=judge CAISSON_ON_DENIED_START=fail; caisson session create work", "Enter")
+	p.shows(t, `(?m)^work$`)
+	p.types(t, "clear; caisson exec -it work -- bash --norc", "Enter")
+	p.shows(t, `(?m)^bash-[0-9.]+\$ ?$`)
+	p.types(t, "/usr/bin/env -u A echo judged", "Enter")
+	p.shows(t, `(?m)^judged$`)
+	p.types(t, "C-p", "C-q")
+	id := p.shows(t, `it goes on; come back with: caisson attach work ([0-9a-f]+)`)
+	if !behind(base) {
+		t.Error("nobody stays behind")
+	}
+	p.types(t, "clear; caisson attach work "+id, "Enter")
+	p.shows(t, `(?m)^judged$`) // as it was left
+	p.types(t, "/usr/bin/env -u B echo judged again; /bin/rm -rf --no-preserve-root /; echo code $?; exit 7", "Enter")
+	p.shows(t, `(?m)^judged again$`)
+	p.shows(t, `(?m)^code 126$`)
+	p.shows(t, `(?m)^exit\nhost> ?$`)
+	until(t, "nobody stays", func() bool { return !behind(base) })
+	var v sandbox.SessionView
+	if err := json.Unmarshal([]byte(said(t, kit, base, "session", "show", "work", "--json")), &v); err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for _, s := range v.Execs[0].Starts {
+		told = append(told, path.Base(s.Path)+" "+string(s.Verdict))
+	}
+	if got := strings.Join(told, ", "); v.Execs[0].StartsUnjudged != 0 || got != "env allow, echo allow, env allow, echo allow, rm deny" {
+		t.Errorf("told %s", got)
+	}
+	said(t, kit, base, "session", "rm", "work", "--force")
 }
 
 // TestTerminalElsewhere leaves a terminal here and comes back to it through a server, as

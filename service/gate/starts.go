@@ -57,7 +57,7 @@ func (g *Gate) start(ctx context.Context, p Policy, q *manager.StartQuestion) (m
 	if err != nil {
 		return manager.Answer{}, err
 	}
-	if d = p.Contain(ctx, d, wallsOf(asked, plan)); d.Verdict == sandbox.Ask {
+	if d = approvedBefore(p.Contain(ctx, d, wallsOf(q.Exec, plan)), q.Decision); !d.Permits() && d.Verdict == sandbox.Ask {
 		q.Hold()
 		a := e.question(ctx, d, plan.Spec.Image.ID)
 		if d, err = g.settle(ctx, d, asked.Run.Approve, asked.Ask, a); err != nil {
@@ -68,6 +68,29 @@ func (g *Gate) start(ctx context.Context, p Policy, q *manager.StartQuestion) (m
 	// what a person let pass was this once.
 	same := d.Verdict == sandbox.Allow && !e.w.loads && len(e.w.lists) == 0 && len(e.w.order) == 1+len(functions)
 	return manager.Answer{Decision: d, Same: same}, nil
+}
+
+// approvedBefore lets a start pass of which nothing is asked about but what was when its
+// exec was approved: the same is found by the same rules.
+func approvedBefore(d, exec sandbox.Decision) sandbox.Decision {
+	if d.Verdict != sandbox.Ask || exec.Approval == nil {
+		return d
+	}
+	asks := false
+	for _, f := range d.Findings {
+		if f.Verdict != sandbox.Ask {
+			continue
+		}
+		if asks = slices.ContainsFunc(exec.Findings, func(e sandbox.Finding) bool {
+			return e.ID == f.ID && e.Message == f.Message && e.Verdict == sandbox.Ask
+		}); !asks {
+			return d
+		}
+	}
+	if asks {
+		d.Approval = exec.Approval
+	}
+	return d
 }
 
 func allowed(p Policy) sandbox.Decision {
@@ -163,7 +186,7 @@ func (g *Gate) decideStart(ctx context.Context, p Policy, asked *manager.ExecQue
 		if err != nil {
 			return nil, sandbox.Decision{}, err
 		}
-		about = map[string]any{"plan": surroundingsOf(asked, plan)}
+		about = map[string]any{"plan": surroundingsOf(q.Exec, plan)}
 	}
 	return g.decide(ctx, p, asked, at, about, func(w *walker) error {
 		switch t := q.Start; {

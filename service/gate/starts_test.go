@@ -23,6 +23,11 @@ import (
 // startsPlace is a place where what execs start is judged.
 func startsPlace(t *testing.T, rule sandbox.StartsRule, langs ...string) *place {
 	t.Helper()
+	return startsPlaceWith(t, rule, startsOnly, langs...)
+}
+
+func startsPlaceWith(t *testing.T, rule sandbox.StartsRule, judge func(*gate.Gate) manager.Gate, langs ...string) *place {
+	t.Helper()
 	kit := enginetest.New(t)
 	for _, l := range langs {
 		kit.Image(t, l)
@@ -51,7 +56,7 @@ func startsPlace(t *testing.T, rule sandbox.StartsRule, langs ...string) *place 
 		t.Fatal(err)
 	}
 	cfg := manager.Config{
-		Patience: enginetest.Patience, Runtimes: kit.Runtimes(t), Images: kit.Images, Gate: startsOnly(g), Store: s, StateID: s.ID(), LockDir: filepath.Join(dir, "locks"), Actor: "test",
+		Patience: enginetest.Patience, Runtimes: kit.Runtimes(t), Images: kit.Images, Gate: judge(g), Store: s, StateID: s.ID(), LockDir: filepath.Join(dir, "locks"), Actor: "test",
 		Starts: rule, StartVariables: gate.StartVariables(),
 	}
 	m, err := manager.New(cfg)
@@ -153,6 +158,39 @@ func TestStartsBesideTools(t *testing.T) {
 		res, err := p.Run(t.Context(), tt.run, sandbox.Streams{Local: sandbox.Local{Tools: []sandbox.Callable{say}}})
 		if err != nil || string(res.Stdout) != tt.want || res.Reason != tt.reason || len(res.Starts) != tt.starts || len(res.Calls) == 0 || res.Program != nil && res.Program.Value != nil {
 			t.Errorf("%s: %v %+v %q %q\n%+v %+v", tt.run.Code, err, res.Exit, res.Stdout, res.Stderr, res.Starts, res.Program)
+		}
+	}
+}
+
+// What was asked about before an exec is not asked about again when that starts it, but
+// what is found then for the first time is.
+func TestStartsApprovedBefore(t *testing.T) {
+	t.Parallel()
+	p := startsPlaceWith(t, sandbox.StartsRule{Mode: sandbox.StartsJudge}, func(g *gate.Gate) manager.Gate { return g.Judge }, "shell")
+	const hooks = "git config --global core.hooksPath /tmp/"
+	for code, want := range map[string]int{
+		hooks + "a; " + hooks + "a": 1,
+		hooks + "a; $(awk 'BEGIN{printf \"%c%c%c\", 103, 105, 116}') config --global core.pager /tmp/b": 2,
+	} {
+		asked := 0
+		res, err := p.Run(t.Context(), sandbox.Run{Language: "shell", Code: code + "; echo done"}, sandbox.Streams{Local: sandbox.Local{Ask: func(context.Context, sandbox.Approval) (sandbox.ApprovalAnswer, error) {
+			asked++
+			return sandbox.ApprovalAnswer{Approve: true}, nil
+		}}})
+		if err != nil || string(res.Stdout) != "done\n" || asked != want {
+			t.Errorf("%s: %v %+v %q %q, asked %d times\n%+v", code, err, res.Exit, res.Stdout, res.Stderr, asked, res.Starts)
+		}
+	}
+}
+
+// Variables that an exec was given are not contained in what it starts.
+func TestStartsOfAnExecWithVariables(t *testing.T) {
+	t.Parallel()
+	p := startsPlace(t, sandbox.StartsRule{Mode: sandbox.StartsJudge}, "shell")
+	for _, env := range [][]string{nil, {"TOKEN=x"}} {
+		res, err := p.Run(t.Context(), sandbox.Run{Language: "shell", Code: "/usr/bin/env >/dev/null; echo shown", Env: env}, sandbox.Streams{})
+		if want := len(env) == 0; err != nil || (string(res.Stdout) == "shown\n") != want || (res.Reason == sandbox.ReasonDenied) == want {
+			t.Errorf("%q: %v %+v %q\n%+v", env, err, res.Exit, res.Stdout, res.Starts)
 		}
 	}
 }
