@@ -160,7 +160,8 @@ func (g *Gate) plan(ctx context.Context, p Policy, q *manager.PlanQuestion) (san
 	if len(q.Plan.Request) > 0 && json.Unmarshal(q.Plan.Request, &about) != nil {
 		return sandbox.Decision{}, sandbox.Errorf(sandbox.Internal, "read the plan of a sandbox")
 	}
-	d := p.DecideContext(ctx, planKey(q), map[string]any{"container": about, "sandbox": neutral(q)})
+	told := neutral(q)
+	d := p.DecideContext(ctx, planKey(q.Plan, told), map[string]any{"container": about, "sandbox": told})
 	if ctx.Err() != nil { // then it says that the rules were stopped
 		return sandbox.Decision{}, context.Cause(ctx)
 	}
@@ -197,25 +198,31 @@ func missing(q *manager.PlanQuestion) []string {
 	return names
 }
 
-// planKey names the plan of a one-off sandbox for all rules but one that would
-// tell the numbers of the sandbox's own users apart: each sandbox has others.
+// ofUsers are how the requests of runtimes name the users of a sandbox: in the options
+// of a mount, in a field, and as arguments.
+var ofUsers = []string{"uid=%v,", `uid=%v"`, "gid=%v,", `gid=%v"`, `"uid":%v,`, `"--uid","%v"`, `"--gid","%v"`}
+
+// planKey names what the rules are told of a one-off sandbox, for all rules but one that
+// would tell the numbers of the sandbox's own users apart: each sandbox has others.
 // That of a session is made once, with names that no other has: "".
-func planKey(q *manager.PlanQuestion) string {
-	if q.Plan.Spec.Session != "" {
+func planKey(p *runtimes.Plan, neutral map[string]any) string {
+	if p.Spec.Session != "" {
 		return ""
 	}
-	text := string(q.Plan.Request)
-	for name, uid := range map[string]int{"session": q.Plan.Spec.Identity.UID, "runner": q.Plan.Spec.Identity.RunnerUID} {
+	told, err := json.Marshal(neutral)
+	if err != nil {
+		return ""
+	}
+	text := string(p.Request)
+	for name, uid := range map[string]int{"session": p.Spec.Identity.UID, "runner": p.Spec.Identity.RunnerUID} {
 		if uid < sandbox.FirstUID || uid > sandbox.LastUID {
 			continue
 		}
-		for _, id := range []string{"uid", "gid"} {
-			for _, end := range []string{",", `"`} {
-				text = strings.ReplaceAll(text, fmt.Sprintf("%s=%d%s", id, uid, end), id+"="+name+end)
-			}
+		for _, form := range ofUsers {
+			text = strings.ReplaceAll(text, fmt.Sprintf(form, uid), fmt.Sprintf(form, name))
 		}
 	}
-	return sum(fmt.Appendf(nil, "%s %q %q %s", q.Plan.Runtime, q.Plan.Walls, missing(q), text))
+	return sum(fmt.Appendf(nil, "%s %s", told, text))
 }
 
 // settle has a question answered.

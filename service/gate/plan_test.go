@@ -161,7 +161,6 @@ func TestCleanPlanIsKept(t *testing.T) {
 	kit := enginetest.New(t)
 	spec := sandbox.Spec{Image: sandbox.Image{ID: "sha256:1"}, Identity: sandbox.Identity{UID: 20000, RunnerUID: 20001}, Limits: sandbox.DefaultLimits}
 	dir := t.TempDir()
-	// judge is another process; it tells whether rules were loaded.
 	judge := func(spec sandbox.Spec, change string) (sandbox.Decision, bool) {
 		t.Helper()
 		plan, err := kit.Runtime(t).Plan(t.Context(), spec)
@@ -169,23 +168,7 @@ func TestCleanPlanIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		plan.Request = altered(t, plan.Request, change)
-		folder, loaded := policy.NewFolder(dir), false
-		cfg := policy.Config{Rules: policies.Plans, Lazy: true, Keeper: folder, Programs: "test"}
-		plans := func(context.Context) (gate.Policy, error) {
-			return policy.Defer(cfg, func(ctx context.Context) (*policy.Policy, error) {
-				loaded = true
-				return policy.Load(ctx, cfg)
-			})
-		}
-		g, err := gate.New(gate.Config{Policy: plans, Desk: &desk{}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := g.Judge(t.Context(), manager.Question{Plan: &manager.PlanQuestion{Plan: &plan}})
-		if err := errors.Join(err, folder.Close()); err != nil {
-			t.Fatal(err)
-		}
-		return a.Decision, loaded
+		return judgedElsewhere(t, dir, plan)
 	}
 	if d, loaded := judge(spec, "{}"); !loaded || d.Verdict != sandbox.Allow {
 		t.Fatalf("at first: loaded %v, %+v", loaded, d)
@@ -216,6 +199,29 @@ func TestCleanPlanIsKept(t *testing.T) {
 			t.Error("the plan of a session was kept")
 		}
 	}
+}
+
+// judgedElsewhere has a plan judged by another process that keeps decisions in dir, and
+// tells whether that loaded rules.
+func judgedElsewhere(t *testing.T, dir string, plan runtimes.Plan) (_ sandbox.Decision, loaded bool) {
+	t.Helper()
+	folder := policy.NewFolder(dir)
+	cfg := policy.Config{Rules: policies.Plans, Lazy: true, Keeper: folder, Programs: "test"}
+	plans := func(context.Context) (gate.Policy, error) {
+		return policy.Defer(cfg, func(ctx context.Context) (*policy.Policy, error) {
+			loaded = true
+			return policy.Load(ctx, cfg)
+		})
+	}
+	g, err := gate.New(gate.Config{Policy: plans, Desk: &desk{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := g.Judge(t.Context(), manager.Question{Plan: &manager.PlanQuestion{Plan: &plan}})
+	if err := errors.Join(err, folder.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return a.Decision, loaded
 }
 
 // altered is a create request with other fields in its HostConfig.
