@@ -159,10 +159,11 @@ func (g Group) Make(l Limits) error {
 }
 
 // Join takes the calling thread into the group, and with it what it starts. Of
-// version 1 alone, which has groups of threads.
+// version 1 alone, which has groups of threads. The thread is named by 0: for any number
+// the kernel waits some 10 ms until nobody starts a process anywhere.
 func (g Group) Join() error {
 	for _, d := range g.folders() {
-		if err := os.WriteFile(filepath.Join(d, "tasks"), []byte(strconv.Itoa(unix.Gettid())), 0); err != nil {
+		if err := os.WriteFile(filepath.Join(d, "tasks"), []byte("0"), 0); err != nil {
 			return fmt.Errorf("enter a control group: %w", err)
 		}
 	}
@@ -218,7 +219,7 @@ func (g Group) gone(err error) error {
 	return err
 }
 
-// processes are those in the group, as this host counts.
+// processes are those in the group, each once, as this host counts.
 func (g Group) processes() (pids []int) {
 	for _, d := range g.folders() {
 		b, err := os.ReadFile(filepath.Join(d, "cgroup.procs"))
@@ -231,23 +232,19 @@ func (g Group) processes() (pids []int) {
 			}
 		}
 	}
-	return pids
+	slices.Sort(pids)
+	return slices.Compact(pids)
 }
 
 // remove kills what is in the group and removes it.
 func (g Group) remove(ctx context.Context) error {
-	for {
-		pids := g.processes()
-		for _, pid := range pids {
-			_ = unix.Kill(pid, unix.SIGKILL) // it may have ended
+	for pause := 100 * time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {
+		if pids := g.processes(); len(pids) > 0 {
+			kill(pids, func() { _ = g.freeze(ctx, false) }) // what is frozen cannot die; where that fails, it is seen below
 		}
-		left := error(nil)
-		if len(pids) > 0 {
-			_ = g.freeze(ctx, false) // what is frozen cannot die; where that fails, it is seen below
-			left = errors.New("its processes do not end")
-		}
+		var left error
 		for _, d := range g.folders() {
-			if err := os.Remove(d); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := os.Remove(d); err != nil && !errors.Is(err, fs.ErrNotExist) { // what has a process in it is busy
 				left = errors.Join(left, err)
 			}
 		}
@@ -257,7 +254,32 @@ func (g Group) remove(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return sandbox.Errorf(sandbox.TimedOut, "remove the control group of sandbox %s: %w: %w", g.id.Short(), left, ctx.Err()).WithHint("try again with: caisson gc")
-		case <-time.After(5 * time.Millisecond):
+		case <-time.After(pause):
+		}
+	}
+}
+
+// killPatience is how long, in ms, the end of one process is waited for.
+const killPatience = 5
+
+// kill kills processes, calls thaw, and waits a moment for their ends.
+func kill(pids []int, thaw func()) {
+	var ends []unix.PollFd
+	for _, pid := range pids {
+		if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+			defer unix.Close(fd)
+			ends = append(ends, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+		}
+		_ = unix.Kill(pid, unix.SIGKILL) // it may have ended
+	}
+	thaw()
+	for len(ends) > 0 {
+		switch n, err := unix.Poll(ends[:1], killPatience); {
+		case errors.Is(err, unix.EINTR):
+		case n == 0:
+			return // who removes the group looks again
+		default:
+			ends = ends[1:]
 		}
 	}
 }
