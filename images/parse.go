@@ -55,7 +55,18 @@ func Parse(data []byte) (*Catalogue, error) {
 	if f.Version != 1 {
 		return nil, sandbox.Errorf(sandbox.Invalid, "catalogue has version %d, want 1", f.Version)
 	}
-	return (&Catalogue{base: f.Base}).Extend(data, "")
+	return catalogueOf(f.Base, f.Languages)
+}
+
+// catalogueOf checks languages, and makes a catalogue of them.
+func catalogueOf(b base, languages map[string]entry) (*Catalogue, error) {
+	c := &Catalogue{base: b, entries: map[string]entry{}, names: map[string]string{}, images: map[string]string{}}
+	for _, name := range slices.Sorted(maps.Keys(languages)) {
+		if err := c.addAll(name, languages[name]); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
 }
 
 // Extend returns a catalogue that holds what c holds and what data adds to it.
@@ -74,9 +85,9 @@ func (c *Catalogue) Extend(data []byte, dir string) (*Catalogue, error) {
 	if err := yaml.Unmarshal(data, &raw); err != nil {
 		return nil, sandbox.Errorf(sandbox.Invalid, "read catalogue: %w", err)
 	}
-	ext := &Catalogue{base: c.base, entries: map[string]entry{}, names: map[string]string{}, images: map[string]string{}}
+	base := c.base
 	if f.Base.Suite != "" {
-		ext.base = f.Base
+		base = f.Base
 	}
 	languages := map[string]entry{}
 	for name, e := range c.entries {
@@ -91,12 +102,7 @@ func (c *Catalogue) Extend(data []byte, dir string) (*Catalogue, error) {
 		}
 		languages[name] = e
 	}
-	for _, name := range slices.Sorted(maps.Keys(languages)) {
-		if err := ext.addAll(name, languages[name]); err != nil {
-			return nil, err
-		}
-	}
-	return ext, nil
+	return catalogueOf(base, languages)
 }
 
 // strict decodes YAML and takes an unknown key for an error, in one line.
