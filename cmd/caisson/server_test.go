@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -19,7 +20,8 @@ import (
 // base, and has the script's commands speak with it.
 func serveCaisson(env *testscript.Env, base string) error {
 	progress := &feed.Feed[sandbox.Progress]{}
-	c, err := caisson.Open(context.Background(), caisson.Config{Getenv: env.Getenv, Progress: progress.Tell})
+	own := &testscript.Env{Vars: slices.Clone(env.Vars)} // which others set more in
+	c, err := caisson.Open(context.Background(), caisson.Config{Getenv: own.Getenv, Progress: progress.Tell})
 	if err != nil {
 		return err
 	}
