@@ -22,7 +22,7 @@ type SessionOptions struct {
 	Labels Labels   `json:"labels,omitempty"`
 	// Temporary has it go, with all that runs in it, once the process that makes it has
 	// died; on a server, also once a connection is lost that something in it was run by, or that
-	// held it, as those of its clients in Go do.
+	// it was made over, as those of its clients in Go are.
 	Temporary bool `json:"temporary,omitempty"`
 }
 

@@ -104,7 +104,7 @@ func checkMethod(t *testing.T, face reflect.Type, m reflect.Method, fails error)
 	calls := 0
 	values := answers(m.Type, fails)
 	svc := &double{called: func(method string, args ...any) []any {
-		if m.Name == "CreateSession" && method == "Session" { // as the client holds what is temporary
+		if m.Name == "CreateSession" && method == "Session" { // what is temporary goes with the client
 			return []any{sandbox.SessionView{}, nil}
 		}
 		if method != m.Name {

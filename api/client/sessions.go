@@ -2,10 +2,10 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"net/url"
 
 	"github.com/coder/websocket"
+	"github.com/coder/websocket/wsjson"
 
 	"github.com/caisson-dev/caisson/api"
 	"github.com/caisson-dev/caisson/api/wire"
@@ -32,37 +32,45 @@ func (c *Client) CreateSession(ctx context.Context, o api.SessionOptions, local 
 	if err := noFolder(local); err != nil {
 		return sandbox.Session{}, err
 	}
-	s, err := call[sandbox.Session](ctx, c, request{method: post, path: "/v1/sessions", body: o})
-	if err == nil && o.Temporary {
-		err = c.hold(ctx, s.Name)
+	if o.Temporary {
+		return c.hold(ctx, o)
 	}
-	return s, err
+	return call[sandbox.Session](ctx, c, request{method: post, path: "/v1/sessions", body: o})
 }
 
-// hold keeps a connection by which the server knows that this process still wants a
-// session.
-func (c *Client) hold(ctx context.Context, session string) error {
-	ctx = context.WithoutCancel(ctx)
+// hold makes a session over a connection that it keeps: by that the server knows that
+// this process still wants it.
+func (c *Client) hold(ctx context.Context, o api.SessionOptions) (made sandbox.Session, err error) {
 	ws, err := c.dial(ctx, wire.ConnectPath)
 	if err != nil {
-		return err
+		return made, err
 	}
-	b, err := json.Marshal(wire.Begin{Session: session, Hold: true})
-	if err == nil {
-		err = ws.Write(ctx, websocket.MessageText, b)
+	defer func() {
+		if err != nil {
+			_ = ws.CloseNow() // what was made goes with it
+		}
+	}()
+	ws.SetReadLimit(-1)
+	var m wire.Message
+	if err = wsjson.Write(ctx, ws, wire.Begin{Hold: &o}); err == nil {
+		err = wsjson.Read(ctx, ws, &m)
 	}
-	if err != nil {
-		_ = ws.CloseNow() // it is of no use
-		return c.unreachable(ctx, err)
+	switch {
+	case err != nil:
+		return made, c.unreachable(ctx, err)
+	case m.Problem != nil:
+		return made, m.Problem.Err()
+	case m.Session == nil:
+		return made, sandbox.Errorf(sandbox.Unavailable, "the server ends")
 	}
-	ws.CloseRead(ctx)
+	ws.CloseRead(context.WithoutCancel(ctx))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.held == nil {
 		c.held = map[string]*websocket.Conn{}
 	}
-	c.held[session] = ws
-	return nil
+	c.held[m.Session.Name] = ws
+	return *m.Session, nil
 }
 
 // release ends what hold began, if it did.

@@ -94,7 +94,12 @@ func (s *Server) converse(w http.ResponseWriter, r *http.Request, given *wire.Be
 			}
 		})
 	})
-	result, err := s.begun(running, begin, streams)
+	var result any
+	if begin.Hold != nil {
+		err = s.hold(running, *begin.Hold, c.say)
+	} else {
+		result, err = s.begun(running, begin, streams)
+	}
 	if ctx.Err() != nil && !errors.Is(context.Cause(running), errCanceled) {
 		s.lost(context.WithoutCancel(r.Context()), begin.Session)
 	}
@@ -106,6 +111,26 @@ func (s *Server) converse(w http.ResponseWriter, r *http.Request, given *wire.Be
 
 // errCanceled is that a client wants no more of what it began.
 var errCanceled = errors.New("canceled by the client")
+
+// hold makes a session that goes once ctx ends, as it does with the client's connection,
+// also while it is made. Where the server ends first, it goes with the server.
+func (s *Server) hold(ctx context.Context, o sandbox.SessionOptions, say func(wire.Message) error) error {
+	o.Temporary = true
+	whole := context.WithoutCancel(ctx)
+	made, err := s.svc.CreateSession(whole, o, sandbox.Local{})
+	if err != nil {
+		return err
+	}
+	if say(wire.Message{Type: wire.MsgMade, Session: &made}) == nil {
+		select {
+		case <-ctx.Done():
+		case <-s.ending.Done():
+			return nil
+		}
+	}
+	s.lost(whole, made.Name)
+	return nil
+}
 
 // lost has a temporary session go whose client is gone.
 func (s *Server) lost(ctx context.Context, session string) {
@@ -124,15 +149,6 @@ func (s *Server) lost(ctx context.Context, session string) {
 // begun does what a client wants.
 func (s *Server) begun(ctx context.Context, b wire.Begin, streams sandbox.Streams) (any, error) {
 	switch {
-	case b.Hold:
-		if _, err := s.svc.Session(ctx, b.Session); err != nil {
-			return nil, err
-		}
-		select {
-		case <-ctx.Done():
-		case <-s.ending.Done():
-		}
-		return nil, nil
 	case b.Put != nil:
 		f, err := s.svc.Files(ctx, b.Session)
 		if err != nil {
@@ -186,12 +202,12 @@ func (c *connection) begin() (b wire.Begin, err error) {
 		return b, sandbox.Errorf(sandbox.Invalid, "the first message: %w", err).WithHint("see docs/server.md")
 	}
 	wanted := 0
-	for _, is := range []bool{b.Run != nil, b.Put != nil, b.Submit != nil, b.ShellRun != nil, b.Function != nil, b.Invoke != nil, b.Terminal != "", b.Hold} {
+	for _, is := range []bool{b.Run != nil, b.Put != nil, b.Submit != nil, b.ShellRun != nil, b.Function != nil, b.Invoke != nil, b.Terminal != "", b.Hold != nil} {
 		if is {
 			wanted++
 		}
 	}
-	if wanted != 1 || (b.Put != nil || b.ShellRun != nil || b.Terminal != "" || b.Hold || b.Start) && b.Session == "" || b.Start && b.Run == nil {
+	if wanted != 1 || (b.Put != nil || b.ShellRun != nil || b.Terminal != "" || b.Start) && b.Session == "" || b.Start && b.Run == nil {
 		return b, sandbox.Errorf(sandbox.Invalid, "the first message says not what is wanted").WithHint("give one of run, submit, and put with a session")
 	}
 	if len(b.Tools) > 0 && (b.Run == nil || b.Start) {

@@ -52,9 +52,9 @@ type Begin struct {
 	// Terminal, in the place of Run, is the exec of the session whose terminal is
 	// joined. Stdin is typed into it.
 	Terminal sandbox.ID `json:"terminal,omitempty"`
-	// Hold, in the place of Run, is nothing but that somebody still wants the session,
-	// which is temporary: where the connection is lost, it goes.
-	Hold bool `json:"hold,omitempty"`
+	// Hold, in the place of Run, makes a session that is temporary, of which [MsgMade]
+	// tells: once the connection is lost, at whatever moment, it goes.
+	Hold *sandbox.SessionOptions `json:"hold,omitempty"`
 	// What the client gives and takes.
 	Stdin     bool `json:"stdin,omitempty"`
 	Stdout    bool `json:"stdout,omitempty"`
@@ -81,6 +81,7 @@ const (
 	MsgEnd      = "end"      // of a stream; with a Problem it is cut off
 	MsgStarted  = "started"  // a program is started, or has ended: the Start
 	MsgProgress = "progress" // news of an image that is made
+	MsgMade     = "made"     // the Session that is held
 	MsgResult   = "result"   // what came of it: the Result, the Problem, or both
 )
 
@@ -111,6 +112,7 @@ type Message struct {
 	Problem    *Problem          `json:"problem,omitempty"`
 	Size       *Size             `json:"size,omitempty"`
 	Start      *sandbox.Start    `json:"start,omitempty"`
+	Session    *sandbox.Session  `json:"session,omitempty"`
 
 	Tool      string          `json:"tool,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
