@@ -222,7 +222,7 @@ func (c *Caisson) join(ctx context.Context) (*service.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	book, err := c.executions(journal, state, func() { box.Posted() })
+	book, err := c.executions(ctx, journal, state, func() { box.Posted() })
 	if err != nil {
 		return nil, err
 	}

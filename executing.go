@@ -23,8 +23,9 @@ const (
 	executionsKeep    = "CAISSON_EXECUTIONS_KEEP"
 )
 
-// executions makes the book of executions; posted is told of letters.
-func (c *Caisson) executions(journal *sqlite.Store, state string, posted func()) (*executions.Book, error) {
+// executions makes the book of executions; posted is told of letters. Where this process
+// serves, times that the state has follow the clock first.
+func (c *Caisson) executions(ctx context.Context, journal *sqlite.Store, state string, posted func()) (*executions.Book, error) {
 	poster := outbox.NewPoster(outbox.PosterConfig{
 		Private: c.getenv(callbacksPrivate) == "1", Allows: callbacksPrivate + "=1 at the server allows http and private networks",
 	})
@@ -47,7 +48,11 @@ func (c *Caisson) executions(journal *sqlite.Store, state string, posted func())
 		}
 		cfg.Keep = keep
 	}
-	return executions.New(cfg)
+	book, err := executions.New(cfg)
+	if err != nil || !c.cfg.Serve {
+		return book, err
+	}
+	return book, book.FollowClock(ctx)
 }
 
 // startPatience bounds how long what a dead server left may take to be taken up.

@@ -123,6 +123,49 @@ func TestCallbackClockSet(t *testing.T) {
 	}
 }
 
+// A clock that is set by an hour while no server runs, also over a start of the machine,
+// keeps no callback waiting, has none posted twice, and has no result forgotten.
+func TestClockSetMeanwhile(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		set  time.Duration
+		boot string
+	}{"ahead": {time.Hour, "a"}, "back": {-time.Hour, "a"}, "back over a start": {-time.Hour, "b"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			hears, dir, began := listen(t), t.TempDir(), time.Now()
+			hears.answer(http.StatusServiceUnavailable)
+			serve := func(set time.Duration, boot string) *place {
+				now := func() time.Time { return time.Now().Add(set) }
+				p := openAt(t, dir, &fake{run: echo}, func(c *executions.Config) {
+					c.Now, c.Keep = now, 30*time.Minute
+					c.Up = func() (string, time.Duration) { return boot, time.Since(began) }
+				}, now)
+				p.start(t)
+				return p
+			}
+			p := serve(0, "a")
+			done := p.ended(t, p.submit(t, "", code("1")))
+			id := p.submit(t, "", calling("2", hears.URL))
+			until(t, "written down", func() bool {
+				e, err := p.Execution(t.Context(), id, 0)
+				return err == nil && e.Callback.Attempts > 0
+			})
+			p.close(t)
+			tried := len(hears.of("execution.ended"))
+			hears.answer(http.StatusOK)
+			p = serve(c.set, c.boot)
+			p.Prune(t.Context())
+			if e, err := p.Execution(t.Context(), done.ID, 0); err != nil || string(e.Result.Stdout) != string(done.Result.Stdout) {
+				t.Errorf("what was kept: %+v, %v", e, err)
+			}
+			if got := p.callback(t, id, sandbox.CallbackDelivered); got.Attempts != tried+1 || len(hears.of("execution.ended")) != tried+1 {
+				t.Errorf("%+v, heard %d and then %d", got, tried, len(hears.of("execution.ended")))
+			}
+		})
+	}
+}
+
 // A callback that nobody takes is tried so often, with pauses that grow, and is then
 // dead: it can be read and sent again, and is not forgotten before its execution.
 func TestDeadLetter(t *testing.T) {

@@ -80,7 +80,10 @@ type Config struct {
 	Drain time.Duration
 	Actor string // who submits, for the audit, where the caller has no name
 	Now   func() time.Time
-	Log   *slog.Logger // nil discards
+	// Up names the machine's boot, and tells for how long it is up since; nil asks the
+	// machine.
+	Up  func() (boot string, up time.Duration)
+	Log *slog.Logger // nil discards
 }
 
 // Defaults and bounds.
@@ -139,6 +142,9 @@ func New(cfg Config) (*Book, error) {
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.Up == nil {
+		cfg.Up = uptime
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)

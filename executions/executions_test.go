@@ -339,7 +339,10 @@ func TestArtifacts(t *testing.T) {
 	}
 	// Its time comes: a server that starts forgets it, with what it has kept.
 	p.close(t)
-	later := open(t, p.dir, &fake{run: echo}, func(c *executions.Config) { c.Now = func() time.Time { return time.Now().Add(2 * time.Hour) } })
+	later := open(t, p.dir, &fake{run: echo}, func(c *executions.Config) {
+		c.Now = func() time.Time { return time.Now().Add(2 * time.Hour) }
+		c.Up = func() (string, time.Duration) { return "the machine was off meanwhile", 0 }
+	})
 	later.start(t)
 	until(t, "forgotten", func() bool {
 		_, err := later.Execution(t.Context(), e.ID, 0)

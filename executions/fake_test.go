@@ -224,6 +224,9 @@ func openAt(t *testing.T, dir string, runner *fake, change func(*executions.Conf
 	if p.Book, err = executions.New(cfg); err != nil {
 		t.Fatal(err)
 	}
+	if err := p.FollowClock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	if p.box, err = outbox.New(outbox.Config{Store: store, Now: now, Couriers: map[string]outbox.Courier{executions.Courier: p.Book}}); err != nil {
 		t.Fatal(err)
 	}

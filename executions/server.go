@@ -123,8 +123,8 @@ func (s *server) serve() {
 	defer tick.Stop()
 	prune := time.NewTicker(prunePause)
 	defer prune.Stop()
-	clock := s.b.newClock()
-	s.b.prune(s.accept, clock)
+	clock := s.b.clock()
+	s.b.prune(s.accept)
 	for {
 		s.load()
 		s.begin()
@@ -132,9 +132,9 @@ func (s *server) serve() {
 		case <-s.kick:
 		case <-tick.C: // other processes submit and cancel too
 			s.cancelAsked()
-			s.b.follow(s.accept, clock)
+			clock = s.b.follow(s.accept, clock)
 		case <-prune.C:
-			s.b.prune(s.accept, clock)
+			s.b.prune(s.accept)
 		case <-s.accept.Done():
 			return
 		}

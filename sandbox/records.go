@@ -220,9 +220,10 @@ type Transaction struct {
 	// ForgetExecutions drops those that expired before then, but for those whose
 	// callback is pending.
 	ForgetExecutions time.Time
-	// Shift adds to when executions expire, and to when letters were posted and are
-	// due: the clock was set by so much.
-	Shift time.Duration
+	// Clock is kept. Where the clock was set since the one that was kept before, when
+	// executions expire, letters are due, budgets of tools begin anew and sandboxes end
+	// is moved by as much.
+	Clock *ClockReading
 	// PutFunction is a Conflict where the version before it is not the one that is
 	// kept, DeleteFunction NotFound where there is none.
 	PutFunction    *FunctionCode

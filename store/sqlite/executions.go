@@ -22,11 +22,6 @@ func (m *maker) executions(ctx context.Context, c sandbox.Transaction) error {
 			return err
 		}
 	}
-	if c.Shift != 0 {
-		if _, err := m.exec(ctx, "UPDATE executions SET expires = max(1, expires + ?) WHERE expires > 0", c.Shift.Milliseconds()); err != nil {
-			return err
-		}
-	}
 	if !c.ForgetExecutions.IsZero() {
 		if _, err := m.exec(ctx, "DELETE FROM executions WHERE expires > 0 AND expires < ? AND callback <> ?", c.ForgetExecutions.UnixMilli(), string(sandbox.CallbackPending)); err != nil {
 			return err

@@ -138,17 +138,11 @@ func (m *maker) letters(ctx context.Context, c sandbox.Transaction) error {
 			return err
 		}
 	}
-	if c.Shift != 0 {
-		by := c.Shift.Milliseconds()
-		if _, err := m.exec(ctx, "UPDATE letters SET posted = posted + ?, next = iif(next > 0, max(1, next + ?), 0)", by, by); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
 // mostPutOff bounds how far letters are put off: one that waits for longer does so
-// since the clock was set back while no server saw it, and is due.
+// since the clock was set back and nobody followed it, and is due.
 const mostPutOff = 2 * time.Hour
 
 // TakeLetters returns the oldest letters to a receiver that are due, and puts

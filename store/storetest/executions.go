@@ -129,7 +129,8 @@ func executionsForgotten(t *testing.T, open Open) {
 		}
 	}
 	left(s, now, waits.Execution.ID, young, old)
-	apply(t, s, sandbox.Transaction{Shift: 2 * time.Hour})
+	setClock(t, s, 0)
+	setClock(t, s, 2*time.Hour)
 	left(s, now.Add(2*time.Hour), waits.Execution.ID, young, old)
 	left(s, now.Add(4*time.Hour), waits.Execution.ID, old)
 }

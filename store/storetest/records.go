@@ -62,6 +62,41 @@ func sessions(t *testing.T, open Open) {
 	}
 }
 
+// clockSet checks that sandboxes end when they would have, also where the clock was set
+// while the store was closed.
+func clockSet(t *testing.T, open Open) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	one, endless := aSandbox("work"), aSandbox("work")
+	one.Expires = one.Created.Add(10 * time.Minute)
+	setClock(t, s, 0)
+	apply(t, s, sandbox.Transaction{CreateSession: aSession("work"), PutSandboxes: []sandbox.SandboxRecord{one, endless}})
+	for _, by := range []time.Duration{30 * time.Second, time.Hour, -3 * time.Hour} {
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s = open(t, dir)
+		setClock(t, s, by)
+		want := map[sandbox.ID]sandbox.SandboxRecord{one.ID: one, endless.ID: endless}
+		if by.Abs() >= time.Minute {
+			moved := one
+			moved.Expires = one.Expires.Add(by - 30*time.Second)
+			want[one.ID] = moved
+		}
+		v, err := s.Session(t.Context(), "work")
+		got := map[sandbox.ID]sandbox.SandboxRecord{}
+		for _, rec := range v.Sandboxes {
+			got[rec.ID] = rec
+		}
+		if d := cmp.Diff(want, got); err != nil || d != "" {
+			t.Errorf("set by %s: %v %s", by, err, d)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // ended asks for sessions without what has ended in them, and bounds how much that is.
 func ended(t *testing.T, open Open) {
 	s := fresh(t, open)

@@ -44,6 +44,7 @@ func Run(t *testing.T, open Open) {
 		"monitored":           monitored,
 		"verified under load": verifiedUnderLoad,
 		"clock":               clock,
+		"clock set":           clockSet,
 		"two holders":         twoHolders,
 		"closed":              closed,
 		"owners":              owners,
@@ -108,6 +109,12 @@ func anExec(session string) sandbox.ExecRecord {
 		ID: sandbox.NewID(), Session: session, Sandbox: sandbox.NewID(), Argv: []string{"true"}, Holder: "o",
 		Started: time.Now().UTC().Truncate(time.Microsecond),
 	}
+}
+
+// setClock has the store see a clock that is set by so much since the first call.
+func setClock(t *testing.T, s store.Store, by time.Duration) {
+	t.Helper()
+	apply(t, s, sandbox.Transaction{Clock: &sandbox.ClockReading{Wall: time.Unix(1e9, 0).Add(by), Up: time.Hour, Boot: "this"}})
 }
 
 func anEvent(kind, session string) sandbox.Event {
