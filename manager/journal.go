@@ -28,6 +28,8 @@ type Store interface {
 	Sessions(ctx context.Context, f sandbox.SessionFilter) ([]sandbox.SessionView, error)
 	// Execs returns execs, the newest first.
 	Execs(ctx context.Context, f sandbox.ExecFilter) ([]sandbox.ExecRecord, error)
+	// ToolSpent returns what an owner has called of a tool since its budget began.
+	ToolSpent(ctx context.Context, owner, tool string) (sandbox.ToolSpent, error)
 }
 
 // record writes a change with its events. Without a store there is nothing to

@@ -99,7 +99,7 @@ type Manager struct {
 	meters  map[string]*egress.Meter // by owner
 	prompts map[sandbox.ID]*prompted // what goes on in shells between two calls
 	guards  sync.Map                 // of execs in the background, by their ids: a *guard
-	spent   tools.Spent              // by owners, of their tools' rates and budgets
+	spent   *tools.Spent             // by owners, of their tools' rates and budgets
 	calls   sync.Map                 // of them, their ways to tools: a *callWay
 	tasks   sync.WaitGroup           // followers of recovered execs; they end with the boxes' connections
 }
@@ -136,10 +136,14 @@ func New(cfg Config) (*Manager, error) {
 	if cfg.Alive == nil {
 		cfg.Alive = HolderAlive
 	}
-	return &Manager{
-		cfg: cfg, open: map[*Sandbox]struct{}{}, shells: map[sandbox.ID]client.Held{}, boxes: map[sandbox.ID]*box.Box{}, lives: map[sandbox.ID]*box.Box{}, held: map[sandbox.ID]int{}, judges: map[sandbox.ID]*starting{}, prompts: map[sandbox.ID]*prompted{},
+	m := &Manager{
+		cfg: cfg, spent: &tools.Spent{}, open: map[*Sandbox]struct{}{}, shells: map[sandbox.ID]client.Held{}, boxes: map[sandbox.ID]*box.Box{}, lives: map[sandbox.ID]*box.Box{}, held: map[sandbox.ID]int{}, judges: map[sandbox.ID]*starting{}, prompts: map[sandbox.ID]*prompted{},
 		maker: &box.Maker{Images: cfg.Images, Holder: cfg.Holder, Patience: cfg.Patience},
-	}, nil
+	}
+	if cfg.Store != nil {
+		m.spent.Kept = cfg.Store.ToolSpent
+	}
+	return m, nil
 }
 
 // Close destroys every sandbox that is open and waits for that. Open and Run

@@ -90,7 +90,7 @@ func (m *Manager) openCalls(ctx context.Context, b *box.Box, r *resolved, d sand
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	w := &callWay{m: m, outlet: outlet, modules: modules, program: r.run.Program, over: make(chan struct{}), cancel: cancel, own: calling{r, d}}
 	w.way = tools.NewWay(tools.Config{
-		Set: r.tools, Program: r.run.Program, Owner: sandbox.CallerFrom(ctx).Owner, Spent: &m.spent, Now: m.cfg.Now,
+		Set: r.tools, Program: r.run.Program, Owner: sandbox.CallerFrom(ctx).Owner, Spent: m.spent, Now: m.cfg.Now,
 		Judge: func(ctx context.Context, q tools.Question) (sandbox.Decision, error) {
 			now := w.now()
 			r := now.r
@@ -103,9 +103,9 @@ func (m *Manager) openCalls(ctx context.Context, b *box.Box, r *resolved, d sand
 			}
 			return d, err
 		},
-		Record: func(ctx context.Context, c sandbox.ToolCall) error {
+		Record: func(ctx context.Context, c sandbox.ToolCall, spend *sandbox.ToolSpend) error {
 			event := sandbox.Event{Kind: sandbox.EventToolCalled, Session: r.run.Session, Sandbox: b.ID, Exec: w.now().r.id, Data: data(c)}
-			return m.recordLate(ctx, sandbox.Transaction{Events: []sandbox.Event{event}})
+			return m.recordLate(ctx, sandbox.Transaction{SpendTool: spend, Events: []sandbox.Event{event}})
 		},
 	})
 	go w.serve(serving)

@@ -164,6 +164,23 @@ func TestToolBounds(t *testing.T) {
 	}
 }
 
+// TestToolBudgetOutlives has an owner's budget go on where the process that counted it is
+// gone.
+func TestToolBudgetOutlives(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	brought := answering("brought", sayBack)
+	brought.OwnerBudget = sandbox.ToolRate{Calls: 3, Per: sandbox.Duration(24 * time.Hour)}
+	for _, tt := range []struct{ owner, want string }{{"ann", "0 0"}, {"ann", "0 1"}, {"ann", "1 1"}, {"bob", "0 0"}} {
+		ctx := sandbox.WithCaller(t.Context(), sandbox.Caller{Owner: tt.owner})
+		res, err := p.manager(t).Run(ctx, sandbox.Run{Language: "shell", Code: "for n in 1 2; do tool brought >/dev/null; printf \"$? \"; done"},
+			sandbox.Streams{Local: sandbox.Local{Tools: []sandbox.Callable{brought}}})
+		if got := strings.TrimSpace(string(res.Stdout)); err != nil || got != tt.want {
+			t.Errorf("%s: %q, want %q: %v %s", tt.owner, got, tt.want, err, res.Stderr)
+		}
+	}
+}
+
 // TestToolsWithstand has programs call in numbers, from children, with what is large,
 // and say nonsense beside it.
 func TestToolsWithstand(t *testing.T) {

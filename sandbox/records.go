@@ -224,6 +224,8 @@ type Transaction struct {
 	// executions expire, letters are due, budgets of tools begin anew and sandboxes end
 	// is moved by as much.
 	Clock *ClockReading
+	// SpendTool counts a call of a tool.
+	SpendTool *ToolSpend
 	// PutFunction is a Conflict where the version before it is not the one that is
 	// kept, DeleteFunction NotFound where there is none.
 	PutFunction    *FunctionCode

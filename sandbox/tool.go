@@ -43,6 +43,20 @@ type ToolRate struct {
 	Per   Duration `json:"per_ms"`
 }
 
+// ToolSpend is a call that an owner's budget of a tool counts: among those that it has
+// counted, or as the first of what begins anew at Until.
+type ToolSpend struct {
+	Owner, Tool string
+	At, Until   time.Time
+}
+
+// ToolSpent is how many calls a budget has counted that begins anew at Until. The zero
+// value is none.
+type ToolSpent struct {
+	Calls int
+	Until time.Time
+}
+
 func (r ToolRate) wrong() bool { return r.Calls < 0 || (r.Calls > 0) != (r.Per > 0) }
 
 // Bounds of tools and their calls.

@@ -59,6 +59,8 @@ type Store interface {
 	// its secret. Errors: NotFound.
 	Tokens(ctx context.Context) ([]sandbox.Token, error)
 	TokenByHash(ctx context.Context, hash []byte) (sandbox.Token, error)
+	// ToolSpent returns what an owner has called of a tool since its budget began.
+	ToolSpent(ctx context.Context, owner, tool string) (sandbox.ToolSpent, error)
 	// TakeLetters returns the oldest letters to a receiver that are due now, and
 	// puts them off until a time: until then nobody else takes them.
 	TakeLetters(ctx context.Context, to string, now, until time.Time, most int) ([]sandbox.Letter, error)

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -10,56 +11,92 @@ import (
 )
 
 // Spent counts the calls of tools, by owner and tool, for bounds that outlast an exec.
-// The zero value is ready, and safe for concurrent use. It is forgotten with its
-// process.
+// The zero value is ready; it is safe for concurrent use. Rates are forgotten with its
+// process, and budgets where Kept is nil.
 type Spent struct {
+	// Kept is asked before the first call of an owner's what a process before this one
+	// has counted for the tool's budget.
+	Kept func(ctx context.Context, owner, tool string) (sandbox.ToolSpent, error)
+
 	mu  sync.Mutex
 	all map[string]map[string]*spent // by owner and tool
 }
 
 // spent is what one has called: the newest calls that its rate counts, the oldest
-// first, and how many there were in its budget's time.
+// first, and how many its budget has counted, which begins anew at until.
 type spent struct {
-	rate, budget sandbox.ToolRate
-	times        []time.Time
-	since        time.Time
-	calls        int
+	rate  sandbox.ToolRate
+	times []time.Time
+	until time.Time
+	calls int
 }
 
 // What is remembered of owners that call no more, and of one owner's tools, is bounded.
 const mostOwners, mostTools = 1024, 1024
 
-// take counts a call, or says what has been spent. Errors: Exhausted.
-func (s *Spent) take(owner string, t sandbox.Tool, now time.Time) error {
-	if t.Rate.Calls == 0 && t.OwnerBudget.Calls == 0 {
+// recall takes up what was counted for a budget before. Errors: those of Kept.
+func (s *Spent) recall(ctx context.Context, owner string, t sandbox.Tool, now time.Time) error {
+	if s.Kept == nil || t.OwnerBudget.Calls == 0 {
 		return nil
+	}
+	s.mu.Lock()
+	known := s.all[owner][t.Name] != nil
+	s.mu.Unlock()
+	if known {
+		return nil
+	}
+	kept, err := s.Kept(ctx, owner, t.Name)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all[owner][t.Name] != nil {
+		return nil // another call was faster
+	}
+	one, err := s.ofLocked(owner, t.Name, now)
+	if err == nil {
+		one.calls, one.until = kept.Calls, now.Add(kept.Until.Sub(now)) // and goes on by a clock that nobody sets
+	}
+	return err
+}
+
+// take counts a call, or says what has been spent, and returns what is to be kept of
+// it. Errors: Exhausted.
+func (s *Spent) take(owner string, t sandbox.Tool, now time.Time) (*sandbox.ToolSpend, error) {
+	if t.Rate.Calls == 0 && t.OwnerBudget.Calls == 0 {
+		return nil, nil //nolint:nilnil // nothing is
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one, err := s.ofLocked(owner, t.Name, now)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	one.rate, one.budget = t.Rate, t.OwnerBudget // as declared now
+	one.rate = t.Rate // as declared now
 	one.drop(now)
 	over := func(r sandbox.ToolRate, until time.Time) error {
 		return sandbox.Errorf(sandbox.Exhausted, "tool %s: %d calls in %s are made", t.Name, r.Calls, r.Per).
 			WithHint("call it again in %s", until.Sub(now).Round(time.Millisecond))
 	}
 	if n := t.Rate.Calls; n > 0 && len(one.times) >= n {
-		return over(t.Rate, one.times[len(one.times)-n].Add(time.Duration(t.Rate.Per)))
+		return nil, over(t.Rate, one.times[len(one.times)-n].Add(time.Duration(t.Rate.Per)))
 	}
 	if n := t.OwnerBudget.Calls; n > 0 && one.calls >= n {
-		return over(t.OwnerBudget, one.since.Add(time.Duration(t.OwnerBudget.Per)))
+		return nil, over(t.OwnerBudget, one.until)
 	}
-	if one.calls == 0 {
-		one.since = now
-	}
-	one.calls++
 	if t.Rate.Calls > 0 {
 		one.times = append(one.times, now)
 	}
-	return nil
+	if t.OwnerBudget.Calls == 0 {
+		return nil, nil //nolint:nilnil // nothing is
+	}
+	until := now.Add(time.Duration(t.OwnerBudget.Per))
+	if one.calls == 0 {
+		one.until = until
+	}
+	one.calls++
+	return &sandbox.ToolSpend{Owner: owner, Tool: t.Name, At: now, Until: until}, nil
 }
 
 // ofLocked finds what an owner has called of a tool. Errors: Exhausted where there are
@@ -103,7 +140,7 @@ func (o *spent) drop(now time.Time) {
 		fresh = len(o.times)
 	}
 	o.times = o.times[fresh:]
-	if now.Sub(o.since) >= time.Duration(o.budget.Per) {
+	if !now.Before(o.until) {
 		o.calls = 0
 	}
 }

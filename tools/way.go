@@ -28,9 +28,9 @@ type Config struct {
 	// Judge says what policy decides. An error refuses, as does every verdict that
 	// does not permit.
 	Judge func(ctx context.Context, q Question) (sandbox.Decision, error)
-	// Record writes a call down before it is answered. What cannot be written down has
-	// no result.
-	Record func(ctx context.Context, c sandbox.ToolCall) error
+	// Record writes a call down before it is answered, and with it what it spends of its
+	// owner's budget, which is nil for most. What cannot be written down has no result.
+	Record func(ctx context.Context, c sandbox.ToolCall, spend *sandbox.ToolSpend) error
 	// Program says that what calls is to return a value.
 	Program bool
 	// Owner is whose calls they are, and Spent counts them beside those of other execs,
@@ -86,11 +86,17 @@ func (w *Way) tell(c sandbox.ToolCall) {
 	w.told = append(w.told, c)
 }
 
+// recorded is one call, as it is written down.
+type recorded struct {
+	sandbox.ToolCall
+	spend *sandbox.ToolSpend // nil is nothing
+}
+
 // Call takes one call its whole way. The result is JSON. Its errors are what the
 // program is told: NotFound, Invalid, Denied, Exhausted, TimedOut, those of the tool,
 // and Unavailable where the call could not be written down.
 func (w *Way) Call(ctx context.Context, name string, arguments []byte) (json.RawMessage, error) {
-	c := sandbox.ToolCall{Tool: cut(name), Sent: sandbox.Bytes(len(arguments)), Began: w.cfg.Now().UTC()}
+	c := recorded{ToolCall: sandbox.ToolCall{Tool: cut(name), Sent: sandbox.Bytes(len(arguments)), Began: w.cfg.Now().UTC()}}
 	result, err := w.answer(ctx, name, arguments, &c)
 	c.Duration = sandbox.Duration(w.cfg.Now().Sub(c.Began))
 	if err != nil {
@@ -99,8 +105,8 @@ func (w *Way) Call(ctx context.Context, name string, arguments []byte) (json.Raw
 	if err == nil {
 		c.Received = sandbox.Bytes(len(result))
 	}
-	w.tell(c)
-	if unwritten := w.cfg.Record(ctx, c); unwritten != nil {
+	w.tell(c.ToolCall)
+	if unwritten := w.cfg.Record(ctx, c.ToolCall, c.spend); unwritten != nil {
 		return nil, sandbox.Errorf(sandbox.Unavailable, "the call could not be written down: %w", errors.Join(unwritten, err))
 	}
 	return result, err
@@ -117,7 +123,7 @@ func shortened(text string) string {
 }
 
 // answer is Call, but for what is told of it.
-func (w *Way) answer(ctx context.Context, name string, arguments []byte, c *sandbox.ToolCall) (json.RawMessage, error) {
+func (w *Way) answer(ctx context.Context, name string, arguments []byte, c *recorded) (json.RawMessage, error) {
 	t := w.cfg.Set.find(name)
 	if t == nil {
 		return nil, unknown(w.cfg.Set, name)
@@ -142,7 +148,7 @@ func (w *Way) answer(ctx context.Context, name string, arguments []byte, c *sand
 	if !d.Permits() {
 		return nil, refusal(name, d)
 	}
-	if err := w.spend(t); err != nil {
+	if c.spend, err = w.spend(ctx, t); err != nil {
 		return nil, err
 	}
 	result, err := t.run(ctx, q.Arguments)
@@ -205,18 +211,22 @@ func (t *tool) checked(result json.RawMessage) (json.RawMessage, error) {
 	return canonical, nil
 }
 
-// spend holds a caller to the tool's budgets and rate. Errors: Exhausted.
-func (w *Way) spend(t *tool) error {
+// spend holds a caller to the tool's budgets and rate. Errors: Exhausted, and those of
+// [Spent.Kept].
+func (w *Way) spend(ctx context.Context, t *tool) (*sandbox.ToolSpend, error) {
+	if err := w.cfg.Spent.recall(ctx, w.cfg.Owner, t.Tool, w.cfg.Now()); err != nil {
+		return nil, err
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if t.Budget > 0 && w.spent[t.Name] >= t.Budget {
-		return sandbox.Errorf(sandbox.Exhausted, "tool %s: the program has made its %d calls", t.Name, t.Budget)
+		return nil, sandbox.Errorf(sandbox.Exhausted, "tool %s: the program has made its %d calls", t.Name, t.Budget)
 	}
-	if err := w.cfg.Spent.take(w.cfg.Owner, t.Tool, w.cfg.Now()); err != nil {
-		return err
+	spend, err := w.cfg.Spent.take(w.cfg.Owner, t.Tool, w.cfg.Now())
+	if err == nil {
+		w.spent[t.Name]++
 	}
-	w.spent[t.Name]++
-	return nil
+	return spend, err
 }
 
 // run waits for the tool's turn and has it answer. A function that goes on after its

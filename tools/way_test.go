@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/caisson-dev/caisson/agent/wire"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -33,7 +35,7 @@ type records struct {
 	err  error
 }
 
-func (r *records) record(_ context.Context, c sandbox.ToolCall) error {
+func (r *records) record(_ context.Context, c sandbox.ToolCall, _ *sandbox.ToolSpend) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.list = append(r.list, c)
@@ -139,14 +141,14 @@ func TestRate(t *testing.T) {
 		} else {
 			tool.OwnerBudget = sandbox.ToolRate{Calls: 2, Per: minute}
 		}
-		err := s.take(tt.owner, tool, now.Add(tt.after))
+		_, err := s.take(tt.owner, tool, now.Add(tt.after))
 		if tt.ok && err != nil || !tt.ok && (!errors.Is(err, sandbox.Exhausted) || !strings.Contains(sandbox.HintOf(err), "call it again in ")) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
 	bounded := sandbox.Tool{Name: "t", Rate: sandbox.ToolRate{Calls: 1, Per: minute}}
 	for i := range 2*mostOwners + 1 {
-		if err := s.take(fmt.Sprint(i), bounded, now.Add(time.Duration(i/mostOwners)*time.Hour)); err != nil {
+		if _, err := s.take(fmt.Sprint(i), bounded, now.Add(time.Duration(i/mostOwners)*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -155,12 +157,63 @@ func TestRate(t *testing.T) {
 	}
 	for i := range mostTools + 1 {
 		bounded.Name = fmt.Sprint("t", i)
-		if err := s.take("many", bounded, now); errors.Is(err, sandbox.Exhausted) != (i == mostTools) {
+		if _, err := s.take("many", bounded, now); errors.Is(err, sandbox.Exhausted) != (i == mostTools) {
 			t.Fatalf("%d: %v", i, err)
 		}
 	}
-	if err := s.take("many", bounded, now.Add(time.Minute)); err != nil || len(s.all["many"]) != 1 {
+	if _, err := s.take("many", bounded, now.Add(time.Minute)); err != nil || len(s.all["many"]) != 1 {
 		t.Errorf("%d tools are remembered, %v", len(s.all["many"]), err)
+	}
+}
+
+// TestBudgetKept goes on with what a process before has counted, and says what is to be
+// kept.
+func TestBudgetKept(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	var asked atomic.Int32
+	s := &Spent{Kept: func(_ context.Context, owner, name string) (sandbox.ToolSpent, error) {
+		asked.Add(1)
+		switch owner + " " + name {
+		case "ann limited":
+			return sandbox.ToolSpent{Calls: 2, Until: now.Add(time.Hour).Round(0)}, nil
+		case "bob limited":
+			return sandbox.ToolSpent{Calls: 3, Until: now.Add(-time.Hour).Round(0)}, nil
+		case "eve limited":
+			return sandbox.ToolSpent{}, sandbox.Errorf(sandbox.Unavailable, "the state cannot be read")
+		}
+		return sandbox.ToolSpent{}, nil
+	}}
+	limited := calling("limited", echo)
+	limited.OwnerBudget = sandbox.ToolRate{Calls: 3, Per: sandbox.Duration(24 * time.Hour)}
+	set, err := New(limited, calling("free", echo))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		owner, tool string
+		kind        error
+		until       time.Duration // of what is to be kept; 0 is nothing
+	}{
+		{"ann", "limited", nil, 24 * time.Hour}, {"ann", "limited", sandbox.Exhausted, 0}, {"ann", "free", nil, 0},
+		{"bob", "limited", nil, 24 * time.Hour}, {"carl", "limited", nil, 24 * time.Hour}, {"eve", "limited", sandbox.Unavailable, 0},
+	} {
+		var kept *sandbox.ToolSpend
+		w := NewWay(Config{
+			Set: set, Judge: allowing, Owner: tt.owner, Spent: s, Now: func() time.Time { return now },
+			Record: func(_ context.Context, _ sandbox.ToolCall, spend *sandbox.ToolSpend) error { kept = spend; return nil },
+		})
+		_, err := w.Call(t.Context(), tt.tool, nil)
+		var want *sandbox.ToolSpend
+		if tt.until > 0 {
+			want = &sandbox.ToolSpend{Owner: tt.owner, Tool: tt.tool, At: now, Until: now.Add(tt.until)}
+		}
+		if d := cmp.Diff(want, kept); d != "" || !errors.Is(err, tt.kind) {
+			t.Errorf("%s, %s: %v %s", tt.owner, tt.tool, err, d)
+		}
+	}
+	if n := asked.Load(); n != 4 {
+		t.Errorf("it was asked %d times", n)
 	}
 }
 

@@ -242,7 +242,7 @@ func (m *maker) exec(ctx context.Context, query string, args ...any) (int64, err
 }
 
 func (m *maker) make(ctx context.Context, c sandbox.Transaction) error {
-	steps := []func(context.Context, sandbox.Transaction) error{m.while, m.clock, m.sessions, m.sandboxes, m.execs, m.approvals, m.readings, m.alerts, m.tokens, m.letters, m.executions, m.functions, m.events}
+	steps := []func(context.Context, sandbox.Transaction) error{m.while, m.clock, m.sessions, m.sandboxes, m.execs, m.approvals, m.readings, m.alerts, m.tokens, m.letters, m.executions, m.functions, m.spends, m.events}
 	m.gone = ""
 	for _, step := range steps {
 		if err := step(ctx, c); err != nil {

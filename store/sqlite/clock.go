@@ -46,6 +46,9 @@ func (m *maker) shift(ctx context.Context, by time.Duration) error {
 	if _, err := m.exec(ctx, "UPDATE letters SET posted = posted + ?, next = iif(next > 0, max(1, next + ?), 0)", ms, ms); err != nil {
 		return err
 	}
+	if _, err := m.exec(ctx, "UPDATE tool_calls SET until = until + ?", ms); err != nil {
+		return err
+	}
 	list, err := query(ctx, m.tx, "SELECT data FROM sandboxes WHERE json_extract(data, '$.expires') IS NOT NULL", nil, func(rows *sql.Rows) (rec sandbox.SandboxRecord, err error) {
 		var text string
 		if err := rows.Scan(&text); err != nil {

@@ -53,6 +53,7 @@ func Run(t *testing.T, open Open) {
 		"execution queue":     executionQueue,
 		"executions gone":     executionsForgotten,
 		"functions":           functions,
+		"tool calls":          toolCalls,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -78,7 +78,7 @@ func way(t *testing.T, set *tools.Set) *tools.Way {
 		Judge: func(context.Context, tools.Question) (sandbox.Decision, error) {
 			return sandbox.Decision{Verdict: sandbox.Allow}, nil
 		},
-		Record: func(context.Context, sandbox.ToolCall) error { return nil },
+		Record: func(context.Context, sandbox.ToolCall, *sandbox.ToolSpend) error { return nil },
 	})
 }
 
