@@ -368,8 +368,8 @@ func (a *Agent) makePipes(ex *exec) (_ *pipeSet, err error) {
 		}
 	}()
 	if ex.req.Stdin {
-		var fds [2]int
-		if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		fds, err := inputPipe(ex)
+		if err != nil {
 			return nil, err
 		}
 		p.fds = append(p.fds, fds[0])
@@ -392,6 +392,15 @@ func (a *Agent) makePipes(ex *exec) (_ *pipeSet, err error) {
 		}
 	}
 	return p, nil
+}
+
+// inputPipe makes the two ends of a standard input, that of the process first. A shell's
+// own is a socket: what it starts finds it in /proc, and cannot open it there.
+func inputPipe(ex *exec) (fds [2]int, err error) {
+	if ex.req.Shell == "" {
+		return fds, unix.Pipe2(fds[:], unix.O_CLOEXEC)
+	}
+	return unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 }
 
 // parentEnd makes our end of a pipe one that the runtime can wait for without

@@ -29,10 +29,10 @@ import (
 //
 // All of these are opened by name, for the moment that they are needed: there is
 // no descriptor that a program could inherit, or a text close. go and end lie in a
-// folder whose name is secret, and an end without the run's key is nobody's. What
-// is on the shell's own input is read when the driver's loop is gone, after an
-// interrupt say: there always lies one line that begins it anew, and tells of the end
-// of what ran.
+// folder whose name is secret, the shell's user may only read the one and only write
+// the other, and an end without the run's key is nobody's. What is on the shell's own
+// input, a socket, is read when the driver's loop is gone, after an interrupt say: there
+// always lies one line that begins it anew, and tells of the end of what ran.
 type shell struct {
 	ex   *exec    // its process
 	kind kind     // how it is spoken with
@@ -140,23 +140,25 @@ func (sh *shell) prepare() (err error) {
 	if err := os.WriteFile(sh.ctl+"/driver", []byte(sh.named(sh.kind.driver)), 0o444); err != nil {
 		return err
 	}
-	for name, f := range map[string]**os.File{"go": &sh.ring, "end": &sh.end} {
-		if *f, err = makeFIFO(path.Join(sh.ctl, name), unix.O_RDWR); err != nil {
-			return err
-		}
+	if sh.ring, err = makeFIFO(path.Join(sh.ctl, "go"), 0o644, unix.O_RDWR); err != nil {
+		return err
 	}
-	return nil
+	sh.end, err = makeFIFO(path.Join(sh.ctl, "end"), 0o622, unix.O_RDWR)
+	return err
 }
 
 func (sh *shell) named(text string) string { return strings.ReplaceAll(text, "{ctl}", sh.ctl) }
 
-// makeFIFO makes a pipe with a name that any user may open who knows it, and opens
-// it here.
-func makeFIFO(name string, flags int) (*os.File, error) {
-	if err := unix.Mkfifo(name, 0o666); err != nil {
+// anybody may read and write.
+const anybody = 0o666
+
+// makeFIFO makes a pipe with a name that users may open who know it, as its mode says,
+// and opens it here.
+func makeFIFO(name string, mode os.FileMode, flags int) (*os.File, error) {
+	if err := unix.Mkfifo(name, uint32(mode)); err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(name, 0o666); err != nil { // whatever the umask
+	if err := os.Chmod(name, mode); err != nil { // whatever the umask
 		return nil, err
 	}
 	fd, err := unix.Open(name, flags|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)

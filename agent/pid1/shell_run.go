@@ -244,7 +244,7 @@ func (r *run) openFiles(text string) (out [2]*os.File, err error) {
 		return out, err
 	}
 	for i, name := range [2]string{".out", ".err"} {
-		if out[i], err = makeFIFO(r.at+name, unix.O_RDONLY); err != nil {
+		if out[i], err = makeFIFO(r.at+name, anybody, unix.O_RDONLY); err != nil {
 			return out, err
 		}
 		if r.writers[i], err = os.OpenFile(r.at+name, os.O_WRONLY, 0); err != nil {
@@ -252,7 +252,7 @@ func (r *run) openFiles(text string) (out [2]*os.File, err error) {
 		}
 	}
 	if r.ex.req.Stdin {
-		if r.ex.stdin, err = makeFIFO(r.at+".in", unix.O_RDWR); err != nil {
+		if r.ex.stdin, err = makeFIFO(r.at+".in", anybody, unix.O_RDWR); err != nil {
 			return out, err
 		}
 	}
