@@ -69,8 +69,20 @@ func (p *place) shellAtWork(t *testing.T, session, name string, texts int) {
 		res, err := p.RunShell(t.Context(), session, name, run, sandbox.Streams{Stdin: strings.NewReader(in + "\n")})
 		out, errs := strings.Repeat(fmt.Sprintf("%s %d %s\n", me, n, in), lines), fmt.Sprintf("e%d %s\n", n, me)
 		if err != nil || string(res.Stdout) != out || string(res.Stderr) != errs || res.Code != n%7 {
-			t.Errorf("%s, text %d: code %d, %.200q, %.200q, %v", me, n, res.Code, res.Stdout, res.Stderr, err)
+			t.Errorf("%s, text %d of %d: code %d, not %d; stdout %s; stderr %s; %v", me, n, texts, res.Code, n%7, differs(string(res.Stdout), out), differs(string(res.Stderr), errs), err)
 			return
 		}
 	}
+}
+
+// differs says where a text begins to be another than it should be.
+func differs(got, want string) string {
+	at := 0
+	for at < min(len(got), len(want)) && got[at] == want[at] {
+		at++
+	}
+	if at == len(got) && at == len(want) {
+		return "as it should be"
+	}
+	return fmt.Sprintf("of %d bytes, not %d, from byte %d on %.100q, not %.100q", len(got), len(want), at, got[at:], want[at:])
 }
