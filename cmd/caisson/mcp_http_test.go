@@ -3,6 +3,9 @@ package main
 import (
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -23,12 +26,7 @@ func TestMCPLeavers(t *testing.T) {
 	const name = "@modelcontextprotocol/sdk"
 	client := filepath.Join(sdk(t, name), name)
 	kit, base := place(t)
-	srv := start(t, kit, base, "serve", "--listen", "127.0.0.1:0")
-	line, err := srv.out.ReadString('\n')
-	if err != nil {
-		t.Fatalf("%v; %s", err, srv.errs)
-	}
-	address := strings.TrimSpace(line)
+	srv, address := listening(t, kit, base)
 	all := said(t, kit, base, "token", "create", "--owner", "ann")
 	token := all[strings.LastIndex(all, "\n")+1:]
 	ends := func() []sandbox.Event {
@@ -56,9 +54,7 @@ func TestMCPLeavers(t *testing.T) {
 		}
 		until(t, "its sandbox is gone", func() bool { return len(sandboxes(base)) == 0 })
 	}
-	if err := srv.Process.Signal(syscall.SIGTERM); err != nil || srv.code(t) != 0 {
-		t.Errorf("%v, %s", err, srv.errs)
-	}
+	endServer(t, srv)
 }
 
 // Scenarios of the protocol's own conformance suite: docs/mcp.md says why some do not apply.
@@ -96,19 +92,59 @@ func TestMCPConformance(t *testing.T) {
 		t.Errorf("the suite has\n%q\nnot\n%q", there, known)
 	}
 	kit, base := place(t)
-	srv := start(t, kit, base, "serve", "--no-auth", "--listen", "127.0.0.1:0")
-	line, err := srv.out.ReadString('\n')
-	if err != nil {
-		t.Fatalf("%v; %s", err, srv.errs)
-	}
+	srv, address := listening(t, kit, base, "--no-auth")
+	conforms(t, node, suite, address)
+	endServer(t, srv)
+	srv, address = listening(t, kit, base)
+	all := said(t, kit, base, "token", "create", "--owner", "ann")
+	conforms(t, node, suite, withToken(t, address, all[strings.LastIndex(all, "\n")+1:]))
+	endServer(t, srv)
+}
+
+// conforms has the suite judge a server at an address.
+func conforms(t *testing.T, node, suite, address string) {
+	t.Helper()
 	for _, scenario := range conformant {
-		cmd := exec.Command(node, suite, "server", "--url", strings.TrimSpace(line)+"/mcp", "--scenario", scenario)
+		cmd := exec.Command(node, suite, "server", "--url", address+"/mcp", "--scenario", scenario)
 		cmd.Dir = t.TempDir() // it writes what it found
 		out, err := cmd.CombinedOutput()
 		if err != nil || !strings.Contains(string(out), " 0 failed, 0 warnings") || strings.Contains(string(out), "Passed: 0/") {
 			t.Errorf("%s: %v\n%s", scenario, err, out)
 		}
 	}
+}
+
+// withToken is an address at which requests to another one get a token, which the suite
+// cannot send, and are else as they were.
+func withToken(t *testing.T, address, token string) string {
+	t.Helper()
+	to, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(to)
+		r.Out.Host = r.In.Host
+		r.Out.Header.Set("Authorization", "Bearer "+token)
+	}})
+	t.Cleanup(proxy.Close)
+	return proxy.URL
+}
+
+// listening is a server on loopback, and its address.
+func listening(t *testing.T, kit *enginetest.Kit, base string, args ...string) (*process, string) {
+	t.Helper()
+	srv := start(t, kit, base, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
+	line, err := srv.out.ReadString('\n')
+	if err != nil {
+		t.Fatalf("%v; %s", err, srv.errs)
+	}
+	return srv, strings.TrimSpace(line)
+}
+
+// endServer ends a server in its order.
+func endServer(t *testing.T, srv *process) {
+	t.Helper()
 	if err := srv.Process.Signal(syscall.SIGTERM); err != nil || srv.code(t) != 0 {
 		t.Errorf("%v, %s", err, srv.errs)
 	}
