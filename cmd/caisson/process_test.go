@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -62,7 +63,10 @@ func place(t *testing.T) (*enginetest.Kit, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(base) })
+	t.Cleanup(func() {
+		kit.RemoveSessions(t, base+"/state")
+		_ = os.RemoveAll(base)
+	})
 	return kit, base
 }
 
@@ -168,6 +172,11 @@ func volumeExists(kit *enginetest.Kit, id string) bool {
 // Ctrl-C, a terminal that is closed, and what a service manager sends, cancel the run and leave nothing.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
+	if signal.Ignored(syscall.SIGHUP) { // as nohup has it, which what is started inherits unless it is heard here
+		heard := make(chan os.Signal, 1)
+		signal.Notify(heard, syscall.SIGHUP)
+		t.Cleanup(func() { signal.Stop(heard) })
+	}
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()

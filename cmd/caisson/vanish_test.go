@@ -275,6 +275,7 @@ func TestVanish(t *testing.T) {
 		return len(clients) == 0 && len(all) <= open
 	})
 	s.noneLeft(t)
+	said(t, s.kit, s.base, "session", "rm", "--force", "ann~work")
 }
 
 const inEvents = "text/event-stream"

@@ -29,6 +29,7 @@ import (
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/runtimes/docker"
 	"github.com/caisson-dev/caisson/sandbox"
+	"github.com/caisson-dev/caisson/store/sqlite"
 )
 
 // Soak is the variable that asks for the long variants of tests.
@@ -191,6 +192,23 @@ func (k *Kit) going(ctx context.Context, id string) bool {
 }
 
 func (k *Kit) remove(ctx context.Context) { removeOwned(ctx, k.API, labelHolder+"="+k.Holder) }
+
+// RemoveSessions removes what the sessions of a state folder hold, for tests that end
+// before they have.
+func (k *Kit) RemoveSessions(t testing.TB, state string) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(state, "state.db")); err != nil {
+		return // there were none
+	}
+	ctx := context.Background() // the test's own is over
+	s, err := sqlite.Open(ctx, sqlite.Config{Dir: state})
+	if err != nil {
+		t.Errorf("remove what sessions have left: %v", err)
+		return
+	}
+	defer s.Close()
+	removeOwned(ctx, k.API, labelHolder+"=state:"+s.ID())
+}
 
 // removeOwned removes what carries a label. What cannot be removed stays for
 // the next run to try.
