@@ -149,7 +149,7 @@ func unary[I, O any](s *Server, name string, do func(context.Context, *I) (*O, e
 			return nil, s.rpcError(ctx, err)
 		}
 		return connect.NewResponse(out), nil
-	}, connect.WithCodec(plainJSON{})))
+	}, connect.WithCodec(plainJSON{}), connect.WithCodec(protoBinary{name})))
 }
 
 // streams serves a procedure that answers as long as it has something to say.
@@ -165,7 +165,7 @@ func streams[I, O any](s *Server, name string, do func(context.Context, http.Hea
 			return s.rpcError(ctx, err)
 		}
 		return nil
-	}, connect.WithCodec(plainJSON{})))
+	}, connect.WithCodec(plainJSON{}), connect.WithCodec(protoBinary{name})))
 }
 
 // codes is the one table from kinds to those of Connect; what is not in it is

@@ -5,8 +5,9 @@
 //
 // What comes to one port is told apart as their clients do: a request with
 // E2b-Sandbox-Id is for a sandbox, others are for the control plane. The data plane
-// is Connect in JSON; the messages here are structs in the form that Protocol
-// Buffers have in JSON, under a codec of that name. docs/e2b.md is for users.
+// is Connect, in JSON as a rule; the messages here are structs in the form that Protocol
+// Buffers have in JSON, under a codec of that name, and pass through that form where a
+// client speaks binary. Their shape is in protos. docs/e2b.md is for users.
 package e2b
 
 import (
