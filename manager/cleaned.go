@@ -22,13 +22,16 @@ type waiting struct {
 	place   string
 	sandbox *Sandbox
 	over    *time.Timer
+	done    chan struct{} // closed once its cleaning has ended, and clean says how
+	clean   bool
 }
 
 const (
 	// cleanedMost is how many sandboxes wait at once, and cleanedIdle how long.
 	cleanedMost = 8
 	cleanedIdle = time.Minute
-	// scrubPatience bounds the cleaning after a run, for which its caller waits.
+	// scrubPatience bounds the cleaning after a run. Its caller does not wait for it, and
+	// the next one does.
 	scrubPatience = 10 * time.Second
 )
 
@@ -49,48 +52,88 @@ func (p *cleaned) placeOf(ctx context.Context, run sandbox.Run) string {
 	return string(b)
 }
 
-// take returns a sandbox that waits at a place, or nil. It is its caller's then.
+// take returns a sandbox that waits at a place, or nil. It is its caller's then. One that
+// is being cleaned is waited for.
 func (p *cleaned) take(place string) *Sandbox {
-	if place == "" {
-		return nil
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for i, w := range slices.Backward(p.idle) {
-		if w.place != place {
-			continue
+	for place != "" {
+		w := p.next(place)
+		if w == nil {
+			return nil
 		}
-		p.idle = slices.Delete(p.idle, i, i+1)
-		if w.over.Stop() && !w.sandbox.gone() {
+		if <-w.done; w.clean && !w.sandbox.gone() {
 			return w.sandbox
 		}
-		go w.end() // it has no agent any more
+		go w.end() // it has no agent any more, or is not as a new one
 	}
 	return nil
 }
 
-// put ends a sandbox, or keeps it for others, where its run has ended by itself and
-// nothing of it is left.
+// next takes out who waits at a place: who is clean before who is being cleaned, and the
+// youngest of them. nil is nobody.
+func (p *cleaned) next(place string) *waiting {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := -1
+	for i, w := range slices.Backward(p.idle) {
+		if w.place == place && w.cleaned() {
+			at = i
+			break
+		}
+		if w.place == place && at < 0 {
+			at = i
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	w := p.idle[at]
+	p.idle = slices.Delete(p.idle, at, at+1)
+	w.over.Stop() // one that comes too late finds it gone from here
+	return w
+}
+
+// cleaned reports whether its cleaning has ended.
+func (w *waiting) cleaned() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// put ends a sandbox, or has it cleaned and keeps it for others, where its run has ended
+// by itself.
 func (p *cleaned) put(ctx context.Context, place string, s *Sandbox, res sandbox.Result) error {
-	if place == "" || res.Reason != sandbox.ReasonExited || s.State() != sandbox.StateReady || s.scrub(ctx) != nil {
+	if place == "" || res.Reason != sandbox.ReasonExited || s.State() != sandbox.StateReady {
 		return s.Close()
 	}
-	w := &waiting{place: place, sandbox: s}
+	w := &waiting{place: place, sandbox: s, done: make(chan struct{})}
+	s.m.tasks.Go(func() { p.clean(ctx, w) })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.idle) >= cleanedMost {
 		first := p.idle[0]
 		p.idle = p.idle[1:]
-		if first.over.Stop() {
-			go first.end()
-		}
+		first.over.Stop() // one that comes too late finds it gone from here
+		go first.end()
 	}
 	w.over = time.AfterFunc(cleanedIdle, func() { p.drop(w) })
 	p.idle = append(p.idle, w)
 	return nil
 }
 
-// drop ends a sandbox that nobody came for.
+// clean removes what the last run has left. A sandbox that does not get clean is ended,
+// by whoever has taken it meanwhile.
+func (p *cleaned) clean(ctx context.Context, w *waiting) {
+	w.clean = w.sandbox.scrub(ctx) == nil
+	close(w.done)
+	if !w.clean {
+		p.drop(w)
+	}
+}
+
+// drop ends a sandbox that nobody has taken.
 func (p *cleaned) drop(w *waiting) {
 	p.mu.Lock()
 	i := slices.Index(p.idle, w)
@@ -98,7 +141,9 @@ func (p *cleaned) drop(w *waiting) {
 		p.idle = slices.Delete(p.idle, i, i+1)
 	}
 	p.mu.Unlock()
-	w.end()
+	if i >= 0 { // else it is somebody's
+		w.end()
+	}
 }
 
 func (w *waiting) end() {
