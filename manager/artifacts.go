@@ -9,6 +9,7 @@ import (
 	"path"
 	"unicode/utf8"
 
+	"github.com/caisson-dev/caisson/agent/client"
 	"github.com/caisson-dev/caisson/manager/box"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -20,14 +21,14 @@ const maxArtifacts = 1000
 // on the account of the sandbox's memory for as long as somebody has it.
 const passFrom = 32 * sandbox.MiB
 
-// collect gathers a run's artifacts into its Result, and an answer of that size. What
+// collect gathers a run's artifacts into its Result, and what it has handed back. What
 // goes wrong stands there too: the run is over, and its end does not change.
-func (m *Manager) collect(ctx context.Context, b *box.Box, r *resolved, streams sandbox.Streams, answer int64, res *sandbox.Result) {
+func (m *Manager) collect(ctx context.Context, b *box.Box, r *resolved, streams sandbox.Streams, out client.Outcome, res *sandbox.Result) {
 	found, err := m.findArtifacts(ctx, b, r, res.Changes)
 	room := int64(sandbox.MaxArtifacts)
-	if answer > 0 {
-		a := sandbox.Artifact{Path: sandbox.AnswerPath, Size: answer}
-		err = errors.Join(err, fetchAnswer(ctx, b, r, &a, streams, &room))
+	if out.Answer > 0 {
+		a := sandbox.Artifact{Path: sandbox.AnswerPath, Size: out.Answer}
+		err = errors.Join(err, fetchAnswer(ctx, b, r, &a, streams, out.Answered, &room))
 		res.Artifacts = append(res.Artifacts, a)
 	}
 	for _, a := range found {
@@ -45,8 +46,18 @@ func (m *Manager) collect(ctx context.Context, b *box.Box, r *resolved, streams 
 }
 
 // fetchAnswer hands an answer on: a large one as it lies in memory, where that is taken.
-func fetchAnswer(ctx context.Context, b *box.Box, r *resolved, a *sandbox.Artifact, streams sandbox.Streams, room *int64) error {
+// small is one that is there already.
+func fetchAnswer(ctx context.Context, b *box.Box, r *resolved, a *sandbox.Artifact, streams sandbox.Streams, small []byte, room *int64) error {
 	read := func(_ int64, w io.Writer) (int64, error) { return b.Client.Answer(ctx, r.id, a.Size, w) }
+	if small != nil {
+		read = func(_ int64, w io.Writer) (int64, error) {
+			n, err := w.Write(small)
+			return int64(n), err
+		}
+		if streams.Answer != nil { // who takes large ones finds others in the Result
+			return fetchArtifact(a, nil, room, read)
+		}
+	}
 	if streams.Answer != nil && a.Size >= int64(passFrom) {
 		if f, err := b.Answer(ctx, r.id, int64(r.run.Answer)); err == nil { // else it comes as a small one does
 			defer f.Close()

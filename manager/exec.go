@@ -351,7 +351,7 @@ func (m *Manager) runIn(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 		res.ChangesError, broken = err.Error(), errors.Join(broken, forgedBy(err))
 	}
 	if !out.Broken && out.Reason != sandbox.ReasonInfra {
-		m.collect(ctx, b, r, streams, out.Answer, &res)
+		m.collect(ctx, b, r, streams, out, &res)
 	}
 	return res, broken, joinErr(m.finish(ctx, b, r, out, res.Changes, err), untold)
 }

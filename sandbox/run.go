@@ -116,7 +116,8 @@ type Streams struct {
 	// Artifact takes the contents of artifacts. Where it is nil they are in the
 	// Result, up to [MaxArtifacts].
 	Artifact ArtifactTaker
-	// Answer takes a large answer before Artifact is asked; nil takes none.
+	// Answer takes a large answer before Artifact is asked, and has small ones left in the
+	// Result. nil has all of them be artifacts as any other.
 	Answer AnswerTaker
 	// Started is told of each program that the exec starts, where that is seen, before
 	// it begins or soon after, and once more when it has ended: see [Start]. It is called

@@ -9,12 +9,41 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/yamux"
 	"golang.org/x/sys/unix"
 
 	"github.com/caisson-dev/caisson/agent/client"
 	"github.com/caisson-dev/caisson/agent/wire"
 	"github.com/caisson-dev/caisson/sandbox"
 )
+
+// TestAnswered takes what comes with an exec's end for its answer where that is of the
+// size that the agent tells, and that may be.
+func TestAnswered(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		end  wire.End
+		want string // "" is that it has to be asked for
+	}{
+		"whole":     {wire.End{Answer: 3, Answered: []byte("abc")}, "abc"},
+		"short":     {wire.End{Answer: 3, Answered: []byte("ab")}, ""},
+		"long":      {wire.End{Answer: 2, Answered: []byte("abc")}, ""},
+		"too large": {wire.End{Answer: 5, Answered: []byte("abcde")}, ""},
+		"none":      {wire.End{Answered: []byte("abc")}, ""},
+		"not sent":  {wire.End{Answer: 3}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := forge(t, func(s *yamux.Stream, _ *wire.Reader, _ wire.Request) {
+				_, _ = s.Write(append(message(wire.TypeStarted, wire.Started{PID: 5}), message(wire.TypeEnd, c.end)...))
+			})
+			got, err := a.Run(t.Context(), client.Command{Argv: []string{"x"}, Answer: 4})
+			if err != nil || got.Reason != sandbox.ReasonExited || string(got.Answered) != c.want {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+}
 
 // TestTakeAnswer takes a file that nobody can change, and nothing else that an agent in
 // the wrong hands might send.

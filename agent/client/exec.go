@@ -98,8 +98,10 @@ type Outcome struct {
 	Touched int
 	// Warm says that it was forked from a warm interpreter.
 	Warm bool
-	// Answer is the size of what it has handed back; 0 is nothing.
-	Answer int64
+	// Answer is the size of what it has handed back; 0 is nothing. Answered is that
+	// itself, where it is small; nil is to be had by [Client.Answer].
+	Answer   int64
+	Answered []byte
 	// Starts counts the programs that it started, Refused those that it could not, and
 	// Unjudged those of them that nobody was there to judge, where that was seen.
 	Starts, Refused, Unjudged int

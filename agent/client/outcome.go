@@ -43,6 +43,9 @@ func (f *follower) conclude(end *wire.End) Outcome {
 		}
 	}
 	out.Answer = min(max(end.Answer, 0), int64(f.cmd.Answer))
+	if out.Answer > 0 && int64(len(end.Answered)) == out.Answer {
+		out.Answered = end.Answered
+	}
 	out.Starts, out.Refused, out.Unjudged = max(end.Starts, 0), max(end.Refused, 0), max(end.Unjudged, 0)
 	if out.Reason = f.reason(end, out); out.Reason == sandbox.ReasonCanceled || out.Reason == sandbox.ReasonDenied {
 		out.Cause = end.Cause[:min(len(end.Cause), 256)]

@@ -121,11 +121,19 @@ type heldAnswer struct {
 	file *os.File
 }
 
-// keep takes over what an exec hands back, and returns its size.
-func (l *answers) keep(ex *exec) int64 {
+// keep takes over what an exec hands back, and returns its size. What is small is
+// returned whole, and kept by nobody.
+func (l *answers) keep(ex *exec) (size int64, small []byte) {
 	f, size := ex.answer.end()
 	if f == nil {
-		return 0
+		return 0, nil
+	}
+	if size <= wire.SmallAnswer {
+		small = make([]byte, size)
+		if _, err := f.ReadAt(small, 0); err == nil {
+			_ = f.Close() // it is read
+			return size, small
+		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,7 +142,7 @@ func (l *answers) keep(ex *exec) int64 {
 		l.held = slices.Delete(l.held, 0, 1)
 	}
 	l.held = append(l.held, heldAnswer{ex.req.ID, f})
-	return size
+	return size, nil
 }
 
 // drop forgets all of them.

@@ -248,7 +248,7 @@ func (a *Agent) follow(ex *exec, before counters, disks disks) {
 		end.HeldBytes, end.HeldEntries, end.Events = h.bytes, h.entries, append(end.Events, endedDisk)
 	}
 	a.account(ex, end, st, before, watch.stop(), wall)
-	end.Answer = a.answers.keep(ex)
+	end.Answer, end.Answered = a.answers.keep(ex)
 	if end.Ended == "" && (ex.pumps[0].over || ex.pumps[1].over) {
 		end.Ended = endedOutput // it ended by itself just as the cap was passed
 	}

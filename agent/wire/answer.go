@@ -13,6 +13,9 @@ type Answer struct {
 	ID string `json:"id"` // of the exec
 }
 
+// SmallAnswer is how many bytes an answer has at most that comes with its exec's end.
+const SmallAnswer = 32 << 10
+
 // AnswerSocket is the socket in the folder that [StagePath] names, by which a program
 // hands something back: it connects, sends a byte with one descriptor, of a file that
 // is [Sealed], and reads a byte, which says that the file was taken. The first one

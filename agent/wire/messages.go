@@ -425,10 +425,10 @@ type End struct {
 	HeldEntries int64 `json:"held_entries,omitempty"`
 	// Touched counts paths of the workspace that wait to be observed; at least
 	// 1 where only a walk can tell.
-	Touched int  `json:"touched,omitempty"`
-	Warm    bool `json:"warm,omitempty"` // it was forked, and not started
-	// Answer is the size of what it has handed back, 0 where that is nothing.
-	Answer int64 `json:"answer,omitempty"`
+	Touched  int    `json:"touched,omitempty"`
+	Warm     bool   `json:"warm,omitempty"`     // it was forked, and not started
+	Answer   int64  `json:"answer,omitempty"`   // the size of what it has handed back
+	Answered []byte `json:"answered,omitempty"` // all of that, up to [SmallAnswer] bytes
 	// Of a run in a shell: the folder that this is in now, or why it has ended.
 	Dir        string `json:"dir,omitempty"`
 	ShellEnded string `json:"shell_ended,omitempty"`

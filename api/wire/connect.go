@@ -62,7 +62,7 @@ type Begin struct {
 	Asks      bool `json:"asks,omitempty"`      // it has a person to ask
 	Artifacts bool `json:"artifacts,omitempty"` // it takes their contents
 	// Descriptors says that the client can open files of the server's process, on one
-	// machine and as one user: see [Message.Descriptor].
+	// machine and as one user: see [Message.Descriptor]. A small answer is in the Result then.
 	Descriptors bool `json:"descriptors,omitempty"`
 	Starts      bool `json:"starts,omitempty"` // it is told what is started, as that happens
 	// Tools are those that the client answers itself, for a Run that it waits for.

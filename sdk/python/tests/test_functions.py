@@ -404,6 +404,16 @@ class TestFunctions(unittest.TestCase):
         self.assertEqual(first.result.sandbox, second.result.sandbox)
         self.assertNotIn(fresh.result.sandbox, (first.result.sandbox, ""))
 
+    def test_small_results(self):
+        @sandbox_run
+        def made(size):
+            return bytes(size)
+
+        for size, inside in ((1 << 10, True), (64 << 10, False)):  # in the result itself, or beside it
+            outcome = made.outcome(size)
+            self.assertEqual(outcome.get(), bytes(size))
+            self.assertEqual([a.data is not None for a in outcome.result.artifacts], [inside])
+
     def test_trusted(self):
         @sandbox_run
         def what(n):
