@@ -24,6 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/caisson-dev/caisson/agent/wire"
+	"github.com/caisson-dev/caisson/internal/pyboot"
 	"github.com/caisson-dev/caisson/sdk/python"
 )
 
@@ -161,8 +162,8 @@ func imagesPython(binary string) bool {
 // startLocked starts a server and waits until it has a fork to give.
 func (w *warmth) startLocked(req *wire.Exec, binary string, env []string, key string) error {
 	text := path.Join(wire.RunDir, "warm.py")
-	for name, content := range map[string]string{text: warmServer, path.Join(wire.RunDir, "warm_values.py"): python.Values} {
-		if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
+	for name, content := range map[string]string{"warm.py": warmServer, "warm_values.py": python.Values, "warm_inside.py": python.Inside, "warm_boot.py": pyboot.Text} {
+		if err := os.WriteFile(path.Join(wire.RunDir, name), []byte(content), 0o644); err != nil {
 			return err
 		}
 	}

@@ -7,3 +7,8 @@ import _ "embed" // of the texts
 //
 //go:embed caisson/values.py
 var Values string
+
+// Inside is the text that runs a function's call.
+//
+//go:embed caisson/_inside.py
+var Inside string

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"bytes"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caisson-dev/caisson/internal/pyboot"
 	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -18,9 +20,6 @@ import (
 // the program been run from its own place, and which takes imports from the
 // judged copies. A module of the workspace that was not judged cannot be loaded
 // that way.
-
-//go:embed boot.py
-var bootPython string
 
 //go:embed boot.cjs
 var bootNode string
@@ -78,16 +77,19 @@ func (e *execution) stagedCode() string {
 	return dir + "/main"
 }
 
-// copies stages all judged modules and returns, as pairs, their places in the
-// workspace and their copies.
+// copies stages all judged modules that are not staged yet, and returns, as pairs, their
+// places in the workspace and their copies.
 func (e *execution) copies(p *manager.Program, lang string) [][2]string {
 	var pairs [][2]string
 	for _, u := range e.w.order {
 		if !u.staged || u.name == "" || u.lang != lang {
 			continue
 		}
-		name := "m" + strconv.Itoa(len(pairs))
-		p.Stage = append(p.Stage, manager.StageFile{Name: name, Data: u.code})
+		name := u.name
+		if !slices.ContainsFunc(e.q.Staged, func(f manager.StageFile) bool { return f.Name == name && bytes.Equal(f.Data, u.code) }) {
+			name = "m" + strconv.Itoa(len(pairs))
+			p.Stage = append(p.Stage, manager.StageFile{Name: name, Data: u.code})
+		}
 		pairs = append(pairs, [2]string{path.Join(sandbox.WorkspaceDir, u.name), manager.StagePath(e.q.ID, name)})
 	}
 	return pairs
@@ -121,9 +123,11 @@ func (e *execution) python(p *manager.Program) {
 	for i, s := range paths {
 		list[i] = pyString(s)
 	}
-	boot := strings.NewReplacer("@MAIN@", pyString(main), "@SHOWN@", pyString(shown), "@ARGV0@", pyString(firstOf(e.f.shown, shown)), "@MODULES@", "{"+b.String()+"}",
-		"@PATHS@", "["+strings.Join(list, ", ")+"]", "@WRITABLE@", e.unjudged(), "@LINK@", pyString(e.w.link), "@AWAIT@", pyBool(len(e.q.Tools) > 0),
-		"@PROGRAM@", pyBool(e.q.Run.Program)).Replace(bootPython)
+	given := []string{
+		"{" + b.String() + "}", e.unjudged(), pyString(e.w.link), "[" + strings.Join(list, ", ") + "]", pyString(shown), pyString(firstOf(e.f.shown, shown)),
+		pyString(main), pyBool(e.q.Run.Program), pyBool(len(e.q.Tools) > 0),
+	}
+	boot := pyboot.Text + "exec(*_boot(" + strings.Join(given, ", ") + "))\n"
 	p.Stage = append(p.Stage, manager.StageFile{Name: "boot.py", Data: []byte(boot)})
 	interpreter := e.f.interpreter
 	if e.f.code {

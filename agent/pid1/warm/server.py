@@ -51,11 +51,18 @@ def _fork():
     import struct
 
     # What functions of the Python package speak with their caller, if it is theirs.
+    def text_of(name):
+        with open(os.path.dirname(__file__) + "/warm_" + name, "rb") as f:
+            return f.read()
+
     values = type(sys)("_caisson_values")
-    with open(os.path.dirname(__file__) + "/warm_values.py", "rb") as f:
-        values.text = f.read()
+    values.text = text_of("values.py")
     sys.modules[values.__name__] = values
     exec(compile(values.text, "caisson_values.py", "exec"), values.__dict__)
+    # So is the program that calls them compiled, and the one that runs what was judged.
+    inside, boot = text_of("inside.py"), text_of("boot.py")
+    values.compiled = {inside: compile(inside, "caisson_inside.py", "exec", dont_inherit=True)}
+    booting = compile(boot, "caisson_boot.py", "exec", dont_inherit=True)
     rules = int(sys.argv[1])  # of Landlock, that each fork takes on; 0 is none
     for name in sys.argv[2:]:
         try:
@@ -188,7 +195,15 @@ def _fork():
         space.pop(name_, None)
     if not inline:
         space["__file__"], space["__cached__"] = name, None
-    return (lambda: compile(code, name, "exec", dont_inherit=True)), space, ends
+
+    def program():
+        text = code
+        if not inline and text.startswith(boot):
+            exec(booting, space)
+            text = text[len(boot):]
+        return compile(text, name, "exec", dont_inherit=True)
+
+    return program, space, ends
 
 
 def _run():

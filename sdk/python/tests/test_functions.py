@@ -414,6 +414,15 @@ class TestFunctions(unittest.TestCase):
             self.assertEqual(outcome.get(), bytes(size))
             self.assertEqual([a.data is not None for a in outcome.result.artifacts], [inside])
 
+    def test_warm_is_compiled(self):
+        @sandbox_run
+        def fails():
+            raise KeyError
+
+        for warm in (True, False):  # what was compiled before has a name of no file
+            error = fails.with_options(warm=warm).outcome().error
+            self.assertEqual('File "caisson_inside.py"' in str(error.__cause__), warm, error.__cause__)
+
     def test_trusted(self):
         @sandbox_run
         def what(n):

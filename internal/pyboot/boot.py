@@ -1,9 +1,8 @@
-def _boot():
+def _boot(modules, places, link, paths, shown, argv0, main, program, awaiting):
     import sys
     import _frozen_importlib as lib
     import _frozen_importlib_external as ext
 
-    modules = @MODULES@
     folders = set()
     for name in modules:
         while len(name) > 10:
@@ -52,10 +51,9 @@ def _boot():
         return spec
 
     def writable(path):
-        return any(path == place or path.startswith(place + "/") for place in @WRITABLE@)
+        return any(path == place or path.startswith(place + "/") for place in places)
 
     def followed(path):
-        link = @LINK@
         return "/workspace" + path[len(link):] if link and (path == link or path.startswith(link + "/")) else path
 
     def hook(path):
@@ -83,10 +81,10 @@ def _boot():
     def excepthook(kind, value, trace):
         def ours(trace):
             name = trace.tb_frame.f_code.co_filename
-            return name == boot or awaits and name != shown
+            return name in boot or awaits and name != shown
 
         begun = trace  # below it, where this was not started but forked, is the server
-        while begun is not None and begun.tb_frame.f_code.co_filename != boot:
+        while begun is not None and begun.tb_frame.f_code.co_filename not in boot:
             begun = begun.tb_next
         whole = trace = begun or trace
         while trace is not None and ours(trace):
@@ -95,28 +93,31 @@ def _boot():
             trace = whole
         sys.__excepthook__(kind, value.with_traceback(trace), trace)
 
-    boot, awaits = __file__, False
+    boot, awaits = (__file__, sys._getframe().f_code.co_filename), False
     sys.path_hooks.insert(0, hook)
     sys.meta_path.append(Last)
-    sys.path[0:1] = @PATHS@
+    sys.path[0:1] = paths
     for path in list(sys.path_importer_cache):
         if writable(path):
             del sys.path_importer_cache[path]
     sys.excepthook = excepthook
-    shown = @SHOWN@
-    sys.argv[0] = @ARGV0@
-    with open(@MAIN@, "rb") as f:
+    sys.argv[0] = argv0
+    with open(main, "rb") as f:
         code = f.read()
     space = sys.modules["__main__"].__dict__
     del space["_boot"]
     space["__file__"] = shown
     space["__cached__"] = None
-    if @PROGRAM@:
+    if program:
         import caisson_program
 
         caisson_program.run(code, shown, space)
         return "", space
-    code = compile(code, shown, "exec", 0x2000 if @AWAIT@ else 0, dont_inherit=True)
+    compiled = getattr(sys.modules.get("_caisson_values"), "compiled", {})  # by a warm interpreter
+    if awaiting or code not in compiled:
+        code = compile(code, shown, "exec", 0x2000 if awaiting else 0, dont_inherit=True)
+    else:
+        code = compiled[code]
     awaits = bool(code.co_flags & 0x80)
     if not awaits:
         return code, space
@@ -127,4 +128,3 @@ def _boot():
     return "", space
 
 
-exec(*_boot())
