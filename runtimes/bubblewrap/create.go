@@ -57,14 +57,8 @@ type making struct {
 // firstCopy is bwrap's descriptor of the first of the copies.
 const firstCopy = 6
 
-// args are bwrap's. mounted has the file systems in memory, in their order, where
-// bwrap does not make them itself.
-func (m *making) args(mounted []string) []string {
-	args := append([]string{}, m.req.Namespaces...)
-	args = append(args, "--hostname", "sandbox", "--new-session", "--as-pid-1", "--clearenv", "--cap-drop", "ALL")
-	for _, c := range m.req.Capabilities {
-		args = append(args, "--cap-add", c)
-	}
+// readOnly are the folders and files of the host's that a sandbox sees, but the agent.
+func (m *making) readOnly() []local.Bind {
 	binds := slices.Clone(m.binds)
 	for _, name := range slices.Sorted(maps.Keys(local.Names(m.Spec.Identity))) {
 		binds = append(binds, local.Bind{Source: filepath.Join(m.Dir, name), Target: "/etc/" + name})
@@ -72,11 +66,26 @@ func (m *making) args(mounted []string) []string {
 	if m.Place.Groups.Work() {
 		binds = append(binds, m.Group().Seen()...)
 	}
-	for _, dir := range m.parents(binds) {
-		args = append(args, "--perms", "0755", "--dir", dir)
+	return binds
+}
+
+// args are bwrap's, which mounts what is not staged.
+func (m *making) args(s staged) []string {
+	args := append([]string{}, m.req.Namespaces...)
+	args = append(args, "--hostname", "sandbox", "--new-session", "--as-pid-1", "--clearenv", "--cap-drop", "ALL")
+	for _, c := range m.req.Capabilities {
+		args = append(args, "--cap-add", c)
 	}
-	for _, b := range binds {
-		args = append(args, "--ro-bind", b.Source, b.Target)
+	if s.root != "" {
+		args = append(args, "--bind", s.root, "/")
+	} else {
+		binds := m.readOnly()
+		for _, dir := range m.parents(binds) {
+			args = append(args, "--perms", "0755", "--dir", dir)
+		}
+		for _, b := range binds {
+			args = append(args, "--ro-bind", b.Source, b.Target)
+		}
 	}
 	args = append(args, copyArgs(m.copies, firstCopy)...)
 	args = append(args, linkArgs(m.req.Links)...)
@@ -85,11 +94,15 @@ func (m *making) args(mounted []string) []string {
 		args = append(args, closedProc()...)
 	}
 	for i, t := range m.req.Tmpfs {
-		if m.req.Nested {
+		switch {
+		case m.req.Nested:
 			args = append(args, "--perms", t.Mode, "--size", strconv.FormatInt(int64(t.Size), 10), "--tmpfs", t.Target)
-		} else {
-			args = append(args, "--bind", mounted[i], t.Target)
+		case s.tmpfs[i] != "":
+			args = append(args, "--bind", s.tmpfs[i], t.Target)
 		}
+	}
+	if s.root != "" {
+		return args
 	}
 	if m.Volume != "" {
 		args = append(args, "--bind", m.Volume, sandbox.WorkspaceDir)

@@ -11,8 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -32,7 +30,7 @@ var aLongTimeAgo = time.Unix(1, 0)
 // start starts bwrap, and lets the agent go on once it is written down who that is.
 func (m *making) start(ctx context.Context) (*local.Process, error) {
 	if m.req.Nested {
-		return m.run(ctx, nil)
+		return m.run(ctx, staged{})
 	}
 	var p *local.Process
 	var err error
@@ -41,8 +39,8 @@ func (m *making) start(ctx context.Context) (*local.Process, error) {
 }
 
 // mountAndRun starts bwrap from a thread that has a mount namespace of its own,
-// with the sandbox's file systems in memory, and that is in the sandbox's control
-// group: what it starts has both, and they end with it.
+// with what is staged, and that is in the sandbox's control group: what it starts has
+// both, and they end with it.
 func (m *making) mountAndRun(ctx context.Context) (*local.Process, error) {
 	if err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS); err != nil {
 		return nil, fmt.Errorf("leave the host's mounts: %w", err)
@@ -50,18 +48,11 @@ func (m *making) mountAndRun(ctx context.Context) (*local.Process, error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return nil, fmt.Errorf("leave the host's mounts: %w", err)
 	}
-	var mounted []string
-	for i, t := range m.req.Tmpfs {
-		dir := filepath.Join(m.Dir, "m"+strconv.Itoa(i))
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			return nil, err
-		}
-		if err := t.Mount(dir); err != nil {
-			return nil, err
-		}
-		mounted = append(mounted, dir)
+	s, err := m.stage()
+	if err != nil {
+		return nil, err
 	}
-	return m.run(ctx, mounted)
+	return m.run(ctx, s)
 }
 
 // files are bwrap's ends of what is spoken with it.
@@ -70,7 +61,7 @@ type files struct {
 	block *os.File // it goes on once something is written here
 }
 
-func (m *making) run(ctx context.Context, mounted []string) (_ *local.Process, err error) {
+func (m *making) run(ctx context.Context, s staged) (_ *local.Process, err error) {
 	filter, err := filterFile()
 	if err != nil {
 		return nil, err
@@ -86,7 +77,7 @@ func (m *making) run(ctx context.Context, mounted []string) (_ *local.Process, e
 		return nil, errors.Join(err, infoIn.Close())
 	}
 	defer block.Close()
-	args := append(m.args(mounted), "--info-fd", "3", "--block-fd", "4")
+	args := append(m.args(s), "--info-fd", "3", "--block-fd", "4")
 	command := []string{"--remount-ro", "/", "--chdir", "/", "--", local.AgentPath}
 	if m.req.Nested {
 		args = append(args, "--perms", "0400", "--ro-bind-data", "5", filterPath)
