@@ -110,8 +110,21 @@ func (s *Store) commit(batch []*request) {
 		}
 		r.done <- r.err
 	}
-	if err == nil && m.anchored {
+	if err != nil {
+		return
+	}
+	if m.anchored {
 		s.anchor.set(m.head)
+	}
+	s.parse(m.unparsed) // for which nobody waits
+}
+
+// parse keeps statements parsed for the changes to come.
+func (s *Store) parse(texts []string) {
+	for _, text := range texts {
+		if q, err := s.write.PrepareContext(context.Background(), text); err == nil { // else it is parsed each time
+			s.changes[text] = q
+		}
 	}
 }
 
@@ -158,11 +171,6 @@ func (s *Store) makeAll(batch []*request) (*maker, error) {
 	}
 	if err := tx.Commit(); err != nil {
 		return nil, s.class(err, "commit a change")
-	}
-	for _, text := range m.unparsed {
-		if q, err := s.write.PrepareContext(ctx, text); err == nil { // else it is parsed each time
-			s.changes[text] = q
-		}
 	}
 	return m, nil
 }
