@@ -41,6 +41,7 @@ type resolved struct {
 	shell    *inShell             // that it runs in; nil of others
 	tools    *tools.Set           // that it may call
 	free     chan struct{}        // of one in the background: closed once this process lives for it no more; nil of others
+	over     func()               // called once nothing more is asked of its sandbox; nil of one that stays
 }
 
 // resolve turns a run into an argv, and into the question about it: what it is
@@ -352,6 +353,9 @@ func (m *Manager) runIn(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 	}
 	if !out.Broken && out.Reason != sandbox.ReasonInfra {
 		m.collect(ctx, b, r, streams, out, &res)
+	}
+	if r.over != nil {
+		r.over()
 	}
 	return res, broken, joinErr(m.finish(ctx, b, r, out, res.Changes, err), untold)
 }

@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/caisson-dev/caisson/agent/client"
 	"github.com/caisson-dev/caisson/manager/box"
@@ -43,7 +44,11 @@ func (m *Manager) Run(ctx context.Context, run sandbox.Run, streams sandbox.Stre
 		return sandbox.Result{}, err
 	}
 	var res sandbox.Result
-	defer func() { err = errors.Join(err, m.cleaned.put(ctx, place, s, res)) }()
+	ended := func() error { return nil }
+	if place == "" && !run.Keep {
+		ended = s.endsWith(r)
+	}
+	defer func() { err = errors.Join(err, ended(), m.cleaned.put(ctx, place, s, res)) }()
 	s.who = asker{run.Approve, streams.Ask}
 	r.question.Making = true
 	_, decision, err := m.judgeBeside(ctx, r, true, ready)
@@ -52,6 +57,18 @@ func (m *Manager) Run(ctx context.Context, run sandbox.Run, streams sandbox.Stre
 	}
 	res, err = s.exec(ctx, r, decision, streams)
 	return res, err
+}
+
+// endsWith has a sandbox end as soon as its only exec asks nothing more of it, beside
+// the writing down of that. ended waits for it.
+func (s *Sandbox) endsWith(r *resolved) (ended func() error) {
+	var ending sync.WaitGroup
+	var err error
+	r.over = func() { ending.Go(func() { err = s.Close() }) }
+	return func() error {
+		ending.Wait()
+		return err
+	}
 }
 
 // judgeBeside asks the gate about an exec while its sandbox is made ready, and

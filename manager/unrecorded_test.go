@@ -149,6 +149,24 @@ func TestUnrecorded(t *testing.T) {
 	})
 }
 
+// TestEndsWhileItIsWrittenDown has the end of an exec written down once its sandbox is
+// gone, which waits for nothing: nothing more was asked of it.
+func TestEndsWhileItIsWrittenDown(t *testing.T) {
+	t.Parallel()
+	m, _ := lightPlace(t, func(c *manager.Config, rt *runtimetest.Memory) {
+		c.Store = &refusing{c.Store, func(change sandbox.Transaction) bool {
+			if len(change.Events) > 0 && change.Events[0].Kind == sandbox.EventExecEnded {
+				until(t, "its sandbox is gone", func() bool { left, _ := rt.List(context.Background()); return len(left) == 0 })
+			}
+			return false
+		}}
+	})
+	res, err := m.Run(t.Context(), sandbox.Run{Language: "shell", Command: []string{"sh", "-c", "exit 3"}}, sandbox.Streams{})
+	if err != nil || res.Code != 3 {
+		t.Errorf("%+v, %v", res.Exit, err)
+	}
+}
+
 // endlessRecord is a recorder that does not come to an end by itself.
 type endlessRecord struct {
 	lockedLedger
