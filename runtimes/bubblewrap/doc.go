@@ -11,6 +11,10 @@
 // control group, of version 1 or 2; where this process may make none, the
 // capabilities and the plan say which limits do not hold.
 //
+// Each bind costs bwrap a look at all mounts of the host, so as root a sandbox's root is
+// put together first, in a mount namespace that is bwrap's then. That of an unpacked
+// image is not: its links could lead out of it.
+//
 // A sandbox has a folder below [Config].Base, and a volume one below
 // [Config].State: each with a record of what it is, which stands for a label.
 package bubblewrap
