@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/manager"
@@ -275,8 +276,22 @@ func unprefixed(d sandbox.Decision, prefix int) sandbox.Decision {
 	return d
 }
 
-// quote makes a word of a shell.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+// quote makes a word of a shell. One that is no text has its bytes as numbers: what has
+// them as they are would be no script.
+func quote(s string) string {
+	if utf8.ValidString(s) {
+		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	}
+	b := []byte("$'")
+	for i := range len(s) {
+		if c := s[i]; c >= utf8.RuneSelf || c == '\\' || c == '\'' {
+			b = fmt.Appendf(b, `\%03o`, c)
+		} else {
+			b = append(b, c)
+		}
+	}
+	return string(append(b, '\''))
+}
 
 // follow finds what a reference leads to.
 func (w *walker) follow(ctx context.Context, from *unit, r policy.Ref, all []policy.Ref) error {

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/caisson-dev/caisson/sandbox"
@@ -71,6 +72,12 @@ func (p places) writable(dir string) bool {
 	return dir == "/" || sandbox.Within(dir, p) || sandbox.Within(dir, aliases) || sandbox.Within(dir, []string{"/home", "/run", "/var/run"})
 }
 
+// ofImage reports whether a list of folders to load libraries from has only such as
+// programs cannot write, by their whole names.
+func (p places) ofImage(list string) bool {
+	return !strings.ContainsAny(list, "$;") && !slices.ContainsFunc(strings.Split(list, ":"), p.writable)
+}
+
 // envFinding is what the rules are told of one variable.
 type envFinding = map[string]any
 
@@ -101,6 +108,7 @@ func (p places) judgeEnv(env []string) (found []envFinding, pythonPath []string)
 			if value != sandbox.HomeDir && p.writable(value) {
 				class = "search"
 			}
+		case name == "LD_LIBRARY_PATH" && p.ofImage(value):
 		case startsSomething(name):
 			class = "startup"
 		}

@@ -102,6 +102,9 @@ func TestStartsJudged(t *testing.T) {
 		"another name":          "import os\nos.symlink('/bin/rm','/tmp/ok')\nos.execv('/tmp/ok',['ls','-rf','--no-preserve-root','/'])",
 		"xargs":                 "import os\nos.system('echo / | xargs rm -rf --no-preserve-root')",
 		"make":                  "import os\nopen('Makefile','w').write('x:\\n\\trm -rf --no-preserve-root /')\nos.system('make 2>/dev/null || env -S \"rm -rf --no-preserve-root /\"')",
+		"the loader":            "import os\nos.system('/lib64/ld-linux-x86-64.so.2 --argv0 ls /bin/rm -rf --no-preserve-root /')",
+		"the loader's library":  "import os\nos.system('/lib64/ld-linux-x86-64.so.2 --preload ./evil.so /bin/true')",
+		"a link to the loader":  "import os\nos.symlink('/lib64/ld-linux-x86-64.so.2', 'x')\nos.system('./x /bin/rm -rf --no-preserve-root /')",
 		"a library before it":   "import os\nos.environ['LD_PRELOAD']='/workspace/evil.so'\nos.system('/bin/true')",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -129,6 +132,7 @@ func TestStartsLetPass(t *testing.T) {
 		{"python", "import multiprocessing as m\ndef f(x): return x*x\nif __name__ == '__main__':\n  m.set_start_method('fork')\n  with m.Pool(2) as p: print(p.map(f, [1,2,3]))\n", "[1, 4, 9]\n"},
 		{"shell", "printf '#!/bin/sh\\necho in $1\\n' >x.sh; chmod +x x.sh; ./x.sh a", "in a\n"},
 		{"shell", "printf '#!/bin/sh\\necho in $1\\n' >/tmp/x.sh; chmod +x /tmp/x.sh; /tmp/x.sh b", "in b\n"},
+		{"shell", "touch \"$(printf \"it's\\\\ \\377\")\"; ls | od -An -c", "   i   t   '   s   \\     377  \\n\n"},
 		{"shell", "cp /bin/true ./t; ./t; echo $?", "0\n"},
 	} {
 		res, err := p.Run(t.Context(), sandbox.Run{Language: tt.lang, Code: tt.code}, sandbox.Streams{})
