@@ -9,7 +9,8 @@
 //	go run ./bench/starts -json      one object a line
 //	go run ./bench/starts -smoke     a few samples, to see that all of it works
 //
-// It needs a Docker Engine on this host and Go to build caisson.
+// It needs a Docker Engine on this host and Go to build caisson; one set root,
+// bubblewrap, make and a C compiler.
 package main
 
 import (
@@ -120,5 +121,5 @@ func run(ctx context.Context, s *measure.Suite) (err error) {
 			return err
 		}
 	}
-	return nil
+	return makes(ctx, s, r)
 }
