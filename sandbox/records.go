@@ -221,8 +221,8 @@ type Transaction struct {
 	// callback is pending.
 	ForgetExecutions time.Time
 	// Clock is kept. Where the clock was set since the one that was kept before, when
-	// executions expire, letters are due, budgets of tools begin anew and sandboxes end
-	// is moved by as much.
+	// executions and questions expire, letters are due, budgets of tools begin anew and
+	// sandboxes end is moved by as much.
 	Clock *ClockReading
 	// SpendTool counts a call of a tool.
 	SpendTool *ToolSpend

@@ -37,7 +37,7 @@ func (m *maker) clock(ctx context.Context, c sandbox.Transaction) error {
 }
 
 // shift adds to when executions expire, letters were posted and are due, budgets of tools
-// begin anew, and sandboxes end.
+// begin anew, questions and what was answered to them expire, and sandboxes end.
 func (m *maker) shift(ctx context.Context, by time.Duration) error {
 	ms := by.Milliseconds()
 	if _, err := m.exec(ctx, "UPDATE executions SET expires = max(1, expires + ?) WHERE expires > 0", ms); err != nil {
@@ -49,19 +49,31 @@ func (m *maker) shift(ctx context.Context, by time.Duration) error {
 	if _, err := m.exec(ctx, "UPDATE tool_calls SET until = until + ?", ms); err != nil {
 		return err
 	}
-	list, err := query(ctx, m.tx, "SELECT data FROM sandboxes WHERE json_extract(data, '$.expires') IS NOT NULL", nil, func(rows *sql.Rows) (rec sandbox.SandboxRecord, err error) {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			return rec, err
-		}
-		return rec, json.Unmarshal([]byte(text), &rec)
+	const open = "state IN ('pending', 'approved') AND over > 0"
+	if err := m.moveExpiry(ctx, by, "approvals", open); err != nil {
+		return err
+	}
+	if _, err := m.exec(ctx, "UPDATE approvals SET over = over + ? WHERE "+open, ms/1000); err != nil {
+		return err
+	}
+	return m.moveExpiry(ctx, by, "sandboxes", "json_extract(data, '$.expires') IS NOT NULL")
+}
+
+// moveExpiry adds to when some rows of a table expire, as their data says.
+func (m *maker) moveExpiry(ctx context.Context, by time.Duration, table, which string) error {
+	type row struct{ id, until string }
+	list, err := query(ctx, m.tx, "SELECT id, json_extract(data, '$.expires') FROM "+table+" WHERE "+which, nil, func(rows *sql.Rows) (r row, err error) {
+		return r, rows.Scan(&r.id, &r.until)
 	})
 	if err != nil {
 		return m.s.class(err, "read the state")
 	}
-	for _, rec := range list {
-		until := rec.Expires.Add(by).Format(time.RFC3339Nano)
-		if _, err := m.exec(ctx, "UPDATE sandboxes SET data = json_set(data, '$.expires', ?) WHERE id = ?", until, string(rec.ID)); err != nil {
+	for _, r := range list {
+		until, err := time.Parse(time.RFC3339Nano, r.until)
+		if err != nil {
+			return sandbox.Errorf(sandbox.Internal, "read when %s expires: %w", sandbox.ID(r.id).Short(), err)
+		}
+		if _, err := m.exec(ctx, "UPDATE "+table+" SET data = json_set(data, '$.expires', ?) WHERE id = ?", until.Add(by).Format(time.RFC3339Nano), r.id); err != nil {
 			return err
 		}
 	}

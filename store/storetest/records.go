@@ -62,8 +62,8 @@ func sessions(t *testing.T, open Open) {
 	}
 }
 
-// clockSet checks that sandboxes end when they would have, also where the clock was set
-// while the store was closed.
+// clockSet checks that sandboxes end, and questions expire, when they would have, also
+// where the clock was set while the store was closed.
 func clockSet(t *testing.T, open Open) {
 	dir := t.TempDir()
 	s := open(t, dir)
@@ -71,18 +71,19 @@ func clockSet(t *testing.T, open Open) {
 	one.Expires = one.Created.Add(10 * time.Minute)
 	setClock(t, s, 0)
 	apply(t, s, sandbox.Transaction{CreateSession: aSession("work"), PutSandboxes: []sandbox.SandboxRecord{one, endless}})
+	asked := sandbox.Approval{ID: sandbox.NewID(), Digest: "d", State: sandbox.ApprovalPending, Asked: one.Created, Expires: one.Expires}
+	apply(t, s, sandbox.Transaction{AskApproval: &asked})
 	for _, by := range []time.Duration{30 * time.Second, time.Hour, -3 * time.Hour} {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
 		s = open(t, dir)
 		setClock(t, s, by)
-		want := map[sandbox.ID]sandbox.SandboxRecord{one.ID: one, endless.ID: endless}
+		moved := one
 		if by.Abs() >= time.Minute {
-			moved := one
 			moved.Expires = one.Expires.Add(by - 30*time.Second)
-			want[one.ID] = moved
 		}
+		want := map[sandbox.ID]sandbox.SandboxRecord{one.ID: moved, endless.ID: endless}
 		v, err := s.Session(t.Context(), "work")
 		got := map[sandbox.ID]sandbox.SandboxRecord{}
 		for _, rec := range v.Sandboxes {
@@ -90,6 +91,9 @@ func clockSet(t *testing.T, open Open) {
 		}
 		if d := cmp.Diff(want, got); err != nil || d != "" {
 			t.Errorf("set by %s: %v %s", by, err, d)
+		}
+		if a, err := s.Approval(t.Context(), asked.ID); err != nil || !a.Expires.Equal(moved.Expires) || !a.Asked.Equal(asked.Asked) {
+			t.Errorf("set by %s, a question: %+v, %v", by, a, err)
 		}
 	}
 	if err := s.Close(); err != nil {
