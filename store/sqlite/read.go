@@ -1,11 +1,13 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -63,6 +65,14 @@ func (s *Store) Sessions(ctx context.Context, f sandbox.SessionFilter) ([]sandbo
 	if err := s.usable(); err != nil {
 		return nil, err
 	}
+	if f.Name != "" && f.Owner == nil && f.After == "" && f.Limit == 0 && len(f.Labels) == 0 {
+		// Every exec asks for one.
+		one, err := s.prepared(ctx, oneView(f.Running))
+		if err != nil {
+			return nil, s.class(err, "read the state")
+		}
+		return s.views(one.QueryContext(ctx, f.Name, f.Name, f.Name))
+	}
 	var c conditions
 	if f.Name != "" {
 		c.add("name = ?", f.Name)
@@ -75,16 +85,7 @@ func (s *Store) Sessions(ctx context.Context, f sandbox.SessionFilter) ([]sandbo
 	if f.Limit > 0 {
 		which += " ORDER BY name" + limit(f.Limit)
 	}
-	text := viewsOf(which, f.Running)
-	if f.Name == "" || f.After != "" || f.Limit > 0 || len(f.Labels) > 0 {
-		return s.views(s.read.QueryContext(ctx, text, c.args...))
-	}
-	// Every exec asks for one: that is parsed once.
-	one, err := s.prepared(ctx, text)
-	if err != nil {
-		return nil, s.class(err, "read the state")
-	}
-	return s.views(one.QueryContext(ctx, c.args...))
+	return s.views(s.read.QueryContext(ctx, viewsOf(which, f.Running), c.args...))
 }
 
 // prepared is a query of those that are kept parsed.
@@ -103,6 +104,18 @@ func (s *Store) prepared(ctx context.Context, text string) (*sql.Stmt, error) {
 	return first.(*sql.Stmt), err
 }
 
+// oneView is the query for one session, by its name, with what belongs to it. It makes no
+// table on its way, as [viewsOf] does.
+func oneView(running bool) string {
+	execs := ""
+	if running {
+		execs = " AND ended = 0"
+	}
+	return "SELECT 0, name, NULL, data FROM sessions WHERE name = ?" +
+		" UNION ALL SELECT 1, id, secret, data FROM sandboxes WHERE session = ?" +
+		" UNION ALL SELECT 2, id, NULL, data FROM execs WHERE session = ?" + execs
+}
+
 // viewsOf is the query for sessions with what belongs to them; which of them, says the
 // end of a query for their names. It is one query, that they are of one state.
 func viewsOf(which string, running bool) string {
@@ -119,7 +132,7 @@ func viewsOf(which string, running bool) string {
 	return "WITH chosen AS MATERIALIZED (SELECT name FROM sessions " + which + ") " +
 		"SELECT 0 AS kind, name AS id, NULL AS secret, data FROM sessions" + in("name") +
 		" UNION ALL SELECT 1, id, secret, data FROM sandboxes" + in("session") +
-		" UNION ALL SELECT 2, id, NULL, data FROM execs" + execs + " ORDER BY kind, id"
+		" UNION ALL SELECT 2, id, NULL, data FROM execs" + execs
 }
 
 // views reads what a query of [viewsOf] found.
@@ -155,6 +168,9 @@ func (s *Store) views(rows *sql.Rows, err error) ([]sandbox.SessionView, error) 
 	if err := rows.Err(); err != nil {
 		return nil, s.class(err, "read sessions")
 	}
+	slices.SortFunc(sessions, func(a, b sandbox.Session) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(boxes, func(a, b sandbox.SandboxRecord) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(execs, func(a, b sandbox.ExecRecord) int { return cmp.Compare(a.ID, b.ID) })
 	return join(sessions, boxes, execs), nil
 }
 
