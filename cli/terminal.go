@@ -152,15 +152,16 @@ func (o *runOptions) openInTerminal(ctx context.Context, cfg Config, svc runRole
 		return errors.Join(err, remove())
 	}
 	a, err := o.terminal.join(ctx, cfg, svc, session, e.ID, o.interactive)
-	if errors.Is(err, errDetached) {
+	left := errors.Is(err, errDetached)
+	if !a.Ended && (left || o.session != "") && cfg.Leave != nil { // it goes on, also where this terminal was closed
+		if err := cfg.Leave(context.WithoutCancel(ctx), session, e.ID); err != nil {
+			printError(cfg.IO.Err, err)
+		}
+	}
+	if left {
 		if o.session == "" {
 			if err := svc.RenewSession(context.WithoutCancel(ctx), session, api.RenewOptions{Keep: true}); err != nil {
 				return err
-			}
-		}
-		if cfg.Leave != nil {
-			if err := cfg.Leave(ctx, session, e.ID); err != nil {
-				printError(cfg.IO.Err, err) // it goes on all the same
 			}
 		}
 		_, _ = fmt.Fprintf(cfg.IO.Err, "caisson: it goes on; come back with: caisson attach %s %s\n", session, e.ID.Short()) // as in printError

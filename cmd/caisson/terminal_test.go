@@ -163,6 +163,32 @@ func TestJudgeBehindTheTerminal(t *testing.T) {
 	said(t, kit, base, "session", "rm", "work", "--force")
 }
 
+// TestJudgeBehindAClosedTerminal closes one: what runs there goes on, and so does judging.
+func TestJudgeBehindAClosedTerminal(t *testing.T) {
+	t.Parallel()
+	enginetest.Tool(t, "tmux", "tmux")
+	kit, base := place(t)
+	p := newPane(t, kit, base, "110", "30")
+	p.types(t, "export CAISSON_STARTS=judge; caisson session create work", "Enter")
+	p.shows(t, `(?m)^work$`)
+	const text = "trap : HUP; echo in; echo side; while [ ! -e go ]; do read -t 0.1 x <> /dev/zero; done; until /usr/bin/env -u A true; do read -t 0.1 x <> /dev/zero; done; exit 7"
+	p.types(t, "clear; caisson exec -it work -- bash -c '"+text+"'", "Enter")
+	p.shows(t, `(?m)^side$`)
+	p.tmux(t, "new-window")
+	p.tmux(t, "kill-window", "-t", "0")
+	until(t, "a process stays behind", func() bool { return behind(base) })
+	said(t, kit, base, "exec", "work", "--", "touch", "go")
+	until(t, "nobody stays", func() bool { return !behind(base) })
+	var v sandbox.SessionView
+	if err := json.Unmarshal([]byte(said(t, kit, base, "session", "show", "work", "--json")), &v); err != nil {
+		t.Fatal(err)
+	}
+	if e := v.Execs[0]; e.Exit.Code != 7 || len(e.Starts) < 2 || e.Starts[len(e.Starts)-1].Verdict != sandbox.Allow {
+		t.Errorf("%+v, told %+v", e.Exit, e.Starts)
+	}
+	said(t, kit, base, "session", "rm", "work", "--force")
+}
+
 // TestTerminalElsewhere leaves a terminal here and comes back to it through a server, as
 // from another machine: it goes on as it was, another watches, and only one types.
 func TestTerminalElsewhere(t *testing.T) {
