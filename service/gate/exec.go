@@ -90,7 +90,7 @@ func surroundingsOf(q *manager.ExecQuestion, plan runtimes.Plan) sandbox.Surroun
 // and what stands around it. about is what rules see beside each text; before, where
 // there is one, tells more.
 func (g *Gate) decide(ctx context.Context, p Policy, q *manager.ExecQuestion, at room, about map[string]any, before func(*walker) error) (*execution, sandbox.Decision, error) {
-	e := &execution{q: q, ours: g.c.Own, f: formOf(q, at), w: newWalker(p, q, ownerOf(q), at)}
+	e := &execution{q: q, ours: g.c.Own, keeping: &g.keeping, f: formOf(q, at), w: newWalker(p, q, ownerOf(q), at)}
 	e.w.about = about
 	defer e.w.wait()
 	if before != nil {
@@ -129,9 +129,10 @@ type execution struct {
 	f form
 	w *walker
 
-	ours  []string // texts of caisson's own
-	main  *unit
-	stdin io.Reader // in place of the question's; nil is that
+	ours    []string // texts of caisson's own
+	keeping *keeping
+	main    *unit
+	stdin   io.Reader // in place of the question's; nil is that
 	// input says of the standard input, for the digest, what is known of it.
 	input    string
 	envFound []envFinding

@@ -70,6 +70,7 @@ type Config struct {
 type Gate struct {
 	c            Config
 	texts, boxes loader
+	keeping      keeping
 
 	programs sync.Once
 	isPlain  func(name string) bool

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/policy"
@@ -21,19 +23,52 @@ const mostEarlier = 128 << 10
 // it writes.
 var keeps = lazyregexp.New(`[=()>]|\b(function|alias|unalias|source|eval|trap|read|printf|mapfile|readarray|getopts|declare|typeset|export|hash|enable|unset|shopt|set|cd|pushd|popd|exec|let|import|def|class|for|with|del|as)\b|(^|[\s;&|])\.\s`)
 
+// keeping remembers of texts whether they keep something: with each text of a shell all
+// before it are asked about again. The zero value is ready.
+type keeping struct {
+	mu    sync.Mutex
+	known map[string]bool
+	size  int
+}
+
+// mostKeeping bounds the texts that are remembered, in bytes: those of several shells.
+const mostKeeping = 2 << 20
+
+func (k *keeping) of(text string) bool {
+	k.mu.Lock()
+	is, known := k.known[text]
+	k.mu.Unlock()
+	if known {
+		return is
+	}
+	is = keeps().MatchString(text)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, known = k.known[text]; known {
+		return is // another has asked meanwhile
+	}
+	if k.size += len(text); k.known == nil || k.size > mostKeeping {
+		k.known, k.size = map[string]bool{}, len(text)
+	}
+	k.known[text] = is
+	return is
+}
+
 // earlier are the texts of a shell that can matter for the next.
-func earlier(texts []string) []byte {
-	var all []byte
+func (k *keeping) earlier(texts []string) []byte {
+	var kept []string
+	size := 0
 	for _, text := range slices.Backward(texts) {
-		if !keeps().MatchString(text) {
+		if !k.of(text) {
 			continue
 		}
-		if len(all)+len(text) >= mostEarlier {
+		if size+len(text) >= mostEarlier {
 			break
 		}
-		all = append([]byte(text+"\n"), all...)
+		kept, size = append(kept, text+"\n"), size+len(text)+1
 	}
-	return all
+	slices.Reverse(kept)
+	return []byte(strings.Join(kept, ""))
 }
 
 // inShell judges a text in a shell once more, behind those that have run there: what
@@ -43,7 +78,7 @@ func (e *execution) inShell(ctx context.Context) error {
 	if sh == nil || e.main == nil {
 		return nil
 	}
-	before := earlier(sh.Texts)
+	before := e.keeping.earlier(sh.Texts)
 	if len(before) == 0 {
 		return nil
 	}
