@@ -159,7 +159,7 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
     try:
         mine = os.stat("/proc/" + pid).st_uid == os.getuid() and int(pid) != os.getpid()
         found += [open("/proc/" + pid + "/cmdline").read()] if mine else []
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         pass
 print(found)
 `
@@ -237,7 +237,13 @@ func TestWarmServerIsSafe(t *testing.T) {
 	p.create(t, sandbox.SessionOptions{Name: "work", Language: "python"})
 	got := said(t, warmly(t, p, sandbox.Run{Session: "work", Code: `
 import ctypes, os, resource, signal
-servers = [int(p) for p in os.listdir("/proc") if p.isdigit() and os.stat("/proc/" + p).st_uid == 65000 and b"warm.py" in open("/proc/" + p + "/cmdline", "rb").read()]
+servers = []
+for p in filter(str.isdigit, os.listdir("/proc")):
+    try:
+        if os.stat("/proc/" + p).st_uid == 65000 and b"warm.py" in open("/proc/" + p + "/cmdline", "rb").read():
+            servers.append(int(p))
+    except (FileNotFoundError, ProcessLookupError):
+        pass
 libc, done = ctypes.CDLL(None, use_errno=True), []
 def tried(what, do):
     try:
@@ -272,7 +278,17 @@ func TestWarmEnds(t *testing.T) {
 	if res := warmly(t, p, hangs); res.Reason != sandbox.ReasonTimeout || !res.Warm {
 		t.Errorf("%+v", res.Exit)
 	}
-	left := said(t, warmly(t, p, sandbox.Run{Session: "work", Code: "import os; print([p for p in os.listdir('/proc') if p.isdigit() and int(p) != os.getpid() and os.stat('/proc/' + p).st_uid == os.getuid()])"}))
+	left := said(t, warmly(t, p, sandbox.Run{Session: "work", Code: `
+import os
+left = []
+for p in filter(str.isdigit, os.listdir("/proc")):
+    try:
+        if int(p) != os.getpid() and os.stat("/proc/" + p).st_uid == os.getuid():
+            left.append(p)
+    except FileNotFoundError:
+        pass
+print(left)
+`}))
 	if left != "[]\n" {
 		t.Errorf("left: %s", left)
 	}
