@@ -59,6 +59,7 @@ func (o *runOptions) report(cfg Config, res sandbox.Result, total time.Duration)
 	if res.ChangesError != "" {
 		_, _ = fmt.Fprintln(cfg.IO.Err, "caisson: not all that it changed is known: "+oneLine(res.ChangesError, 300)) // as in printError
 	}
+	o.reportRefused(cfg, res)
 	if o.tree != nil {
 		o.tree.conclude(res)
 	}

@@ -28,8 +28,6 @@ const (
 	mostJudged    = 1024
 )
 
-const notListed = "it is not on the list"
-
 // judged are the answers about hosts, and the questions that wait for one.
 type judged struct {
 	mu        sync.Mutex
@@ -54,7 +52,7 @@ func (w *Way) judge(ctx context.Context, a Asked) (Answer, error) {
 	if !there {
 		if !a.Listed && w.judged.questions >= mostQuestions {
 			w.judged.mu.Unlock()
-			return Answer{}, refuse("%s, and there were %d questions about others", notListed, mostQuestions)
+			return Answer{}, refuse("%s, and there were %d questions about others", sandbox.NotListed, mostQuestions)
 		}
 		if !a.Listed {
 			w.judged.questions++
@@ -96,7 +94,7 @@ func (w *Way) permit(ctx context.Context, t target) (*sandbox.ApprovedBy, error)
 		a.Host = t.addr.String()
 	}
 	if !a.Listed && (t.network.Unlisted == sandbox.Deny || t.name == "") {
-		return nil, refuse(notListed)
+		return nil, refuse(sandbox.NotListed)
 	}
 	answer, err := w.judge(ctx, a)
 	switch {
@@ -105,9 +103,9 @@ func (w *Way) permit(ctx context.Context, t target) (*sandbox.ApprovedBy, error)
 	case answer.Refused != "" && a.Listed:
 		return nil, refuse("policy refuses it: %s", answer.Refused)
 	case answer.Refused != "":
-		return nil, refuse("%s, and %s", notListed, answer.Refused)
+		return nil, refuse("%s, and %s", sandbox.NotListed, answer.Refused)
 	case !a.Listed && answer.Approval == nil:
-		return nil, refuse(notListed)
+		return nil, refuse(sandbox.NotListed)
 	}
 	return answer.Approval, nil
 }

@@ -9,7 +9,8 @@ type Connection struct {
 	// Address is what was dialled. "" is that nothing was.
 	Address string `json:"address,omitempty"`
 	// Verdict is [Allow] where the way was open to it, although nobody may have
-	// answered, and else [Deny]. Why says what was wrong.
+	// answered, and else [Deny]. Why says what was wrong; it begins with [NotListed]
+	// where a list with the host would have let it pass.
 	Verdict Verdict `json:"verdict"`
 	Why     string  `json:"why,omitempty"`
 	// Approval says who let it pass although no list has it. nil is nobody.
@@ -20,6 +21,9 @@ type Connection struct {
 	Began    time.Time `json:"began"`
 	Duration Duration  `json:"duration_ms"`
 }
+
+// NotListed begins the Why of a connection to a host that no list has.
+const NotListed = "it is not on the list"
 
 // MaxConnections is how many connections of an exec are told one by one. Those
 // beyond are counted.
