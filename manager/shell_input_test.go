@@ -9,34 +9,29 @@ import (
 )
 
 // lurker writes to whatever a shell has open, by its names in /proc: a line of a shell to
-// what may be its input, and to the pipe that it is told by where its next text lies, at
-// which it finds the shell while that has nothing to do, where another text lies.
-const lurker = `echo 'x=forged' > /tmp/forged.text
-cat > /tmp/lurker <<'EOF'
+// what may be its input.
+const lurker = `cat > /tmp/lurker <<'EOF'
 exec 2>/dev/null
 while test ! -e /tmp/stop; do
 	for f in /proc/$1/fd/*; do
 		case $(readlink $f) in
-		*/go) printf "$2" > $f; echo > /tmp/met ;;
 		*.out|*.err|/dev/*) ;;
 		*) echo 'x=forged' > $f ;;
 		esac
 	done
+	echo > /tmp/met
 	sleep 0.01
 done
 EOF
 x=own
 `
 
-// TestShellInput has a program in the background write to its shell's own input, and to
-// what the shell is told its texts by: it can do neither.
+// TestShellInput has a program in the background write to its shell's own input, which it
+// cannot.
 func TestShellInput(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "python")
-	for kind, forged := range map[sandbox.ShellKind]string{
-		sandbox.ShellBash: `/tmp/forged\000key\000/dev/null\000`,
-		sandbox.ShellSh:   `/tmp/forged key /dev/null\n`,
-	} {
+	for _, kind := range []sandbox.ShellKind{sandbox.ShellBash, sandbox.ShellSh} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			session := string(kind)
@@ -52,7 +47,7 @@ func TestShellInput(t *testing.T) {
 				}
 				return res
 			}
-			run(lurker+"sh /tmp/lurker $$ '"+forged+"' </dev/null >/dev/null 2>&1 &", time.Minute)
+			run(lurker+"sh /tmp/lurker $$ </dev/null >/dev/null 2>&1 &", time.Minute)
 			until(t, "it meets the shell", func() bool {
 				res, err := p.ExecIn(t.Context(), session, sandbox.Run{Command: []string{"test", "-e", "/tmp/met"}}, sandbox.Streams{})
 				if err != nil {

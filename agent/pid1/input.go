@@ -9,6 +9,8 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/caisson-dev/caisson/agent/wire"
 )
 
@@ -71,4 +73,22 @@ func (ex *exec) input(b []byte) (int, error) {
 		err = nil
 	}
 	return n, err
+}
+
+// inputTaken reports whether all that was written to a shell's own input was read. That is
+// a socket.
+func (ex *exec) inputTaken() bool {
+	ex.mu.Lock()
+	f := ex.stdin
+	ex.mu.Unlock()
+	if f == nil {
+		return false
+	}
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return false
+	}
+	left := -1
+	_ = raw.Control(func(fd uintptr) { left, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) }) // a closed one has no reader
+	return err == nil && left == 0
 }

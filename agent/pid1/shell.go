@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,23 +24,31 @@ import (
 // A shell is an interpreter that runs one text after another, each an exec of its
 // own ([Agent.startRun]). It runs a loop of ours, its driver:
 //
-//	go      the driver reads where the next run's files lie, and a key
+//	N.go    a pipe that the driver opens, which waits until the agent has opened it too
+//	N.run   the run's key, and which input it has
 //	N.text  the text; N.in, N.out, N.err its streams, fresh ones for each run
-//	end     the driver answers: the key, then "opened" or a status; "ready" when it begins
+//	end     a pipe: what the shell has used, and a [bell]
 //
-// All of these are opened by name, for the moment that they are needed: there is
-// no descriptor that a program could inherit, or a text close. go and end lie in a
-// folder whose name is secret, the shell's user may only read the one and only write
-// the other, and an end without the run's key is nobody's. What is on the shell's own
-// input, a socket, is read when the driver's loop is gone, after an interrupt say: there
-// always lies one line that begins it anew, and tells of the end of what ran.
+// How a run ended stands in the shell's name in /proc, behind the key: that a process
+// gives itself alone, and the kernel tells it to everybody. So what a shell has started
+// may read and write all that the shell has open: it takes no text away, since nothing
+// that is read goes, and tells no end in the shell's place. While a run has its input
+// open, the shell has its usual name. (What may trace the shell is the shell. Kernels
+// without Yama let programs trace those of their own exec.)
+//
+// All of these are opened by name, for the moment that they are needed: there is no
+// descriptor that a program could inherit, or a text close. Texts and streams lie in a
+// folder that programs find by their streams; the rest in one whose name is secret, so
+// that a program which a text puts in the shell's place knows no key. What is on the
+// shell's own input, a socket, is read when the driver's loop is gone, after an interrupt
+// say: there always lies one line that begins it anew, and tells of the end of what ran.
 type shell struct {
-	ex   *exec    // its process
-	kind kind     // how it is spoken with
-	dir  string   // of the runs' files
-	ctl  string   // of go and end
-	ring *os.File // go
-	end  *os.File
+	a    *Agent
+	ex   *exec       // its process
+	kind kind        // how it is spoken with
+	dir  string      // of the runs' files
+	ctl  string      // whose name is secret
+	end  *os.File    // a pipe that is ours too, so that it never ends
 	jobs atomic.Bool // something that it started lived when it was last looked
 
 	mu   sync.Mutex
@@ -60,8 +69,7 @@ type kind struct {
 	driver string
 	first  string // what its input begins with
 	again  string // what begins the driver's loop anew
-	field  string // between two words of a go
-	last   string // behind the last
+	field  string // behind each word of N.run
 	evals  bool   // a suffix to a text runs, and a prefix
 }
 
@@ -77,14 +85,14 @@ var pythonDriver string
 // kindsOf are the kinds of shell that a name means, the best first.
 func kindsOf(name string) []kind {
 	bash := kind{
-		name: wire.ShellBash, argv: []string{"bash", "--norc", "--noprofile", "--noediting", "+H", "-i"}, driver: bashDriver, field: "\x00", last: "\x00", evals: true,
-		first: ". '{ctl}/driver'\n", again: "_caisson_end $?; _caisson_debug=$(\\trap -p DEBUG); . '{ctl}/driver'\n",
+		name: wire.ShellBash, argv: []string{"bash", "--norc", "--noprofile", "--noediting", "+H", "-i"}, driver: bashDriver, field: "\x00", evals: true,
+		first: "echo - >/proc/self/comm; . '{ctl}/driver'\n", again: "_caisson_end $?; _caisson_debug=$(\\trap -p DEBUG); . '{ctl}/driver'\n",
 	}
 	sh := kind{
-		name: wire.ShellSh, argv: []string{"sh", "-i"}, driver: shDriver, field: " ", last: "\n", evals: true,
-		first: ". '{ctl}/driver'\n", again: "_caisson_end $?; . '{ctl}/driver'\n",
+		name: wire.ShellSh, argv: []string{"sh", "-i"}, driver: shDriver, field: "\n", evals: true,
+		first: "echo - >/proc/self/comm; . '{ctl}/driver'\n", again: "_caisson_end $?; . '{ctl}/driver'\n",
 	}
-	python := kind{name: wire.ShellPython, argv: []string{"python3", "-u", "{driver}"}, driver: pythonDriver, field: " ", last: "\n"}
+	python := kind{name: wire.ShellPython, argv: []string{"python3", "-u", "{driver}"}, driver: pythonDriver, field: "\n"}
 	switch name {
 	case wire.ShellAny:
 		return []kind{bash, sh}
@@ -118,7 +126,7 @@ func (a *Agent) makeShell(ex *exec, env []string) error {
 		return missing
 	}
 	dir := path.Join(wire.StageDir, ex.req.ID)
-	sh := &shell{ex: ex, kind: k, dir: dir, ctl: path.Join(dir, rand.Text()), held: wire.Held{Dir: ex.dir}}
+	sh := &shell{a: a, ex: ex, kind: k, dir: dir, ctl: path.Join(dir, rand.Text()), held: wire.Held{Dir: ex.dir}}
 	if err := sh.prepare(); err != nil {
 		sh.close()
 		return fmt.Errorf("make a shell: %w", err)
@@ -140,116 +148,129 @@ func (sh *shell) prepare() (err error) {
 	if err := os.WriteFile(sh.ctl+"/driver", []byte(sh.named(sh.kind.driver)), 0o444); err != nil {
 		return err
 	}
-	if sh.ring, err = makeFIFO(path.Join(sh.ctl, "go"), 0o644, unix.O_RDWR); err != nil {
+	if err := makeFIFO(sh.goOf(0), 0o444); err != nil {
 		return err
 	}
-	sh.end, err = makeFIFO(path.Join(sh.ctl, "end"), 0o622, unix.O_RDWR)
+	sh.end, err = openFIFO(path.Join(sh.ctl, "end"), mayWrite, unix.O_RDWR)
 	return err
 }
 
-func (sh *shell) named(text string) string { return strings.ReplaceAll(text, "{ctl}", sh.ctl) }
+// goOf is the pipe that the driver waits at for run n.
+func (sh *shell) goOf(n int) string { return path.Join(sh.ctl, strconv.Itoa(n)+".go") }
 
-// anybody may read and write.
-const anybody = 0o666
+func (sh *shell) named(text string) string {
+	return strings.NewReplacer("{ctl}", sh.ctl, "{dir}", sh.dir, "{name}", sh.kind.argv[0]).Replace(text)
+}
 
-// makeFIFO makes a pipe with a name that users may open who know it, as its mode says,
-// and opens it here.
-func makeFIFO(name string, mode os.FileMode, flags int) (*os.File, error) {
+// What a shell's user may do with a pipe. It is who made it, too, where all of a sandbox
+// is of one user, and then we have opened it before.
+const (
+	mayRead  = 0o444
+	mayWrite = 0o222
+)
+
+func makeFIFO(name string, mode os.FileMode) error {
 	if err := unix.Mkfifo(name, uint32(mode)); err != nil {
-		return nil, err
+		return err
 	}
-	if err := os.Chmod(name, mode); err != nil { // whatever the umask
+	return os.Chmod(name, mode) // whatever the umask
+}
+
+// openFIFO makes a pipe with a name, for users who know that, and opens it here.
+func openFIFO(name string, mode os.FileMode, flags int) (*os.File, error) {
+	if err := unix.Mkfifo(name, 0o600); err != nil {
 		return nil, err
 	}
 	fd, err := unix.Open(name, flags|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
-	return os.NewFile(uintptr(fd), name), nil
+	f := os.NewFile(uintptr(fd), name)
+	if err := f.Chmod(mode); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // begin speaks the first words to a shell that has just been started.
 func (sh *shell) begin() {
 	go sh.listen()
 	if sh.kind.first != "" {
-		sh.say(sh.named(sh.kind.first))
+		sh.say(sh.kind.first + sh.kind.again)
 	}
 }
 
 // say writes to the shell's own input. Where that fails the shell is ending, which
 // its process tells.
-func (sh *shell) say(line string) { _ = sh.ex.feed([]byte(line)) }
+func (sh *shell) say(lines string) { _ = sh.ex.feed([]byte(sh.named(lines))) }
 
 // close ends what is open of a shell whose process has ended.
 func (sh *shell) close() {
-	for _, f := range []*os.File{sh.ring, sh.end} {
-		if f != nil {
-			_ = f.Close()
-		}
+	if sh.end != nil {
+		_ = sh.end.Close()
 	}
 	_ = os.RemoveAll(sh.dir) // what stays is small, and goes with the sandbox
 }
 
-// mostAnswer bounds what is read of one answer. An honest one is short.
-const mostAnswer = 4 << 10
+// bell has the agent look at the shell.
+const bell = '!'
 
-// listen reads the driver's answers until the shell's end. Its file ends with that.
+// mostUsed bounds what is kept of what the shell says of its use. Honestly it is short.
+const mostUsed = 4 << 10
+
+// listen looks at the shell whenever there is a bell, until its end. Whoever else rings
+// has it looked at once more. Its file ends with that.
 func (sh *shell) listen() {
-	var rest []byte
-	buf := make([]byte, mostAnswer)
+	var used []byte
+	buf := make([]byte, mostUsed)
 	for {
 		n, err := sh.end.Read(buf)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return
 		}
-		rest = append(rest, buf[:n]...)
-		for {
-			fields, more, ok := cutAnswer(rest)
-			if !ok {
-				break
-			}
-			rest = more
-			sh.hear(fields)
+		last := bytes.LastIndexByte(buf[:n], bell)
+		if last < 0 {
+			used = append(used, buf[:n]...)
+			used = used[max(0, len(used)-mostUsed):]
+			continue
 		}
-		if len(rest) > mostAnswer {
-			rest = rest[:0]
-		}
+		sh.hear(string(append(used, buf[:last]...)))
+		used = append(used[:0], buf[last+1:n]...)
 	}
 }
 
-// cutAnswer takes one answer, which is three fields with a NUL behind each.
-func cutAnswer(b []byte) (fields [3]string, rest []byte, ok bool) {
-	for i := range fields {
-		field, more, found := bytes.Cut(b, []byte{0})
-		if !found {
-			return fields, nil, false
-		}
-		fields[i], b = string(field), more
+// hear looks at the shell's name: it tells of a run's end, or that one has opened its
+// input. used is what somebody says that it has used.
+func (sh *shell) hear(used string) {
+	if sh.kind.again != "" && sh.ex.inputTaken() {
+		sh.say(sh.kind.again)
 	}
-	return fields, b, true
-}
-
-// hear takes an answer. What has another key is from a run that is over, or from
-// somebody who is not the driver.
-func (sh *shell) hear(fields [3]string) {
-	sh.mu.Lock()
-	run := sh.run
-	sh.mu.Unlock()
-	if fields[1] == "ready" {
-		sh.say(sh.named(sh.kind.again))
+	run, name := sh.running(), nameOf(sh.a.shellPID(sh))
+	if run == nil {
 		return
 	}
-	if run == nil || fields[0] != run.key {
-		return
-	}
-	if fields[1] == "opened" {
+	if name == sh.kind.argv[0] {
 		run.open()
 		return
 	}
+	status, ok := strings.CutPrefix(name, run.key)
+	if !ok {
+		return
+	}
+	status, errexit := strings.CutSuffix(status, "e")
 	select {
-	case run.answered <- answer{status: fields[1], more: fields[2]}:
+	case run.answered <- answer{status: status, errexit: errexit, used: used}:
 	default:
 	}
+}
+
+// nameOf is what a process calls itself, "" where it is gone.
+func nameOf(pid int) string {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(string(b), "\n")
 }
 
 // remember notes a text that has run, for who judges the next.

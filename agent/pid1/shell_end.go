@@ -3,6 +3,7 @@
 package pid1
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"strconv"
@@ -184,6 +185,13 @@ func (a *Agent) shellPID(sh *shell) int {
 	}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	return a.shellPIDLocked(sh)
+}
+
+func (a *Agent) shellPIDLocked(sh *shell) int {
+	if sh.ex.nest == nil {
+		return sh.ex.pid
+	}
 	if sh.pid == 0 {
 		_ = a.scan(func(p procInfo) { // where /proc cannot be read it stays unknown
 			if p.parent == sh.ex.pid && (sh.pid == 0 || p.pid < sh.pid) {
@@ -301,31 +309,53 @@ func (a *Agent) accountRun(r *run, end *wire.End, said answer) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	was := sh.used
-	flags, cpu := readTimes(said.more)
+	cpu := readTimes(said.used)
+	if wall := time.Duration(end.Usage.WallUS) * time.Microsecond; max(wall, cpu-was.shell) > coarse {
+		cpu = checkedTimes(cpu, a.shellPIDLocked(sh))
+	}
 	end.Usage.CPUMethod = "times of the shell"
 	if end.ShellEnded != "" {
 		cpu, end.Usage.CPUMethod = cpuTime(&host.last.usage), "rusage of the shell and what it waited for"
 	}
-	sh.errexit = strings.Contains(flags, "e")
+	sh.errexit = said.errexit
 	sh.used.shell, sh.used.orphans = max(cpu, was.shell), orphans
 	sh.status = end.Code
 	end.Usage.CPUUS = (max(0, cpu-was.shell) + orphans - was.orphans).Microseconds()
 }
 
-// readTimes reads what the builtin times prints, behind the shell's flags.
-func readTimes(s string) (flags string, sum time.Duration) {
-	words := strings.Fields(s)
-	if len(words) == 0 {
-		return "", 0
-	}
-	if strings.HasPrefix(words[0], "-") {
-		flags, words = words[0], words[1:]
-	}
-	for _, word := range words {
-		d, err := time.ParseDuration(word)
+// readTimes reads what the builtin times prints.
+func readTimes(s string) (sum time.Duration) {
+	for word := range strings.FieldsSeq(s) {
+		d, err := time.ParseDuration(strings.Replace(word, ",", ".", 1)) // as its locale has it
 		if err == nil && d > 0 {
 			sum += d
 		}
 	}
-	return flags, sum
+	return sum
+}
+
+// A tick is what the kernel tells everybody the times of processes in, rounded down: of
+// four such times the sum is coarse.
+const (
+	tick   = 10 * time.Millisecond
+	coarse = 5 * tick
+)
+
+// checkedTimes is what a process and those that it waited for have used, where anybody
+// may have said what that is.
+func checkedTimes(said time.Duration, pid int) time.Duration {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return said // it is gone, which tells
+	}
+	const first, last = 11, 15 // behind its name: of its own, and of those
+	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
+	sum := time.Duration(0)
+	for _, field := range fields[min(first, len(fields)):min(last, len(fields))] {
+		sum += time.Duration(parseInt(field)) * tick
+	}
+	if said < sum || said > sum+coarse {
+		return sum
+	}
+	return said
 }

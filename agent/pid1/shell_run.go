@@ -24,8 +24,9 @@ import (
 type run struct {
 	sh       *shell
 	ex       *exec
-	key      string // of its answers
-	at       string // what its files' names begin with
+	key      string // of its end
+	n        int    // of those in its shell
+	ring     *os.File
 	writers  [2]*os.File
 	answered chan answer  // buffered: the first counts
 	before   map[int]bool // processes of the shell's that were there already; nil is the shell alone
@@ -37,8 +38,15 @@ type run struct {
 	closed bool // nothing more will be written to it
 }
 
+// keySize is how much of a key has room in a process's name.
+const keySize = 8
+
 // answer is how a run ended, as the shell says.
-type answer struct{ status, more string }
+type answer struct {
+	status  string
+	errexit bool
+	used    string // what the builtin times prints, where nobody else said something
+}
 
 // usedCPU is what a shell had used when its last run ended.
 type usedCPU struct {
@@ -82,7 +90,7 @@ func (a *Agent) startRun(req *wire.Shell, l *lease) (*exec, *wire.Held, error) {
 		lease: l, out: newOutputs(false, false), dir: host.dir, pid: host.pid, shell: sh, settled: true,
 		stop: make(chan ending, 1), exited: make(chan exitStatus, 1), over: make(chan struct{}), done: make(chan struct{}),
 	}
-	run := &run{sh: sh, ex: ex, key: rand.Text(), answered: make(chan answer, 1)}
+	run := &run{sh: sh, ex: ex, key: rand.Text()[:keySize], answered: make(chan answer, 1)}
 	if moved, err := sh.take(run, req); err != nil || moved != nil {
 		return nil, moved, err
 	}
@@ -107,7 +115,7 @@ func (sh *shell) take(r *run, req *wire.Shell) (*wire.Held, error) {
 	case sh.run != nil:
 		return nil, errShellBusy
 	}
-	sh.run, r.at = r, path.Join(sh.dir, strconv.Itoa(sh.held.Runs))
+	sh.run, r.n = r, sh.held.Runs
 	sh.rememberLocked(req.Text)
 	return nil, nil
 }
@@ -165,16 +173,29 @@ func (a *Agent) beginRun(r *run, text string) (err error) {
 	ex.started = time.Now()
 	a.show(ex)
 	ex.pump(files)
-	in := os.DevNull
-	if ex.req.Stdin {
-		in = r.at + ".in"
-	}
 	go a.followRun(r, before, disks)
-	if _, err := sh.ring.WriteString(strings.Join([]string{r.at, r.key, in}, sh.kind.field) + sh.kind.last); err != nil {
+	if err := r.begin(); err != nil {
 		ex.end(endedCanceled) // the shell is ending, which tells why
 	}
 	return nil
 }
+
+// begin has the driver go on: what it waits at stays open until the run's end, so that it
+// may come late.
+func (r *run) begin() (err error) {
+	name := r.sh.goOf(r.n)
+	if err := os.Chmod(name, 0o644); err != nil { // we may not write to it as it is
+		return err
+	}
+	r.ring, err = os.OpenFile(name, os.O_RDWR, 0)
+	return err
+}
+
+// at is the name of one of its files that its programs may know.
+func (r *run) at(kind string) string { return path.Join(r.sh.dir, strconv.Itoa(r.n)+kind) }
+
+// secret is the name of its file that they may not.
+func (r *run) secret() string { return path.Join(r.sh.ctl, strconv.Itoa(r.n)+".run") }
 
 // mayExit finds what turns on that a failure ends a shell.
 var mayExit = regexp.MustCompile(`\b(set|shopt)\b`)
@@ -240,19 +261,23 @@ func (r *run) openFiles(text string) (out [2]*os.File, err error) {
 			}
 		}
 	}()
-	if err := os.WriteFile(r.at+".text", []byte(text), 0o444); err != nil {
+	in := os.DevNull
+	if r.ex.req.Stdin {
+		in = r.at(".in")
+		if r.ex.stdin, err = openFIFO(in, mayRead, unix.O_RDWR); err != nil {
+			return out, err
+		}
+	}
+	words := r.key + r.sh.kind.field + in + r.sh.kind.field
+	err = errors.Join(os.WriteFile(r.at(".text"), []byte(text), mayRead), os.WriteFile(r.secret(), []byte(words), mayRead), makeFIFO(r.sh.goOf(r.n+1), mayRead))
+	if err != nil {
 		return out, err
 	}
-	for i, name := range [2]string{".out", ".err"} {
-		if out[i], err = makeFIFO(r.at+name, anybody, unix.O_RDONLY); err != nil {
+	for i, name := range [2]string{r.at(".out"), r.at(".err")} {
+		if out[i], err = openFIFO(name, mayWrite, unix.O_RDONLY); err != nil {
 			return out, err
 		}
-		if r.writers[i], err = os.OpenFile(r.at+name, os.O_WRONLY, 0); err != nil {
-			return out, err
-		}
-	}
-	if r.ex.req.Stdin {
-		if r.ex.stdin, err = makeFIFO(r.at+".in", anybody, unix.O_RDWR); err != nil {
+		if r.writers[i], err = os.OpenFile(name, os.O_WRONLY, 0); err != nil {
 			return out, err
 		}
 	}
@@ -261,13 +286,13 @@ func (r *run) openFiles(text string) (out [2]*os.File, err error) {
 
 // remove takes the names of the run's files away. Who has one open keeps it.
 func (r *run) remove() {
-	for _, f := range r.writers {
+	for _, f := range []*os.File{r.writers[0], r.writers[1], r.ring} {
 		if f != nil {
 			_ = f.Close()
 		}
 	}
-	for _, name := range []string{".text", ".in", ".out", ".err"} {
-		if err := os.Remove(r.at + name); err != nil && !errors.Is(err, os.ErrNotExist) {
+	for _, name := range []string{r.at(".text"), r.at(".in"), r.at(".out"), r.at(".err"), r.secret(), r.sh.goOf(r.n)} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return // it goes with the shell
 		}
 	}

@@ -1,15 +1,22 @@
 _caisson_next() {
   _caisson_status=
-  \builtin mapfile -t -d '' -n 3 _caisson_go <'{ctl}/go' &&
-    \builtin mapfile -t -d '' -n 1 _caisson_text <"${_caisson_go[0]}.text"
+  \builtin : <"{ctl}/$_caisson_n.go" &&
+    \builtin mapfile -t -d '' -n 2 _caisson_go <"{ctl}/$_caisson_n.run" &&
+    \builtin mapfile -t -d '' -n 1 _caisson_text <"{dir}/$_caisson_n.text" || \builtin return
+  _caisson_at={dir}/$((_caisson_n++))
+  [[ ${_caisson_go[1]} != /dev/null ]] || _caisson_name {name}
 }
 _caisson_was() { return "$1"; }
-_caisson_opened() { \builtin printf '%s\0opened\0\0' "${_caisson_go[1]}" >'{ctl}/end'; }
-_caisson_end() { { \builtin printf '%s\0%s\0-%s ' "${_caisson_go[1]-}" "$1" "$-"; \builtin times; \builtin printf '\0'; } >'{ctl}/end'; }
+_caisson_name() { \builtin printf %s "$1" >|/proc/self/comm; }
+_caisson_opened() { _caisson_name {name}; \builtin printf ! >'{ctl}/end'; }
+_caisson_end() {
+  [[ ! -o errexit ]] || \builtin set -- "$1e"
+  { \builtin times; _caisson_name "${_caisson_go[0]-}$1"; \builtin printf !; } >'{ctl}/end'
+}
 PS1=
+: "${_caisson_n:=0}"
 \builtin eval "${_caisson_debug-}"
-\builtin printf '\0ready\0\0' >'{ctl}/end'
 while _caisson_next; do
-  \builtin eval "$_caisson_text" <"${_caisson_go[2]}" >"${_caisson_go[0]}.out" 2>"${_caisson_go[0]}.err"
+  \builtin eval "$_caisson_text" <"${_caisson_go[1]}" >"$_caisson_at.out" 2>"$_caisson_at.err"
   _caisson_end "${_caisson_status:-$?}"
 done

@@ -1,11 +1,12 @@
 """Runs texts, one after the other, in one namespace. caisson hands it to its agent."""
 
 
-def _caisson(ctl):
+def _caisson(ctl, dir):
     import ast, linecache, os, resource, signal, sys, traceback
 
-    write, close, opened_by, dup2, read_line = os.write, os.close, os.open, os.dup2, open(ctl + "/go", "rb", 0).readline
-    end, base = os.open(ctl + "/end", os.O_WRONLY), [os.dup(n) for n in range(3)]
+    write, close, opened_by, dup2 = os.write, os.close, os.open, os.dup2
+    reading, writing = os.O_RDONLY, os.O_WRONLY
+    base = [os.dup(n) for n in range(3)]
     space = sys.modules["__main__"].__dict__
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -13,8 +14,16 @@ def _caisson(ctl):
         own, others = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
         return " ".join("0m%.6fs" % t for t in (own.ru_utime, own.ru_stime, others.ru_utime, others.ru_stime))
 
-    def say(key, what, more=""):
-        write(end, b"%s\0%s\0%s\0" % (key, str(what).encode(), more.encode()))
+    def put(name, what):
+        fd = opened_by(name, writing)
+        write(fd, what)
+        close(fd)
+
+    def call(name):
+        put("/proc/self/comm", name)
+
+    def ring(used=""):
+        put(ctl + "/end", used.encode() + b"!")
 
     def run(text, name):
         linecache.cache[name] = (len(text), None, text.splitlines(True), name)
@@ -38,24 +47,29 @@ def _caisson(ctl):
         value.__traceback__ = trace
         traceback.print_exception(kind, value, trace)
 
+    call(b"-")
     count = 0
     while True:
         try:
-            at, key, source = read_line().rstrip(b"\n").split(b" ")
+            close(opened_by("%s/%d.go" % (ctl, count), reading))
+            with open("%s/%d.run" % (ctl, count), "rb") as f:
+                key, source = f.read().split()
         except KeyboardInterrupt:
             continue
+        at = b"%s/%d" % (dir.encode(), count)
         count += 1
         status = 0
         try:
             try:
                 with open(at + b".text", encoding="utf-8", errors="surrogateescape") as f:
                     text = f.read()
-                files = [opened_by(source, os.O_RDONLY), opened_by(at + b".out", os.O_WRONLY), opened_by(at + b".err", os.O_WRONLY)]
+                files = [opened_by(source, reading), opened_by(at + b".out", writing), opened_by(at + b".err", writing)]
                 for n, fd in enumerate(files):
                     dup2(fd, n)
                     close(fd)
+                call(b"{name}")
                 if source != b"/dev/null":
-                    say(key, "opened")
+                    ring()
                 sys.stdin = open(0, closefd=False)
                 run(text, "<run %d>" % count)
             except KeyboardInterrupt:
@@ -67,9 +81,15 @@ def _caisson(ctl):
             flush()
         except KeyboardInterrupt:
             status = 130
-        for n, fd in enumerate(base):
-            dup2(fd, n)
-        say(key, status, times())
+        while True:
+            try:
+                for n, fd in enumerate(base):
+                    dup2(fd, n)
+                call(b"%s%d" % (key, status))
+                ring(times())
+                break
+            except KeyboardInterrupt:
+                status = 130
 
 
-_caisson("{ctl}")
+_caisson("{ctl}", "{dir}")

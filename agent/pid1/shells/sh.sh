@@ -1,12 +1,18 @@
 _caisson_next() {
   _caisson_status=
-  IFS=' ' read -r _caisson_at _caisson_key _caisson_in <'{ctl}/go'
+  command : <"{ctl}/$_caisson_n.go" && { IFS= read -r _caisson_key && IFS= read -r _caisson_in; } <"{ctl}/$_caisson_n.run" || return
+  _caisson_at={dir}/$_caisson_n _caisson_n=$((_caisson_n + 1))
+  [ "$_caisson_in" != /dev/null ] || _caisson_name {name}
 }
 _caisson_was() { return "$1"; }
-_caisson_opened() { command printf '%s\0opened\0\0' "$_caisson_key" >'{ctl}/end'; }
-_caisson_end() { { command printf '%s\0%s\0-%s ' "${_caisson_key-}" "$1" "$-"; command times; command printf '\0'; } >'{ctl}/end'; }
+_caisson_name() { command printf %s "$1" >|/proc/self/comm; }
+_caisson_opened() { _caisson_name {name}; command printf ! >'{ctl}/end'; }
+_caisson_end() {
+  case $- in *e*) set -- "$1e" ;; esac
+  { command times; _caisson_name "${_caisson_key-}$1"; command printf !; } >'{ctl}/end'
+}
 PS1=
-command printf '\0ready\0\0' >'{ctl}/end'
+: "${_caisson_n:=0}"
 while _caisson_next; do
   . "$_caisson_at.text" <"$_caisson_in" >"$_caisson_at.out" 2>"$_caisson_at.err"
   _caisson_end "${_caisson_status:-$?}"
