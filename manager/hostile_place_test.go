@@ -106,7 +106,7 @@ func TestHardening(t *testing.T) {
 	h := got.HostConfig
 	for what, ok := range map[string]bool{
 		"privileged":       !h.Privileged,
-		"capabilities":     slices.Equal(h.CapDrop, []string{"ALL"}) && sameWords(h.CapAdd, "KILL", "SETGID", "SETUID"),
+		"capabilities":     slices.Equal(h.CapDrop, []string{"ALL"}) && sameWords(h.CapAdd, "KILL", "SETGID", "SETUID", "SYS_PTRACE"),
 		"no-new-privilege": slices.ContainsFunc(h.SecurityOpt, func(s string) bool { return strings.HasPrefix(s, "no-new-privileges") }),
 		"seccomp":          !slices.ContainsFunc(h.SecurityOpt, func(s string) bool { return strings.HasPrefix(s, "seccomp=unconfined") }),
 		"network":          h.NetworkMode == "none",

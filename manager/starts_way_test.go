@@ -36,7 +36,7 @@ func everyStartIsSeen(t *testing.T, on string) {
 		"no arguments":    "libc.execve(b'/usr/bin/id', None, None); print(9 if ctypes.get_errno() == 13 else ctypes.get_errno())",
 		"a link":          "os.symlink('/usr/bin/id', 'ls')\ntry: os.execv('./ls', ['ls'])\nexcept PermissionError: print(9)",
 		"32 bits":         "import mmap\nb = mmap.mmap(-1, 4096, prot=7)\nb.write(bytes.fromhex('53b80b000000bb0000000031c931d2cd805bc3'))\nf = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(b)))\nprint(9 if f() == -38 else 'ran')",
-		"one that hides":  "libc.prctl(4, 0, 0, 0, 0)\ntry: os.execv('/bin/true', ['true'])\nexcept PermissionError: print(9)",
+		"one that hides":  "libc.prctl(4, 0, 0, 0, 0)\nif os.system('true') == 0 and subprocess.run(['/bin/true'], cwd='/').returncode == 0:\n  try: os.execv('/usr/bin/id', ['id'])\n  except PermissionError: print(9)",
 		"too much":        "try: os.execv('/bin/true', ['true'] + ['x' * 100000] * 15)\nexcept PermissionError: print(9)",
 		"the agent's own": "os.symlink('/proc/self/exe', 'x')\ntry: os.execv('x', ['x', '-c', '1'])\nexcept PermissionError: print(9)",
 		"a filter of its": "libc.prctl(38, 1, 0, 0, 0)\ntry: os.execv('/usr/bin/id', ['id'])\nexcept PermissionError: print(9)",

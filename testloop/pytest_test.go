@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/sandbox"
 	"github.com/caisson-dev/caisson/testloop"
 )
@@ -295,7 +296,7 @@ func TestCheats(t *testing.T) {
 	for way, forked := range map[string]bool{"started": false, "forked": true} {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
-			exec := byFork(t, warm(t, "python"), forked)
+			exec := byFork(t, warmWith(t, func(cfg *manager.Config) { cfg.Starts.Mode = sandbox.StartsJudge }, "python"), forked)
 			for _, name := range slices.Sorted(maps.Keys(cheats)) {
 				t.Run(name, func(t *testing.T) { cheats[name].fails(t, exec, forked) })
 			}

@@ -40,16 +40,7 @@ def main():
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
-    prctl = ctypes.CDLL(None).prctl
-    prctl(4, 0, 0, 0, 0)  # nobody of the same user reads this memory
-    if os.environ.pop("CAISSON_STARTS", None):
-        starts = frozenset(("subprocess.Popen", "os.system", "os.posix_spawn", "os.exec"))
-
-        def opened(event, args):
-            if event in starts:
-                prctl(4, 1, 0, 0, 0)  # what is started is judged by what stands there
-
-        sys.addaudithook(opened)
+    ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # nobody of the same user reads this memory
     sys.path[:] = [p for p in sys.path if p not in ("", base)]
     for name in [n for n in os.environ if n.startswith("PYTEST_")]:
         del os.environ[name]

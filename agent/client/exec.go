@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"sync"
 	"time"
 
@@ -155,7 +154,6 @@ func execRequest(cmd Command) *wire.Exec {
 	}
 	if s := cmd.Starts; s != nil {
 		req.Starts = &wire.Starts{Ask: s.Ask, End: s.End}
-		req.Env = append(slices.Clip(req.Env), wire.EnvStarts+"=seen")
 	}
 	for _, f := range cmd.Stage {
 		req.Stage = append(req.Stage, wire.Stage(f))

@@ -203,7 +203,7 @@ func (h *hearer) decide(n *notice) {
 	var b *begin
 	var err error
 	if err = h.as(p.uid); err == nil {
-		b, err = h.reader.start(n, p.group, w.matter())
+		b, err = h.reader.start(n, p, w.matter(), h.as)
 	}
 	if !n.waits(fd) {
 		return // and so was what was read another's

@@ -168,14 +168,23 @@ type imageFile struct {
 }
 
 // start reads what the process behind a notice is about to become. The calling thread
-// is the user that the process is of.
-func (r *reader) start(n *notice, tgid int, matter matter) (*begin, error) {
-	proc := "/proc/" + strconv.Itoa(tgid)
+// is the user that the process is of; as makes it another.
+func (r *reader) start(n *notice, p procInfo, matter matter, as func(uid int) error) (*begin, error) {
+	proc := "/proc/" + strconv.Itoa(p.group)
 	thread := proc
-	if int(n.PID) != tgid {
+	if int(n.PID) != p.group {
 		thread += "/task/" + strconv.Itoa(int(n.PID))
 	}
 	fd, err := unix.Open(thread+"/mem", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.EACCES) {
+		// It hides its memory, which is root's then: CAP_SYS_PTRACE is for this.
+		if err = as(0); err == nil {
+			fd, err = unix.Open(thread+"/mem", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		}
+		if back := as(p.uid); back != nil && err == nil {
+			err = errors.Join(back, unix.Close(fd))
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -26,10 +26,6 @@ const (
 	ToolProgram = "tool" // the agent's binary, called so
 )
 
-// EnvStarts is the variable that is set where what a program starts is seen. What it
-// starts is refused there while its memory cannot be read.
-const EnvStarts = "CAISSON_STARTS"
-
 // CallFrame is one piece of what a program and the host say on a connection to an
 // exec's tools' socket. On the wire its header is the payload's length and the call's
 // number, four bytes each and big-endian, and its type; the payload follows.

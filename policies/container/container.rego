@@ -163,7 +163,7 @@ shared(mode) if startswith(mode, "container:")
 findings contains {"id": "SBX-BOX-0005", "msg": sprintf("the capability %s is added", [cap])} if {
 	some given in host.CapAdd
 	cap := trim_prefix(upper(given), "CAP_")
-	not cap in {"SETUID", "SETGID", "KILL"}
+	not cap in {"SETUID", "SETGID", "KILL", "SYS_PTRACE"}
 }
 
 # METADATA

@@ -9,7 +9,7 @@ filter := `seccomp={"defaultAction":"SCMP_ACT_ERRNO","syscalls":[{"names":["read
 
 host := {
 	"NetworkMode": "none", "IpcMode": "private", "PidMode": "", "UTSMode": "", "UsernsMode": "", "CapDrop": ["ALL"],
-	"CapAdd": ["SETUID", "SETGID", "KILL"], "SecurityOpt": ["no-new-privileges", filter], "ReadonlyRootfs": true,
+	"CapAdd": ["SETUID", "SETGID", "KILL", "SYS_PTRACE"], "SecurityOpt": ["no-new-privileges", filter], "ReadonlyRootfs": true,
 	"Memory": 1, "MemorySwap": 1, "CpuQuota": 1, "NanoCpus": 0, "PidsLimit": 9, "Binds": null, "Devices": null, "PortBindings": null,
 	"RestartPolicy": {"Name": "", "MaximumRetryCount": 0}, "MaskedPaths": null, "ReadonlyPaths": null, "OomKillDisable": null,
 	"OomScoreAdj": 0, "CgroupParent": "", "ExtraHosts": null, "Links": null, "VolumesFrom": null, "Privileged": false,

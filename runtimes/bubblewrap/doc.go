@@ -4,7 +4,7 @@
 // is private to the sandbox, and the network is none.
 //
 // bwrap is started as root, and not in a user namespace: the agent is the
-// sandbox's first process with SETUID, SETGID and KILL alone, as in a container,
+// sandbox's first process with SETUID, SETGID, KILL and SYS_PTRACE alone, as in a container,
 // and becomes users of little power for all that it runs. So a sandbox of this
 // runtime is held by the same walls as a container of the docker runtime; what it
 // has not is an image, a network, and copies of workspaces. Limits are those of a

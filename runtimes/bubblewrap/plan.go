@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/caisson-dev/caisson/internal/harden"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/runtimes/local"
@@ -40,13 +42,22 @@ func asUser(uid int) []string {
 	return []string{"--unshare-user", "--uid", id, "--gid", id}
 }
 
-// Capabilities of the agent. Root's becomes other users; an ordinary user's can
-// become nobody else, and makes a namespace for each exec instead: it is an
-// administrator of the sandbox's user namespace, which rules over nothing outside.
+// Capabilities of the agent. Root's becomes other users, and reads what they start; an
+// ordinary user's can become nobody else, and makes a namespace for each exec instead: it
+// is an administrator of the sandbox's user namespace, which rules over nothing outside.
 var (
-	rootsCapabilities = []string{"CAP_SETUID", "CAP_SETGID", "CAP_KILL"}
+	rootsCapabilities = []string{"CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_SYS_PTRACE"}
 	usersCapabilities = []string{"CAP_SYS_ADMIN"}
 )
+
+// ofRoot are root's capabilities, but for the last where the container that caisson runs
+// in was not given that: then programs that hide their memory start nothing.
+func ofRoot() []string {
+	if has, _ := unix.PrctlRetInt(unix.PR_CAPBSET_READ, unix.CAP_SYS_PTRACE, 0, 0, 0); has == 0 {
+		return rootsCapabilities[:3]
+	}
+	return rootsCapabilities
+}
 
 // Plan resolves a spec. It makes nothing. Errors: Invalid, Unsupported.
 func (r *Runtime) Plan(_ context.Context, spec sandbox.Spec) (runtimes.Plan, error) {
@@ -55,7 +66,7 @@ func (r *Runtime) Plan(_ context.Context, spec sandbox.Spec) (runtimes.Plan, err
 		return runtimes.Plan{}, err
 	}
 	req := request{
-		Namespaces: namespaces(), Capabilities: rootsCapabilities, NoNewPrivs: true, Seccomp: true, Nested: r.Alone,
+		Namespaces: namespaces(), Capabilities: ofRoot(), NoNewPrivs: true, Seccomp: true, Nested: r.Alone,
 		Tmpfs: local.FileSystems(spec), Workspace: spec.Workspace, Limits: local.LimitsOf(spec.Limits),
 	}
 	if req.ReadOnly, req.Links, err = r.root(spec.Image); err != nil {

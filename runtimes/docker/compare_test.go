@@ -61,7 +61,7 @@ func TestSame(t *testing.T) {
 		},
 		"20.10": func(g *container.InspectResponse) {
 			h := g.HostConfig
-			h.CapAdd, h.Runtime, h.OomKillDisable = []string{"CAP_KILL", "CAP_SETGID", "CAP_SETUID"}, "runc", &no
+			h.CapAdd, h.Runtime, h.OomKillDisable = []string{"CAP_KILL", "CAP_SETGID", "CAP_SETUID", "CAP_SYS_PTRACE"}, "runc", &no
 			h.MaskedPaths, h.ReadonlyPaths = []string{"/proc/kcore"}, []string{"/proc/sys"}
 			h.LogConfig.Config, h.PortBindings = map[string]string{}, nat.PortMap{}
 		},

@@ -177,8 +177,8 @@ func containerConfig(spec sandbox.Spec) *container.Config {
 	}
 	return &container.Config{
 		Image: image,
-		// Root of the container, with three capabilities and not one more: it
-		// becomes somebody else for everything that it runs.
+		// Root of the container, with four capabilities and not one more: it
+		// becomes somebody else for everything that it runs, and reads what that starts.
 		User:        "0:0",
 		Entrypoint:  []string{agentPath},
 		Cmd:         []string{},
@@ -204,7 +204,7 @@ func (r *Runtime) hostConfig(spec sandbox.Spec) (*container.HostConfig, error) {
 		// the parent of all that a program leaves behind.
 		Init:           new(bool),
 		CapDrop:        []string{"ALL"},
-		CapAdd:         []string{"SETUID", "SETGID", "KILL"},
+		CapAdd:         []string{"SETUID", "SETGID", "KILL", "SYS_PTRACE"},
 		SecurityOpt:    []string{"no-new-privileges", "seccomp=" + profile},
 		ReadonlyRootfs: true,
 		LogConfig:      container.LogConfig{Type: "none"},

@@ -177,7 +177,7 @@ type order struct {
 }
 
 func (m *making) order() order {
-	o := order{Root: filepath.Join(m.Dir, "root"), Tmpfs: m.req.Tmpfs, Keep: []int{unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_KILL}, Argv: []string{local.AgentPath}}
+	o := order{Root: filepath.Join(m.Dir, "root"), Tmpfs: m.req.Tmpfs, Keep: []int{unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_KILL, unix.CAP_SYS_PTRACE}, Argv: []string{local.AgentPath}}
 	if m.r.Alone {
 		o.Tmpfs = slices.Clone(o.Tmpfs)
 		for i := range o.Tmpfs {
