@@ -1,6 +1,7 @@
 package caisson
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -39,7 +40,7 @@ func (c *Caisson) JudgeOn(ctx context.Context, session string, id sandbox.ID) er
 
 // Starts is what the settings say of what execs start while they run. Errors: Invalid.
 func (c *Caisson) Starts() (sandbox.StartsRule, error) {
-	rule := sandbox.StartsRule{Mode: sandbox.StartsMode(c.getenv("CAISSON_STARTS")), Required: c.getenv("CAISSON_STARTS_REQUIRED") != ""}
+	rule := sandbox.StartsRule{Mode: sandbox.StartsMode(cmp.Or(c.getenv("CAISSON_STARTS"), string(sandbox.StartsJudge))), Required: c.getenv("CAISSON_STARTS_REQUIRED") != ""}
 	switch on := c.getenv("CAISSON_ON_DENIED_START"); on {
 	case "", "end":
 	case "fail":
