@@ -65,13 +65,19 @@ class Private:
         self._address: Optional[Address] = None
 
     def address(self) -> Address:
-        """Return where the server is, starting one where none answers. Raises UnavailableError."""
+        """Return where the server is, starting one where there is none. Raises UnavailableError."""
         with self._lock:
-            if self._address is None or not _answers(self._address):
-                self._drop()
+            if self._address is None:
                 self._join()
             assert self._address is not None
             return self._address
+
+    def lost(self, address: Address) -> bool:
+        """Take in that nobody answers there, and report that another is to be had."""
+        with self._lock:
+            if self._address is address:
+                self._drop()
+        return True
 
     def release(self) -> None:
         """Stop using it: it ends where this was the last user."""

@@ -64,15 +64,16 @@ class Event(NamedTuple):
     data: Any
 
 
+class _Unreached(Exception):
+    """Nobody answers, so that nothing was asked; it has the error that says so."""
+
+
 class _Connection(http.client.HTTPConnection):
     """A connection to an address of caisson's, Unix or TCP."""
 
-    def __init__(self, address: "Address") -> None:
+    def __init__(self, address: "Address", sock: socket.socket) -> None:
         super().__init__(address.host or "localhost", address.port or 80)
-        self.address = address
-
-    def connect(self) -> None:
-        self.sock = self.address.dial()
+        self.sock = sock
 
 
 class Address:
@@ -118,20 +119,29 @@ class Address:
 class Transport:
     """Requests to one server. Safe for concurrent use; each call has a connection of its own.
 
-    ``address`` is asked anew for each call: a server that was started for this process
-    may have to be started again.
+    ``address`` is asked anew for each call, and ``lost`` is told of one at which nobody
+    answers: a server that was started for this process may have to be started again.
     """
 
-    def __init__(self, address: Callable[[], Address]) -> None:
-        self.address = address
+    def __init__(self, address: Callable[[], Address], lost: Callable[[Address], bool] = lambda address: False) -> None:
+        self.address, self.lost = address, lost
 
     def dial(self) -> Tuple[Address, socket.socket]:
         """Open a connection. Raises UnavailableError."""
-        address = self.address()
         try:
-            return address, address.dial()
-        except OSError as e:
-            raise UnavailableError(f"reach the server at {address.text}: {e}", "see that caisson serve runs there") from e
+            return self._dial()
+        except _Unreached as e:
+            raise e.args[0] from e.__cause__
+
+    def _dial(self) -> Tuple[Address, socket.socket]:
+        for again in (True, False):
+            address = self.address()
+            try:
+                return address, address.dial()
+            except OSError as e:
+                if not (again and self.lost(address)):
+                    raise _Unreached(UnavailableError(f"reach the server at {address.text}: {e}", "see that caisson serve runs there")) from e
+        raise AssertionError("unreachable")
 
     def open(self, method: str, path: str, query: Optional[Mapping[str, Any]] = None, body: Body = None, headers: Optional[Mapping[str, str]] = None) -> http.client.HTTPResponse:
         """Send a request and return its answer, open. Errors of the server are raised.
@@ -146,15 +156,19 @@ class Transport:
             sent.setdefault("Idempotency-Key", uuid.uuid4().hex)
         again = RETRIES if body is None or isinstance(body, bytes) else 0
         for attempt in range(again + 1):
-            address = self.address()
-            conn = _Connection(address)
+            conn = None
             try:
+                address, sock = self._dial()
+                conn = _Connection(address, sock)
                 conn.request(method, target, body, {**address.headers(), **sent})
                 answer = conn.getresponse()
-            except (OSError, http.client.HTTPException) as e:
-                conn.close()
+            except (OSError, http.client.HTTPException, _Unreached) as e:
+                if conn:
+                    conn.close()
                 _check_ended()
                 if attempt == again:
+                    if isinstance(e, _Unreached):
+                        raise e.args[0] from e.__cause__
                     raise UnavailableError(f"ask the server at {address.text}: {e or type(e).__name__}", "see that caisson serve runs there") from e
                 time.sleep(0.05 * 2**attempt)
                 continue

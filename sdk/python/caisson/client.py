@@ -145,7 +145,7 @@ class Client:
 
     def __init__(self, host: str = "", token: str = "", *, on_approval: Optional[Asker] = None) -> None:
         address = _server.named(host, token)
-        self.transport = Transport((lambda: address) if address else _server.private.address)  # type: ignore[arg-type, return-value]
+        self.transport = Transport(lambda: address) if address else Transport(_server.private.address, _server.private.lost)
         self.on_approval = on_approval
 
     def begin(self, message: Dict[str, Any], *, stdin: Input = None, on_approval: Optional[Asker] = None, output: bool = True, tools: Tools = None, **more: Any) -> Connection:

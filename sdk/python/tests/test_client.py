@@ -1,7 +1,9 @@
 """The client against a real server, which it starts by itself."""
 
 import asyncio
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -11,7 +13,8 @@ from pathlib import Path
 
 import caisson
 from caisson import Client, DeniedError, InvalidError, NotFoundError, Sandbox
-from caisson import _server
+from caisson import _mapped, _server
+from caisson._transport import Address
 from caisson.aio import AsyncSandbox
 from caisson.client import packages_of
 
@@ -285,11 +288,12 @@ class TestAsync(unittest.TestCase):
 
 
 PROGRAM = """
-import sys
+import itertools, sys
 from caisson import Client, _server
 c = Client()
-print(c.run("echo ran").stdout.strip(), _server.private.address().path, flush=True)
-sys.stdin.read()
+for line in itertools.chain(["c.run('true').check()"], sys.stdin):
+    exec(line)
+    print("ran", _server.private.address().path, flush=True)
 """
 
 
@@ -355,6 +359,23 @@ class TestServer(unittest.TestCase):
                         sb.files.write("enough", "")
                 self.assertEqual(lines, [b"%d" % n for n in range(1, len(lines) - 1)] + [b"end", b""])
                 self.assertEqual(e.wait().exit_code, 0)
+
+    def test_killed(self):
+        """A server that this package has started is started again where it was killed, whatever is asked next."""
+        with tempfile.TemporaryDirectory(prefix="cais", dir="/tmp") as state:
+            p, path = self.user(state)
+            for line in ("c.run('true').check()", "c.sessions()"):
+                with contextlib.closing(Address("unix://" + path).dial()) as sock:
+                    os.kill(_mapped.server_of(sock), signal.SIGKILL)
+                    with contextlib.suppress(ConnectionResetError):
+                        sock.recv(1)  # its end
+                p.stdin.write(line + "\n")
+                p.stdin.flush()
+                said, other = p.stdout.readline().split()
+                self.assertEqual(said, "ran")
+                self.assertNotEqual(path, other)
+                path = other
+            p.communicate()
 
     def test_token(self):
         with tempfile.TemporaryDirectory(prefix="cais", dir="/tmp") as state:
