@@ -17,34 +17,48 @@ Files = Mapping[str, Union[str, bytes]]
 OnOutput = Callable[[types.Output], Any]
 Tools = Optional[Iterable[Union[Callable[..., Any], str]]]
 
+_COMMAND = 'a text for a shell, or a list such as ["ls", "-l"]'
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def size_of(value: Union[int, str]) -> int:
     """Read a size: a number of bytes, or a text such as "512m"."""
-    if isinstance(value, int):
-        return value
-    text = value.strip().lower().rstrip("b").rstrip("i")
+    if isinstance(value, (int, float)) and value == value and abs(value) != float("inf"):
+        return int(value)
+    text = value.strip().lower().rstrip("b").rstrip("i") if isinstance(value, str) else ""
     number, unit = (text[:-1], text[-1]) if text[-1:].isalpha() else (text, "")
     try:
         return int(float(number) * _UNITS[unit])
-    except (ValueError, KeyError):
+    except (ValueError, KeyError, OverflowError):
         raise InvalidError(f"{value!r} is no size", 'write a number of bytes, or one such as "512m"') from None
+
+
+def _checked(name: str, value: Any, kind: Any, example: str) -> Any:
+    """Return an option, where it is of a kind. Raises InvalidError."""
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise InvalidError(f"{name} takes no {type(value).__name__}", f"write {example}")
+    return value
 
 
 def limits_of(memory: Union[int, str, None] = None, cpus: Optional[float] = None, pids: Optional[int] = None, disk: Union[int, str, None] = None) -> Dict[str, Any]:
     """Return limits as a server takes them; None is the server's default."""
+    if cpus is not None:
+        _checked("cpus=", cpus, (int, float), "cpus=0.5")
     given = {"memory_bytes": memory and size_of(memory), "cpus": cpus, "pids": pids, "workspace_bytes": disk and size_of(disk)}
     return {k: v for k, v in given.items() if v is not None}
 
 
 def env_of(env: Optional[Mapping[str, str]]) -> List[str]:
     """Return an environment as a server takes it."""
+    for k, v in _checked("env=", env or {}, Mapping, 'env={"NAME": "value"}').items():
+        if v is None:
+            raise InvalidError(f"the variable {k} is None", "give a text, or leave it out")
     return [f"{k}={v}" for k, v in (env or {}).items()]
 
 
 def file_of(path: str, content: Union[str, bytes], mode: int = 0o644) -> Dict[str, Any]:
     """Return a file as a server takes it."""
+    _checked(f"the content of {path}", content, (str, bytes, bytearray, memoryview), 'files={"name": "content"}, or bytes')
     content = content.encode() if isinstance(content, str) else bytes(content)
     data = {"data_base64": base64.b64encode(content).decode()} if content else {"data": ""}
     return {"path": path, **data, "mode": mode}
@@ -78,12 +92,16 @@ def run_of(command: Optional[Command] = None, **options: Any) -> Dict[str, Any]:
     Options have the names of :meth:`Client.run`; those that are None are left out.
     """
     run: Dict[str, Any] = {k: v for k, v in options.items() if v is not None and k not in ("timeout", "env", "files", "cwd", "max_output", "limits")}
+    if "code" not in options and "text" not in options and not _checked("a command", command, (str, list, tuple), _COMMAND):
+        raise InvalidError("an empty command", "write " + _COMMAND)
+    if "artifacts" in run:
+        run["artifacts"] = list(_checked("artifacts=", run["artifacts"], (list, tuple), 'artifacts=["out/**"]'))
     if isinstance(command, str):
         run.update(code=command, language=options.get("language") or "shell")
     elif command is not None:
         run["command"] = [str(c) for c in command]
     if options.get("timeout") is not None:
-        if not options["timeout"] > 0:
+        if not 0 < _checked("timeout=", options["timeout"], (int, float), "seconds: timeout=20") < 1e10:
             raise InvalidError(f"a timeout of {options['timeout']} s", "give seconds above 0, or None for the server's default")
         run["timeout_ms"] = options["timeout"] * 1000
     if options.get("env"):
@@ -91,7 +109,8 @@ def run_of(command: Optional[Command] = None, **options: Any) -> Dict[str, Any]:
     if options.get("cwd"):
         run["dir"] = options["cwd"]
     if options.get("files"):
-        run["files"] = [file_of(k, v) for k, v in options["files"].items()]
+        files = _checked("files=", options["files"], Mapping, 'files={"name": "content"}')
+        run["files"] = [file_of(k, v) for k, v in files.items()]
     if options.get("max_output") is not None:
         run["output_max_bytes"] = size_of(options["max_output"])
     if options.get("limits"):
@@ -199,7 +218,7 @@ class Client:
         """
         run = run_of(
             command, language=language, image=image, files=files, env=env, cwd=cwd, timeout=timeout, network=network,
-            limits=limits_of(memory, cpus, pids), artifacts=artifacts and list(artifacts), approve=approve, runtime=runtime, warm=warm or None, program=program or None,
+            limits=limits_of(memory, cpus, pids), artifacts=artifacts, approve=approve, runtime=runtime, warm=warm or None, program=program or None,
         )  # fmt: skip
         return self.carry_out({"run": run}, stdin=stdin, on_approval=on_approval, on_output=on_output, tools=tools)
 
@@ -209,6 +228,7 @@ class Client:
         What was refused is a result too, with the status ``rejected``: this is the shape
         that agents use.
         """
+        _checked("language=", language, str, 'language="python"')
         return refused_as_result(lambda: self.run(code, language=language, **options))
 
     def test(self, solution: Union[str, Mapping[str, str]], tests: Union[str, Mapping[str, str], None] = None, **options: Any) -> types.TestReport:

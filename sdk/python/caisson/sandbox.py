@@ -265,7 +265,7 @@ class Sandbox:
         """
         message = self._run(command, {
             "language": language, "files": files, "env": env, "cwd": cwd, "timeout": timeout, "max_output": max_output,
-            "artifacts": artifacts and list(artifacts), "track": track, "approve": approve, "warm": warm or None, "program": program or None,
+            "artifacts": artifacts, "track": track, "approve": approve, "warm": warm or None, "program": program or None,
         })  # fmt: skip
         return self.client.carry_out(message, stdin=stdin, on_output=on_output, on_approval=on_approval or self.on_approval, tools=tools)
 

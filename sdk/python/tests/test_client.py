@@ -19,6 +19,27 @@ from caisson.aio import AsyncSandbox
 from caisson.client import packages_of
 
 
+class TestOptions(unittest.TestCase):
+    def test_wrong(self):
+        """What cannot be meant is refused with what to write, before a server is asked."""
+        client = Client("unix:///nowhere")
+        for command, options in [
+            (5, {}), (None, {}), (b"true", {}), ("", {}), ([], {}), ({"a": 1}, {}),
+            ("true", {"files": ["a"]}), ("true", {"files": {"a": None}}), ("true", {"files": {"a": 5}}),
+            ("true", {"env": ["A=b"]}), ("true", {"env": {"A": None}}), ("true", {"artifacts": "*.png"}), ("true", {"cpus": "two"}),
+            ("true", {"timeout": "5"}), ("true", {"timeout": True}), ("true", {"timeout": 0}), ("true", {"timeout": float("nan")}), ("true", {"timeout": float("inf")}),
+            ("true", {"memory": "lots"}), ("true", {"memory": float("inf")}), ("true", {"memory": [1]}),
+        ]:  # fmt: skip
+            with self.subTest(command=command, **options), self.assertRaises(InvalidError) as caught:
+                client.run(command, **options)
+            self.assertRegex(caught.exception.hint, "write|give|name")
+        with self.assertRaises(InvalidError):
+            client.run_code("print(1)", None)
+        with self.assertRaises(caisson.UnavailableError) as caught:  # and not one that is right
+            client.run("true", files={"a": b"x"}, env={"A": 1}, memory=1e9, cpus=0.5, timeout=2.5, artifacts=("x",))
+        self.assertIs(type(caught.exception), caisson.UnavailableError)
+
+
 class TestPackages(unittest.TestCase):
     def test_names(self):
         self.assertEqual(packages_of("python@3.13", ["NumPy", "PyYAML", "typing_extensions", "python3-six", "six"]), [
