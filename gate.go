@@ -15,6 +15,7 @@ import (
 	"github.com/caisson-dev/caisson/policy"
 	"github.com/caisson-dev/caisson/policy/approval"
 	"github.com/caisson-dev/caisson/sandbox"
+	"github.com/caisson-dev/caisson/sdk/python"
 	"github.com/caisson-dev/caisson/service/gate"
 	"github.com/caisson-dev/caisson/store/sqlite"
 	"github.com/caisson-dev/caisson/testloop"
@@ -48,7 +49,8 @@ func (c *Caisson) gate(desk *approval.Desk, state string) (*gate.Gate, error) {
 	unknown := cmp.Or(sandbox.Verdict(c.cfg.Getenv("CAISSON_UNKNOWN_LANGUAGE")), c.cfg.File.UnknownLanguage)
 	return gate.New(gate.Config{
 		Policy: c.texts(state), Plans: c.plans(state), Desk: desk, Actor: actor(), UnknownLanguage: unknown, Own: slices.Concat(testloop.Own(), functions.Own()),
-		Plain: c.plainPrograms(state),
+		Shipped: []string{python.Inside, python.Values},
+		Plain:   c.plainPrograms(state),
 	})
 }
 

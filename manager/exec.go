@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caisson-dev/caisson/agent/client"
+	"github.com/caisson-dev/caisson/internal/known"
 	"github.com/caisson-dev/caisson/manager/box"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/sandbox"
@@ -138,11 +139,12 @@ func stagedFiles(files []sandbox.File, local sandbox.Local, code string) ([]Stag
 			return nil, sandbox.Errorf(sandbox.Invalid, "%s cannot be staged", f.Path).WithHint("stage files alone, by clean names other than %s", code)
 		}
 		if f.Ref != "" {
-			data, err := readContent(f, local)
-			if err != nil {
-				return nil, err
+			if f.Data = known.Text(f.Ref); f.Data == nil {
+				var err error
+				if f.Data, err = readContent(f, local); err != nil {
+					return nil, err
+				}
 			}
-			f.Data = data
 		}
 		if left -= sandbox.Bytes(len(f.Data)); left < 0 {
 			return nil, sandbox.Errorf(sandbox.Invalid, "more than %s are to be staged", client.MaxStage.Human()).WithHint("put large data into the workspace")

@@ -10,7 +10,9 @@ type File struct {
 	Dir  bool   `json:"dir,omitempty"`
 	Link string `json:"link,omitempty"` // target of a symbolic link
 	// Data is the content, unless Ref names one that lies beside the request: see
-	// [Local]. Size is the number of bytes of that one, and must be exact.
+	// [Local]. Size is the number of bytes of that one, and must be exact. Of a staged
+	// file it may be the digest, sha256:HEX, of a text that everybody has: then nobody is
+	// asked for it.
 	Data []byte `json:"data_base64,omitempty"`
 	Ref  string `json:"ref,omitempty"`
 	Size int64  `json:"size,omitempty"`

@@ -22,7 +22,7 @@ func (c *Client) Start(ctx context.Context, cmd Command) (pid int, never *Outcom
 	if err := ctx.Err(); err != nil {
 		return 0, nil, err
 	}
-	req := execRequest(cmd)
+	req := c.execRequest(cmd)
 	req.Drop, req.Stdin, req.Reap = true, cmd.Later || cmd.Terminal != nil, false
 	s, err := c.open(ctx, wire.Request{Op: wire.OpExec, Exec: req})
 	if err != nil {

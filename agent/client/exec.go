@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/caisson-dev/caisson/agent/wire"
+	"github.com/caisson-dev/caisson/internal/known"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -130,7 +131,7 @@ func (c *Client) Run(ctx context.Context, cmd Command) (Outcome, error) {
 	if cmd.In != nil {
 		req = wire.Request{Op: wire.OpShell, Shell: shellRequest(cmd)}
 	} else {
-		req.Exec = execRequest(cmd)
+		req.Exec = c.execRequest(cmd)
 	}
 	s, err := c.open(ctx, req)
 	if err != nil {
@@ -140,7 +141,7 @@ func (c *Client) Run(ctx context.Context, cmd Command) (Outcome, error) {
 	return f.follow(ctx)
 }
 
-func execRequest(cmd Command) *wire.Exec {
+func (c *Client) execRequest(cmd Command) *wire.Exec {
 	req := &wire.Exec{
 		ID: string(cmd.ID), Argv: cmd.Argv, Env: cmd.Env, Dir: cmd.Dir, Role: string(cmd.Role), TimeoutMS: ceilMS(cmd.Timeout),
 		MaxOutput: int64(cmd.MaxOutput), Stdin: cmd.Stdin != nil, Reap: cmd.Reap, Drop: cmd.Drop, Hold: cmd.Hold,
@@ -156,7 +157,8 @@ func execRequest(cmd Command) *wire.Exec {
 		req.Starts = &wire.Starts{Ask: s.Ask, End: s.End}
 	}
 	for _, f := range cmd.Stage {
-		req.Stage = append(req.Stage, wire.Stage(f))
+		digest, rest := known.Cut(f.Data, c.welcome.Known)
+		req.Stage = append(req.Stage, wire.Stage{Name: f.Name, Known: digest, Data: rest})
 	}
 	return req
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/caisson-dev/caisson/agent/wire"
+	"github.com/caisson-dev/caisson/internal/known"
 )
 
 // helloPatience bounds how long a connection may take to say who it is.
@@ -73,7 +74,7 @@ func (a *Agent) greet(conn net.Conn) (_ *lease, h wire.Hello, err error) {
 	if h.Answer != "" || h.Outlet != "" {
 		return l, h, nil
 	}
-	w := wire.Welcome{Version: wire.Version, Build: a.cfg.Build, PID: os.Getpid(), Hardened: a.claim.Harden != nil, Starts: canSeeStarts(a.cfg.Alone != nil)}
+	w := wire.Welcome{Version: wire.Version, Build: a.cfg.Build, PID: os.Getpid(), Hardened: a.claim.Harden != nil, Starts: canSeeStarts(a.cfg.Alone != nil), Known: known.Digests()}
 	err = errors.Join(wire.WriteMessage(conn, wire.TypeWelcome, w), conn.SetDeadline(time.Time{}))
 	if err != nil {
 		a.dismiss(l)

@@ -7,9 +7,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/caisson-dev/caisson/agent/wire"
+	"github.com/caisson-dev/caisson/internal/known"
 )
 
 // stage writes an exec's staged files where its user can read and not write
@@ -26,7 +28,7 @@ func (a *Agent) stage(req *wire.Exec) error {
 		if err := os.MkdirAll(path.Join(dir, path.Dir(f.Name)), 0o755); err != nil {
 			return fmt.Errorf("stage: %w", err)
 		}
-		if err := os.WriteFile(path.Join(dir, f.Name), f.Data, 0o444); err != nil {
+		if err := os.WriteFile(path.Join(dir, f.Name), slices.Concat(known.Text(f.Known), f.Data), 0o444); err != nil {
 			return fmt.Errorf("stage: %w", err)
 		}
 	}
@@ -74,7 +76,11 @@ func checkExec(req *wire.Exec) error {
 		if f.Name == "." || !filepath.IsLocal(f.Name) || path.Clean(f.Name) != f.Name || strings.IndexByte(f.Name, 0) >= 0 {
 			return fmt.Errorf("staged file name %q", f.Name)
 		}
-		size += len(f.Data)
+		text := known.Text(f.Known)
+		if f.Known != "" && text == nil {
+			return fmt.Errorf("staged file %q begins with a text %q, which is not known", f.Name, f.Known)
+		}
+		size += len(text) + len(f.Data)
 	}
 	if size > wire.MaxStage {
 		return fmt.Errorf("%d bytes staged, at most %d", size, wire.MaxStage)

@@ -117,6 +117,8 @@ type Welcome struct {
 	Hardened bool `json:"hardened,omitempty"`
 	// Starts says that what an exec starts can be seen here, and refused.
 	Starts bool `json:"starts,omitempty"`
+	// Known are the digests of texts that need not be sent: see [Stage].
+	Known []string `json:"known,omitempty"`
 }
 
 // Failure ends a stream: the call did not work.
@@ -279,13 +281,6 @@ type Held struct {
 	Dir    string   `json:"dir"`
 	Texts  []string `json:"texts,omitempty"`  // of its runs, the oldest first
 	Forgot bool     `json:"forgot,omitempty"` // there were more, above [MaxHeld]
-}
-
-// Stage is a file that the agent holds ready for an exec, at [StagePath],
-// readable and not writable by its user, gone with the exec.
-type Stage struct {
-	Name string `json:"name"` // a relative path, clean and without ".."
-	Data []byte `json:"data"`
 }
 
 // Attach asks for an exec's output from the given offsets on.

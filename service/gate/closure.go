@@ -33,8 +33,10 @@ type unit struct {
 	staged, inPlace bool
 	// shown: it is a part of another text, such as a recipe of a Makefile.
 	shown bool
-	dir   string   // where it begins, absolute; "" is where the run does
-	roots []string // where its imports are looked for, beside its own folder
+	// shipped: it is caisson's own, and not judged with what imports it either.
+	shipped bool
+	dir     string   // where it begins, absolute; "" is where the run does
+	roots   []string // where its imports are looked for, beside its own folder
 	// Of a shell's text: how it is started, and the variables that it gets from
 	// texts that it sources.
 	start policy.Start

@@ -90,7 +90,7 @@ func surroundingsOf(q *manager.ExecQuestion, plan runtimes.Plan) sandbox.Surroun
 // and what stands around it. about is what rules see beside each text; before, where
 // there is one, tells more.
 func (g *Gate) decide(ctx context.Context, p Policy, q *manager.ExecQuestion, at room, about map[string]any, before func(*walker) error) (*execution, sandbox.Decision, error) {
-	e := &execution{q: q, ours: g.c.Own, keeping: &g.keeping, f: formOf(q, at), w: newWalker(p, q, ownerOf(q), at)}
+	e := &execution{q: q, ours: g.c.Own, shipped: g.c.Shipped, keeping: &g.keeping, f: formOf(q, at), w: newWalker(p, q, ownerOf(q), at)}
 	e.w.about = about
 	defer e.w.wait()
 	if before != nil {
@@ -130,6 +130,7 @@ type execution struct {
 	w *walker
 
 	ours    []string // texts of caisson's own
+	shipped []string // and those that need not be judged: see [Config]
 	keeping *keeping
 	main    *unit
 	stdin   io.Reader // in place of the question's; nil is that
@@ -161,7 +162,9 @@ func (e *execution) examine(ctx context.Context) error {
 	switch {
 	case e.f.code:
 		e.main = &unit{lang: e.f.lang, code: []byte(q.Run.Code), staged: true, roots: e.here(), start: e.w.begun("", e.f.args)}
-		if err := e.w.examine(ctx, e.main); err != nil {
+		if e.isShipped(e.main.lang, q.Run.Code) {
+			e.w.ship(e.main) // what it loads lies beside it, and was judged
+		} else if err := e.w.examine(ctx, e.main); err != nil {
 			return err
 		}
 		return e.inShell(ctx)

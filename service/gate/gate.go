@@ -57,6 +57,10 @@ type Config struct {
 	// Own are texts of caisson's own that run what is staged beside them and nothing
 	// else. As a run's code they are not judged; what is staged is.
 	Own []string
+	// Shipped are texts of caisson's own in Python that everybody has. As a run's code,
+	// and staged beside it, they are not judged where they are these very bytes; all
+	// else that the run executes is.
+	Shipped []string
 	// UnknownLanguage is the verdict on texts of a language that cannot be
 	// judged. "" is [sandbox.Ask].
 	UnknownLanguage sandbox.Verdict

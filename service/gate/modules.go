@@ -61,7 +61,7 @@ func modulesOf(u *unit) (texts, links map[string]string) {
 				name = policy.ModuleName(from.name, spec)
 			}
 			_, known := texts[name]
-			if name == "" || m == u || !known && (len(texts) >= mostModules || size+len(m.code) > mostModuleBytes) {
+			if name == "" || m == u || m.shipped || !known && (len(texts) >= mostModules || size+len(m.code) > mostModuleBytes) {
 				continue
 			}
 			if texts == nil {

@@ -85,6 +85,11 @@ func (e *execution) examineStaged(ctx context.Context) error {
 		if lang == "" && !slices.Contains(loadable, path.Ext(f.Name)) {
 			continue
 		}
+		if e.isShipped(lang, string(f.Data)) {
+			e.w.units[f.Name] = &unit{name: f.Name, lang: lang, code: f.Data, staged: true}
+			e.w.ship(e.w.units[f.Name])
+			continue
+		}
 		start := e.w.passedOn(nil, &unit{}, policy.Ref{})
 		if err := e.w.addFileStarted(ctx, f.Name, lang, true, roots, start); err != nil {
 			return err
@@ -96,3 +101,15 @@ func (e *execution) examineStaged(ctx context.Context) error {
 // own reports whether the run's code is one of caisson's own: then what it finds
 // staged is all that it runs, and it need not be judged itself.
 func (e *execution) own() bool { return e.f.code && slices.Contains(e.ours, e.q.Run.Code) }
+
+// isShipped reports whether a text is one of caisson's own that need not be judged.
+func (e *execution) isShipped(lang, code string) bool {
+	return lang == "python" && slices.Contains(e.shipped, code)
+}
+
+// ship takes a text of caisson's own as it is. What it loads must have been judged, as
+// what is run in its place sees to.
+func (w *walker) ship(u *unit) {
+	u.shipped, w.loads = true, true
+	w.order = append(w.order, u)
+}

@@ -62,3 +62,54 @@ func TestStaged(t *testing.T) {
 		})
 	}
 }
+
+// Texts that caisson ships are not judged as a run's code or beside it, where they are
+// these very bytes; what lies beside them is, and nothing else can be loaded.
+func TestShipped(t *testing.T) {
+	t.Parallel()
+	p := newPolicy(t)
+	const runner, helper = "exec(open('/anything').read())\nimport helper", "exec(input())"
+	g, err := gate.New(gate.Config{Policy: func(context.Context) (gate.Policy, error) { return p, nil }, Desk: &desk{}, Shipped: []string{runner, helper}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	type files = map[string]string
+	for name, tt := range map[string]struct {
+		run    sandbox.Run
+		staged files
+		want   sandbox.Verdict
+	}{
+		"alone":                {sandbox.Run{Code: runner}, nil, sandbox.Allow},
+		"with ours":            {sandbox.Run{Code: runner}, files{"helper.py": helper}, sandbox.Allow},
+		"beside other code":    {sandbox.Run{Code: "import helper"}, files{"helper.py": helper}, sandbox.Allow},
+		"not quite the runner": {sandbox.Run{Code: runner + " "}, files{"helper.py": helper}, sandbox.Ask},
+		"not quite the helper": {sandbox.Run{Code: runner}, files{"helper.py": helper + " "}, sandbox.Ask},
+		"another by its name":  {sandbox.Run{Code: runner}, files{"helper.py": evilPython}, sandbox.Deny},
+		"another beside it":    {sandbox.Run{Code: runner}, files{"helper.py": helper, "call.py": evilPython}, sandbox.Deny},
+		"of the workspace":     {sandbox.Run{File: "x.py", Files: []sandbox.File{{Path: "x.py", Data: []byte(runner)}}}, nil, sandbox.Ask},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.run.Language = "python"
+			q := question(tt.run, nil, "")
+			for name, text := range tt.staged {
+				q.Staged = append(q.Staged, manager.StageFile{Name: name, Data: []byte(text)})
+			}
+			if tt.run.Code != "" {
+				q.Stage = []byte(tt.run.Code)
+			}
+			a, err := g.Judge(t.Context(), manager.Question{Exec: q})
+			if err != nil || a.Decision.Verdict != tt.want {
+				t.Fatalf("%v, %s: %s", err, a.Decision.Verdict, told(a.Decision.Findings))
+			}
+			if tt.want != sandbox.Allow {
+				return
+			}
+			if len(a.Decision.Findings) > 0 {
+				t.Error(told(a.Decision.Findings))
+			}
+			if last := a.Program.Stage[len(a.Program.Stage)-1]; last.Name != "boot.py" {
+				t.Errorf("it is run without what holds it to judged modules: %s", last.Name)
+			}
+		})
+	}
+}

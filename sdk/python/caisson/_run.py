@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import mmap
 import struct
@@ -51,6 +52,7 @@ class Connection:
     def __init__(
         self, transport: Transport, begin: Dict[str, Any], stdin: Input = None, ask: Optional[Asker] = None, artifact: Optional[ArtifactTaker] = None,
         output: bool = True, tools: Optional[List[Union[Tool, str]]] = None, mapped: Optional[Callable[[mmap.mmap], Any]] = None,
+        contents: Optional[Dict[str, bytes]] = None,
     ) -> None:  # fmt: skip
         self._ask, self._artifact = ask, artifact
         self._tools = {t.name: t for t in tools or () if isinstance(t, Tool)}
@@ -61,6 +63,8 @@ class Connection:
         self._feeding: Optional[threading.Thread] = None
         self._over = threading.Event()
         self._failed: Optional[Exception] = None
+        self._contents: Dict[str, bytes] = contents or {}
+        self._sending: Dict[int, Iterator[bytes]] = {}
         self._takers: Dict[int, Callable[[bytes], Any]] = {}
         self._withdrawn: Dict[int, bool] = {}
         self.result: Any = None
@@ -126,7 +130,7 @@ class Connection:
                 self._feeding = threading.Thread(target=self._feed, daemon=True)
                 self._feeding.start()
         elif kind == "want":
-            self._say({"type": "end", "stream": stream, "problem": {"kind": "not_found", "message": f"no content {m.get('ref')!r}"}})
+            self._send(stream, m.get("ref"), m.get("credit", 0))
         elif kind == "ask":
             threading.Thread(target=self._answer, args=(stream, m["approval"]), daemon=True).start()
         elif kind == "call":
@@ -144,6 +148,18 @@ class Connection:
             del self._takers[stream]
             self._say({"type": "take", "stream": stream})
         return False
+
+    def _send(self, stream: int, ref: Any, credit: int) -> None:
+        """Send as much as was asked for of a content that the run names."""
+        if ref not in self._contents:
+            self._say({"type": "end", "stream": stream, "problem": {"kind": "not_found", "message": f"no content {ref!r}"}})
+            return
+        pieces = self._sending.setdefault(stream, pieces_of(self._contents[ref]))
+        for piece in itertools.islice(pieces, credit):
+            self._ws.send(struct.pack("!I", stream) + piece)
+            credit -= 1
+        if credit:
+            self._say({"type": "end", "stream": stream})
 
     def _map(self, m: Dict[str, Any]) -> bool:
         found = _mapped.open_descriptor(self._server, m["descriptor"], m["artifact"]["size"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import concurrent.futures
 import functools
+import hashlib
 import inspect
 import itertools
 import os
@@ -12,7 +13,7 @@ import struct
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Type, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
 
 from . import aio, types, values
 from ._tools import tools_of
@@ -116,6 +117,19 @@ class Options:
 
 
 @functools.lru_cache(maxsize=None)
+def _inside() -> str:
+    """Return the text that runs a call."""
+    return (_HERE / "_inside.py").read_text()
+
+
+@functools.lru_cache(maxsize=None)
+def _values() -> Tuple[str, bytes]:
+    """Return the text of the module of values, behind the name by which servers know it: one that does not asks for it."""
+    text = (_HERE / "values.py").read_bytes()
+    return "sha256:" + hashlib.sha256(text).hexdigest(), text
+
+
+@functools.lru_cache(maxsize=None)
 def _default_client() -> Client:
     return Client()
 
@@ -191,7 +205,7 @@ class SandboxFunction:
 
         client = next(self._clients) or _default_client()
         run = run_of(
-            None, language="python", code=(_HERE / "_inside.py").read_text(), stage=call.stage(), files=o.files, timeout=o.timeout,
+            None, language="python", code=_inside(), stage=call.stage(), files=o.files, timeout=o.timeout,
             image=client.image_of("python", o.image, o.packages),
             limits={**limits_of(o.memory, o.cpus), **({"file_size_bytes": most} if most > 1 << 30 else {})},  # which is a file's usual bound
             runtime=o.runtime, keep=o.keep or None, approve=o.approve, artifacts=[], answer_bytes=most,
@@ -199,7 +213,7 @@ class SandboxFunction:
         )  # fmt: skip
         connection = client.begin(
             {"run": run}, on_approval=o.on_approval, output=shown and not o.quiet, tools=o.tools,
-            artifact=lambda a: piece if a.path == ANSWER else None, mapped=mapped.append,
+            artifact=lambda a: piece if a.path == ANSWER else None, mapped=mapped.append, contents=dict([_values()]),
         )
         try:
             for out in connection:
@@ -252,10 +266,10 @@ class _Call:
         files = {
             "caisson_call.bin": head + given + struct.pack("!Q", len(head)),
             "caisson_call.py": c.text().encode(),
-            "caisson_values.py": (_HERE / "values.py").read_bytes(),
             **c.files,
         }
-        return [file_of(name, content) for name, content in files.items()]
+        ref, text = _values()
+        return [*(file_of(name, content) for name, content in files.items()), {"path": "caisson_values.py", "ref": ref, "size": len(text)}]
 
     def outcome(self, message: Any, result: types.Result) -> Outcome:
         """Make of the sandbox's answer, which anybody in it may have written, an outcome."""

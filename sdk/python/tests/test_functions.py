@@ -19,7 +19,12 @@ from unittest import mock
 
 import caisson
 import caisson._mapped
+import caisson.functions
 from caisson import CallTimeout, Client, CrashedError, InvalidError, RemoteError, SandboxExecutor, ValueFormatError, sandbox_run
+from caisson import _server
+from caisson._run import Connection
+from caisson._transport import Address
+from caisson.functions import _values
 
 _mapped_plain = caisson._mapped.open_descriptor
 LIMIT = 3
@@ -387,7 +392,7 @@ class TestFunctions(unittest.TestCase):
         self.assertEqual(has(), ("six", True))
 
     def test_warm(self):
-        @sandbox_run
+        @sandbox_run(memory="300m")  # so that no other test's calls have the same sandboxes
         def traces():
             import json
 
@@ -413,6 +418,20 @@ class TestFunctions(unittest.TestCase):
             outcome = made.outcome(size)
             self.assertEqual(outcome.get(), bytes(size))
             self.assertEqual([a.data is not None for a in outcome.result.artifacts], [inside])
+
+    def test_what_a_call_takes(self):
+        """A call has one connection, is not found fault with for what runs it, and does not send what a server has."""
+        self.assertEqual(plus(1), (6, {}))
+        dial = mock.patch.object(Address, "dial", autospec=True, side_effect=Address.dial)
+        with dial as dialled, mock.patch.object(_server, "_answers") as probed, mock.patch.object(Connection, "_send") as sent:
+            outcome = plus.outcome(1)
+        self.assertEqual((outcome.get(), dialled.call_count, probed.call_count, sent.call_count), ((6, {}), 1, 0, 0))
+        self.assertEqual(outcome.result.decision.findings, [])
+
+    def test_server_of_another_version(self):
+        text = _values()[1] + b"\n# another" + b"." * (1 << 16)
+        with mock.patch.object(caisson.functions, "_values", lambda: ("sha256:" + "0" * 64, text)):
+            self.assertEqual(plus(1), (6, {}))
 
     def test_warm_is_compiled(self):
         @sandbox_run
