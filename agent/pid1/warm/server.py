@@ -46,9 +46,12 @@ def _fork():
     import ctypes
     import gc
     import io
+    import json
+    import site
     import socket
     import stat
     import struct
+    import time
 
     # What functions of the Python package speak with their caller, if it is theirs.
     def text_of(name):
@@ -70,6 +73,7 @@ def _fork():
         except ImportError:
             pass  # an image without it
     libc = ctypes.CDLL(None, use_errno=True)
+    capset, prctl, syscall = libc.capset, libc.prctl, libc.syscall
     control = socket.socket(fileno=3)
     files = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
     imported.update(set(sys.modules) - {"__main__"})
@@ -78,11 +82,11 @@ def _fork():
 
     def strip():
         # The version of 64-bit sets, this process, and no capability in any of them.
-        if libc.capset(struct.pack("=Ii", 0x20080522, 0), struct.pack("=6I", 0, 0, 0, 0, 0, 0)) != 0:
+        if capset(struct.pack("=Ii", 0x20080522, 0), struct.pack("=6I", 0, 0, 0, 0, 0, 0)) != 0:
             os._exit(125)
-        if rules and libc.syscall(446, rules, 0) != 0:  # landlock_restrict_self
+        if rules and syscall(446, rules, 0) != 0:  # landlock_restrict_self
             os._exit(125)
-        libc.prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: what is in /proc/self is the program's
+        prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: what is in /proc/self is the program's
 
     def become(take):
         # Until here it has the server's user; the agent waits for the pid.
@@ -115,6 +119,18 @@ def _fork():
             os._exit(125)  # nobody waits for it any more
         return text[4:]
 
+    # What a fork writes to, it copies page by page first: what most programs do is done
+    # here once before anybody waits for it.
+    def rehearse():
+        prctl(3, 0, 0, 0, 0)  # PR_GET_DUMPABLE
+        json.loads('{"argv": ["python3", "x"], "env": {"A": "b"}, "dir": "/"}')
+        values.decode(values.encode({"data": {}, "args": [1, "a"]}))
+        os.environ.update(dict(os.environ))
+        os.path.realpath(__file__)
+        time.tzset()
+        exec(compile("import os\ndef f(a=1, *b, **c): return [x for x in b]", "", "exec"), {})
+        io.TextIOWrapper(open(0, "rb", closefd=False), "utf-8").detach().detach()
+
     def spare():
         # Its parent ends at once, so that it becomes the agent's own child.
         taken, take = os.pipe()
@@ -130,6 +146,7 @@ def _fork():
             os.close(parted)
             os.read(orphaned, 1)
             os.close(orphaned)
+            rehearse()
             return become(take)
         os.close(take)
         os.close(orphaned)
@@ -147,8 +164,6 @@ def _fork():
     while text is None:
         text = spare()
 
-    import json
-
     call = json.loads(text)
     os.umask(0o022)
     os.environ.clear()
@@ -158,9 +173,6 @@ def _fork():
     except OSError as e:
         os.write(2, ("working directory %s: %s\n" % (call["dir"], e.strerror)).encode())
         os._exit(126)
-    import site
-    import time
-
     site.USER_BASE = site.USER_SITE = None  # the server's, who has no home: told anew where asked for
     time.tzset()
     if not stat.S_ISCHR(os.fstat(0).st_mode):  # the server's own was none that may be waited for
