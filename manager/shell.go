@@ -289,7 +289,7 @@ func (m *Manager) runShell(ctx context.Context, v sandbox.SessionView, e sandbox
 		if err != nil {
 			return res, m.shellGone(ctx, b, e, err)
 		}
-		m.holds(e.ID, held.Remember(run.Text, r.shell.state.Dir))
+		m.ranIn(e.ID, held.Runs, run.Text, r.shell.state.Dir)
 		if r.shell.state.Ended != "" {
 			m.forgetShell(e.ID)
 			if _, err = m.shellOver(ctx, b, e); err != nil {
@@ -352,6 +352,16 @@ func (m *Manager) holds(id sandbox.ID, h client.Held) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.shells[id] = h
+}
+
+// ranIn remembers a text that has run in a shell behind so many others. Where something
+// else is known by now, the agent is going to tell.
+func (m *Manager) ranIn(id sandbox.ID, runs int, text, dir string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if h, ok := m.shells[id]; ok && h.Runs == runs {
+		m.shells[id] = h.Remember(text, dir)
+	}
 }
 
 func (m *Manager) forgetShell(id sandbox.ID) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +26,7 @@ type Held struct {
 	Dir    string
 	Texts  []string // of its runs, the oldest first
 	Forgot bool     // there were more
+	size   int      // of Texts, with an end each; 0 is that nobody has counted
 }
 
 // MovedError says that a shell has run other texts than the caller knows of, and
@@ -42,19 +42,22 @@ func (e *MovedError) Error() string {
 // interrupted, then killed, and its shell waited for.
 const shellPatience = 3 * time.Second
 
-// Remember adds a text that has run.
+// Remember adds a text that has run. The result takes h's place: nothing is to be added to
+// that once more.
 func (h Held) Remember(text, dir string) Held {
+	if h.size == 0 {
+		for _, t := range h.Texts {
+			h.size += len(t) + 1
+		}
+	}
 	h.Runs++
-	h.Texts = append(slices.Clip(h.Texts), text)
+	h.Texts, h.size = append(h.Texts, text), h.size+len(text)+1
 	if dir != "" {
 		h.Dir = dir
 	}
-	size := 0
-	for i, t := range slices.Backward(h.Texts) {
-		if size += len(t) + 1; size > wire.MaxHeld {
-			h.Texts, h.Forgot = h.Texts[i+1:], true
-			break
-		}
+	for h.size > wire.MaxHeld {
+		h.size -= len(h.Texts[0]) + 1
+		h.Texts, h.Forgot = h.Texts[1:], true
 	}
 	return h
 }
@@ -76,7 +79,7 @@ func moved(f wire.Frame) error {
 	if h == nil || h.Runs < 0 || len(h.Texts) > h.Runs || !path.IsAbs(h.Dir) || strings.IndexByte(h.Dir, 0) >= 0 {
 		return broken("run in the shell", fmt.Errorf("%w: what a shell holds", wire.ErrFrame))
 	}
-	return &MovedError{Held(*h)}
+	return &MovedError{Held{Runs: h.Runs, Dir: h.Dir, Texts: h.Texts, Forgot: h.Forgot}}
 }
 
 // dirOf is the folder that an agent tells of, "" where that is none.

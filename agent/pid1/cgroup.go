@@ -71,8 +71,15 @@ func (c *cgroup) field(name, key string) int64 {
 	return fieldOf(c.read(name, buf[:]), key)
 }
 
-func (c *cgroup) oomKills() int64 { return c.field("oom", "oom_kill") }
-func (c *cgroup) pidsHits() int64 { return c.field("pidsmax", "max") }
+// event is field for a file of a few lines: what is read of each exec is to need no larger
+// stack than that has.
+func (c *cgroup) event(name, key string) int64 {
+	var buf [512]byte
+	return fieldOf(c.read(name, buf[:]), key)
+}
+
+func (c *cgroup) oomKills() int64 { return c.event("oom", "oom_kill") }
+func (c *cgroup) pidsHits() int64 { return c.event("pidsmax", "max") }
 func (c *cgroup) tasks() int      { return int(c.number("pids")) }
 func (c *cgroup) tasksPeak() int  { return int(c.number("pidspeak")) }
 func (c *cgroup) memory() int64   { return c.number("memory") }

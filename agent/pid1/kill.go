@@ -64,6 +64,20 @@ func (a *Agent) killGroup(group int, deadline time.Time) int {
 	}
 }
 
+// leadersOnly reports whether nothing runs but the first processes of execs, each of
+// which has one thread: then nobody needs to be looked for. Where it cannot be told it
+// is false.
+func (a *Agent) leadersOnly() bool {
+	if a.cfg.Alone != nil || unix.Getpid() != 1 {
+		return false // the counter is of others, too
+	}
+	r := a.reaper
+	r.mu.Lock() // so that none begins, and none is reaped
+	defer r.mu.Unlock()
+	own := ownTasks() // before all are counted: the agent's may become more
+	return own > 0 && a.cgroup.tasks()-own == len(r.leaders)
+}
+
 // members calls visit for each process of a group, and counts those that live.
 // What looks dead is visited too: a signal does it no harm.
 func (a *Agent) members(group int, visit func(pid int)) (int, error) {

@@ -36,7 +36,7 @@ func (a *Agent) trackEnd(ex *exec, settled bool) int {
 		return 0
 	}
 	left := false
-	if !settled && !a.childless() {
+	if !settled && !a.childless() && !a.leadersOnly() {
 		n, err := a.members(ex.group, func(int) {})
 		left = n > 0 || err != nil
 	}

@@ -25,8 +25,8 @@ import (
 // own ([Agent.startRun]). It runs a loop of ours, its driver:
 //
 //	N.go    a pipe that the driver opens, which waits until the agent has opened it too
-//	N.run   the run's key, and which input it has
-//	N.text  the text; N.in, N.out, N.err its streams, fresh ones for each run
+//	N.run   the run's key, which input it has, and its text, or the name of that
+//	N.in, N.out, N.err  its streams, fresh ones for each run
 //	end     a pipe: what the shell has used, and a [bell]
 //
 // How a run ended stands in the shell's name in /proc, behind the key: that a process
@@ -37,18 +37,19 @@ import (
 // without Yama let programs trace those of their own exec.)
 //
 // All of these are opened by name, for the moment that they are needed: there is no
-// descriptor that a program could inherit, or a text close. Texts and streams lie in a
-// folder that programs find by their streams; the rest in one whose name is secret, so
-// that a program which a text puts in the shell's place knows no key. What is on the
-// shell's own input, a socket, is read when the driver's loop is gone, after an interrupt
-// say: there always lies one line that begins it anew, and tells of the end of what ran.
+// descriptor that a program could inherit, or a text close. Streams lie in a folder that
+// programs find by them; the rest in one whose name is secret, so that a program which a
+// text puts in the shell's place knows no key. What is on the shell's own input, a socket,
+// is read when the driver's loop is gone, after an interrupt say: there always lies one
+// line that begins it anew, and tells of the end of what ran.
 type shell struct {
 	a    *Agent
-	ex   *exec       // its process
-	kind kind        // how it is spoken with
-	dir  string      // of the runs' files
-	ctl  string      // whose name is secret
-	end  *os.File    // a pipe that is ours too, so that it never ends
+	ex   *exec  // its process
+	kind kind   // how it is spoken with
+	dir  string // of the runs' files
+	ctl  string // whose name is secret
+	end  *os.File
+	ends handle      // of end too, so that it never ends
 	jobs atomic.Bool // something that it started lived when it was last looked
 
 	mu   sync.Mutex
@@ -69,8 +70,10 @@ type kind struct {
 	driver string
 	first  string // what its input begins with
 	again  string // what begins the driver's loop anew
-	field  string // behind each word of N.run
+	field  string // behind each part of N.run
 	evals  bool   // a suffix to a text runs, and a prefix
+	// sources says that it reads a text from a file of its own.
+	sources bool
 }
 
 //go:embed shells/bash.sh
@@ -89,7 +92,7 @@ func kindsOf(name string) []kind {
 		first: "echo - >/proc/self/comm; . '{ctl}/driver'\n", again: "_caisson_end $?; _caisson_debug=$(\\trap -p DEBUG); . '{ctl}/driver'\n",
 	}
 	sh := kind{
-		name: wire.ShellSh, argv: []string{"sh", "-i"}, driver: shDriver, field: "\n", evals: true,
+		name: wire.ShellSh, argv: []string{"sh", "-i"}, driver: shDriver, field: "\n", evals: true, sources: true,
 		first: "echo - >/proc/self/comm; . '{ctl}/driver'\n", again: "_caisson_end $?; . '{ctl}/driver'\n",
 	}
 	python := kind{name: wire.ShellPython, argv: []string{"python3", "-u", "{driver}"}, driver: pythonDriver, field: "\n"}
@@ -151,7 +154,11 @@ func (sh *shell) prepare() (err error) {
 	if err := makeFIFO(sh.goOf(0), 0o444); err != nil {
 		return err
 	}
-	sh.end, err = openFIFO(path.Join(sh.ctl, "end"), mayWrite, unix.O_RDWR)
+	name := path.Join(sh.ctl, "end")
+	if sh.end, err = openFIFO(name, mayWrite, unix.O_RDONLY); err != nil {
+		return err
+	}
+	sh.ends, err = openHandle(name, unix.O_WRONLY)
 	return err
 }
 
@@ -174,6 +181,25 @@ func makeFIFO(name string, mode os.FileMode) error {
 		return err
 	}
 	return os.Chmod(name, mode) // whatever the umask
+}
+
+// handle is a descriptor that the runtime does not wait for: each end of a pipe that it
+// does costs it calls, and wakes a thread. 0 is none.
+type handle int
+
+func openHandle(name string, flags int) (handle, error) {
+	fd, err := unix.Open(name, flags|unix.O_CLOEXEC, mayRead) // what it makes
+	if err != nil {
+		return 0, &os.PathError{Op: "open", Path: name, Err: err}
+	}
+	return handle(fd), nil
+}
+
+func (h *handle) close() {
+	if *h > 0 {
+		_ = unix.Close(int(*h)) // nothing was written to it
+	}
+	*h = 0
 }
 
 // openFIFO makes a pipe with a name, for users who know that, and opens it here.
@@ -209,6 +235,7 @@ func (sh *shell) close() {
 	if sh.end != nil {
 		_ = sh.end.Close()
 	}
+	sh.ends.close()
 	_ = os.RemoveAll(sh.dir) // what stays is small, and goes with the sandbox
 }
 
@@ -266,11 +293,14 @@ func (sh *shell) hear(used string) {
 
 // nameOf is what a process calls itself, "" where it is gone.
 func nameOf(pid int) string {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	h, err := openHandle("/proc/"+strconv.Itoa(pid)+"/comm", unix.O_RDONLY)
 	if err != nil {
 		return ""
 	}
-	return strings.TrimSuffix(string(b), "\n")
+	defer h.close()
+	var buf [64]byte
+	n, _ := unix.Read(int(h), buf[:])
+	return strings.TrimSuffix(string(buf[:max(0, n)]), "\n")
 }
 
 // remember notes a text that has run, for who judges the next.

@@ -40,9 +40,7 @@ func (a *Agent) followRun(r *run, before counters, disks disks) {
 		a.shellEnded(r, end)
 	}
 	for i, p := range ex.pumps {
-		if w := r.writers[i]; w != nil {
-			_ = w.Close()
-		}
+		r.writers[i].close()
 		p.finish()
 	}
 	<-ex.pumps[0].drained
@@ -61,10 +59,10 @@ func (a *Agent) followRun(r *run, before counters, disks disks) {
 	}
 	ex.dropStdin()
 	end.Touched = a.trackRun(ex, left)
-	r.remove()
 	sh.release(r)
 	ex.out.finish(end)
 	a.conclude(ex, true)
+	r.remove()
 	for _, p := range ex.pumps {
 		go p.trail()
 	}
@@ -273,8 +271,11 @@ func (r *run) lastWords() {
 // look finds out where the shell is now, and whether anything that it started lives.
 func (a *Agent) look(r *run, end *wire.End) (left bool) {
 	sh := r.sh
-	n, err := a.members(sh.ex.group, func(int) {})
-	left = err != nil || n > 1 || n == 1 && end.ShellEnded != ""
+	var err error
+	if !a.leadersOnly() {
+		n, failed := a.members(sh.ex.group, func(int) {})
+		left = failed != nil || n > 1 || n == 1 && end.ShellEnded != ""
+	}
 	sh.jobs.Store(left)
 	dir := ""
 	if own := a.shellPID(sh); end.ShellEnded == "" && own > 0 {

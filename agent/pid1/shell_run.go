@@ -26,8 +26,8 @@ type run struct {
 	ex       *exec
 	key      string // of its end
 	n        int    // of those in its shell
-	ring     *os.File
-	writers  [2]*os.File
+	ring     handle // of N.go
+	writers  [2]handle
 	answered chan answer  // buffered: the first counts
 	before   map[int]bool // processes of the shell's that were there already; nil is the shell alone
 	base     [2]int64     // what the shell itself had put out
@@ -173,10 +173,10 @@ func (a *Agent) beginRun(r *run, text string) (err error) {
 	ex.started = time.Now()
 	a.show(ex)
 	ex.pump(files)
-	go a.followRun(r, before, disks)
 	if err := r.begin(); err != nil {
 		ex.end(endedCanceled) // the shell is ending, which tells why
 	}
+	go a.followRun(r, before, disks)
 	return nil
 }
 
@@ -187,7 +187,7 @@ func (r *run) begin() (err error) {
 	if err := os.Chmod(name, 0o644); err != nil { // we may not write to it as it is
 		return err
 	}
-	r.ring, err = os.OpenFile(name, os.O_RDWR, 0)
+	r.ring, err = openHandle(name, unix.O_RDWR)
 	return err
 }
 
@@ -268,8 +268,12 @@ func (r *run) openFiles(text string) (out [2]*os.File, err error) {
 			return out, err
 		}
 	}
-	words := r.key + r.sh.kind.field + in + r.sh.kind.field
-	err = errors.Join(os.WriteFile(r.at(".text"), []byte(text), mayRead), os.WriteFile(r.secret(), []byte(words), mayRead), makeFIFO(r.sh.goOf(r.n+1), mayRead))
+	words := []string{r.key, in, text, ""}
+	if r.sh.kind.sources {
+		words[2] = r.at(".text")
+		err = writeFile(words[2], text)
+	}
+	err = errors.Join(err, writeFile(r.secret(), strings.Join(words, r.sh.kind.field)), makeFIFO(r.sh.goOf(r.n+1), mayRead))
 	if err != nil {
 		return out, err
 	}
@@ -277,7 +281,7 @@ func (r *run) openFiles(text string) (out [2]*os.File, err error) {
 		if out[i], err = openFIFO(name, mayWrite, unix.O_RDONLY); err != nil {
 			return out, err
 		}
-		if r.writers[i], err = os.OpenFile(name, os.O_WRONLY, 0); err != nil {
+		if r.writers[i], err = openHandle(name, unix.O_WRONLY); err != nil {
 			return out, err
 		}
 	}
@@ -286,16 +290,29 @@ func (r *run) openFiles(text string) (out [2]*os.File, err error) {
 
 // remove takes the names of the run's files away. Who has one open keeps it.
 func (r *run) remove() {
-	for _, f := range []*os.File{r.writers[0], r.writers[1], r.ring} {
-		if f != nil {
-			_ = f.Close()
-		}
+	for _, h := range []*handle{&r.writers[0], &r.writers[1], &r.ring} {
+		h.close()
 	}
 	for _, name := range []string{r.at(".text"), r.at(".in"), r.at(".out"), r.at(".err"), r.secret(), r.sh.goOf(r.n)} {
-		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return // it goes with the shell
-		}
+		_ = unix.Unlink(name) // what stays goes with the shell
 	}
+}
+
+// writeFile makes a file that users may read.
+func writeFile(name, text string) error {
+	h, err := openHandle(name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	for b := []byte(text); len(b) > 0; {
+		n, err := unix.Write(int(h), b)
+		if err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
+		}
+		b = b[n:]
+	}
+	return nil
 }
 
 // open notes that the shell has opened its input: from now on a close is seen.

@@ -1,8 +1,7 @@
 _caisson_next() {
   _caisson_status=
   \builtin : <"{ctl}/$_caisson_n.go" &&
-    \builtin mapfile -t -d '' -n 2 _caisson_go <"{ctl}/$_caisson_n.run" &&
-    \builtin mapfile -t -d '' -n 1 _caisson_text <"{dir}/$_caisson_n.text" || \builtin return
+    \builtin mapfile -t -d '' -n 3 _caisson_go <"{ctl}/$_caisson_n.run" || \builtin return
   _caisson_at={dir}/$((_caisson_n++))
   [[ ${_caisson_go[1]} != /dev/null ]] || _caisson_name {name}
 }
@@ -17,6 +16,6 @@ PS1=
 : "${_caisson_n:=0}"
 \builtin eval "${_caisson_debug-}"
 while _caisson_next; do
-  \builtin eval "$_caisson_text" <"${_caisson_go[1]}" >"$_caisson_at.out" 2>"$_caisson_at.err"
+  \builtin eval "${_caisson_go[2]}" <"${_caisson_go[1]}" >"$_caisson_at.out" 2>"$_caisson_at.err"
   _caisson_end "${_caisson_status:-$?}"
 done

@@ -53,7 +53,7 @@ def _caisson(ctl, dir):
         try:
             close(opened_by("%s/%d.go" % (ctl, count), reading))
             with open("%s/%d.run" % (ctl, count), "rb") as f:
-                key, source = f.read().split()
+                key, source, text = f.read().split(b"\n", 2)
         except KeyboardInterrupt:
             continue
         at = b"%s/%d" % (dir.encode(), count)
@@ -61,8 +61,7 @@ def _caisson(ctl, dir):
         status = 0
         try:
             try:
-                with open(at + b".text", encoding="utf-8", errors="surrogateescape") as f:
-                    text = f.read()
+                text = text.decode(errors="surrogateescape")
                 files = [opened_by(source, reading), opened_by(at + b".out", writing), opened_by(at + b".err", writing)]
                 for n, fd in enumerate(files):
                     dup2(fd, n)

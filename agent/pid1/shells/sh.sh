@@ -1,6 +1,6 @@
 _caisson_next() {
   _caisson_status=
-  command : <"{ctl}/$_caisson_n.go" && { IFS= read -r _caisson_key && IFS= read -r _caisson_in; } <"{ctl}/$_caisson_n.run" || return
+  command : <"{ctl}/$_caisson_n.go" && { IFS= read -r _caisson_key && IFS= read -r _caisson_in && IFS= read -r _caisson_text; } <"{ctl}/$_caisson_n.run" || return
   _caisson_at={dir}/$_caisson_n _caisson_n=$((_caisson_n + 1))
   [ "$_caisson_in" != /dev/null ] || _caisson_name {name}
 }
@@ -14,6 +14,6 @@ _caisson_end() {
 PS1=
 : "${_caisson_n:=0}"
 while _caisson_next; do
-  . "$_caisson_at.text" <"$_caisson_in" >"$_caisson_at.out" 2>"$_caisson_at.err"
+  . "$_caisson_text" <"$_caisson_in" >"$_caisson_at.out" 2>"$_caisson_at.err"
   _caisson_end "${_caisson_status:-$?}"
 done
