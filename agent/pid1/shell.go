@@ -230,6 +230,13 @@ func (sh *shell) begin() {
 // its process tells.
 func (sh *shell) say(lines string) { _ = sh.ex.feed([]byte(sh.named(lines))) }
 
+// again lays the lines that begin the loop anew on the shell's input, where none lie.
+func (sh *shell) again() {
+	if sh.kind.again != "" && sh.ex.inputTaken() {
+		sh.say(sh.kind.again)
+	}
+}
+
 // close ends what is open of a shell whose process has ended.
 func (sh *shell) close() {
 	if sh.end != nil {
@@ -269,9 +276,7 @@ func (sh *shell) listen() {
 // hear looks at the shell's name: it tells of a run's end, or that one has opened its
 // input. used is what somebody says that it has used.
 func (sh *shell) hear(used string) {
-	if sh.kind.again != "" && sh.ex.inputTaken() {
-		sh.say(sh.kind.again)
-	}
+	sh.again()
 	run, name := sh.running(), nameOf(sh.a.shellPID(sh))
 	if run == nil {
 		return

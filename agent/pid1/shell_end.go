@@ -104,16 +104,18 @@ func (a *Agent) awaitRun(r *run, end *wire.End) (answer, bool) {
 	}
 	r.ex.dropStdin() // what waits for more of it goes on
 	a.interrupt(r)
-	if said, ok := r.within(interruptGrace); ok {
+	said, ok := r.within(interruptGrace)
+	if !ok {
+		_, _ = a.killOnce(r) // until it is interrupted the shell may start more
+		said, ok = r.within(shellGrace / 4)
+	}
+	for try := 0; !ok && try < 4; try++ {
+		a.interrupt(r) // what it was in may have taken the one before for its own
+		r.sh.again()   // or that may have met what begins the loop anew
+		said, ok = r.within(shellGrace / 4)
+	}
+	if ok {
 		end.Survivors = a.killRun(r)
-		return said, true
-	}
-	end.Survivors = a.killRun(r)
-	if said, ok := r.within(shellGrace / 4); ok {
-		return said, true
-	}
-	a.interrupt(r) // what it was in may have taken the first for its own
-	if said, ok := r.within(shellGrace); ok {
 		return said, true
 	}
 	if isClosed(r.sh.ex.over) {
@@ -209,17 +211,10 @@ func (sh *shell) running() *run {
 
 // killRun kills what a run has started, and returns how many it could not end.
 func (a *Agent) killRun(r *run) int {
-	deadline, own := time.Now().Add(killPatience), a.shellPID(r.sh)
+	deadline := time.Now().Add(killPatience)
 	pause := 200 * time.Microsecond
 	for clean := 0; clean < 2; {
-		alive := 0
-		err := a.scan(func(p procInfo) {
-			if !p.inGroup(r.sh.ex.group) || p.pid == own || r.before[p.pid] || p.dead() {
-				return
-			}
-			alive++
-			_ = unix.Kill(p.pid, unix.SIGKILL) // gone meanwhile is what we want
-		})
+		alive, err := a.killOnce(r)
 		if err == nil && alive == 0 {
 			clean++
 			continue
@@ -232,6 +227,19 @@ func (a *Agent) killRun(r *run) int {
 		pause = min(2*pause, 10*time.Millisecond)
 	}
 	return 0
+}
+
+// killOnce kills what is there of a run at one look, and returns how many that were.
+func (a *Agent) killOnce(r *run) (alive int, err error) {
+	own := a.shellPID(r.sh)
+	err = a.scan(func(p procInfo) {
+		if !p.inGroup(r.sh.ex.group) || p.pid == own || r.before[p.pid] || p.dead() {
+			return
+		}
+		alive++
+		_ = unix.Kill(p.pid, unix.SIGKILL) // gone meanwhile is what we want
+	})
+	return alive, err
 }
 
 // shellEnded says how a shell's process has ended.
