@@ -83,8 +83,8 @@ func TestWhoseChanges(t *testing.T) {
 	if err := f.Put(t.Context(), []sandbox.File{{Path: "go", Data: []byte("!")}}, sandbox.Local{}); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the background process writes", func() bool { _, err := f.Stat(t.Context(), "late"); return err == nil })
-	if got, _ := p.changed(t, "work", "until test -s late; do :; done; sleep 0.2; echo y > mine", ""); !strings.Contains(got, "created mine") || strings.Contains(got, "late") {
+	until(t, "the background process writes", func() bool { info, err := f.Stat(t.Context(), "late"); return err == nil && info.Size > 0 })
+	if got, _ := p.changed(t, "work", "sleep 0.2; echo y > mine", ""); !strings.Contains(got, "created mine") || strings.Contains(got, "late") {
 		t.Errorf("beside what was there before: %s", got)
 	}
 	book, err := p.books.Book(t.Context(), v.ID, false)
@@ -109,7 +109,7 @@ func TestWhoseChanges(t *testing.T) {
 	results := make([]sandbox.Result, 2)
 	for i := range results {
 		both.Go(func() {
-			script := fmt.Sprintf("touch r%d; until test -e r%d; do sleep 0.01; done; echo %d > both%d; sleep 0.2", i, 1-i, i, i)
+			script := fmt.Sprintf("touch r%d; until test -e r%d; do sleep 0.01; done; echo %d > both%d; until test -s both%d; do sleep 0.01; done", i, 1-i, i, i, 1-i)
 			res, err := p.ExecIn(t.Context(), "work", sandbox.Run{Command: []string{"sh", "-c", script}}, sandbox.Streams{})
 			if err != nil || res.Code != 0 {
 				t.Errorf("%+v, %v", res.Exit, err)

@@ -64,15 +64,15 @@ func TestPlace(t *testing.T) {
 		"locale charmap 2>/dev/null || echo $LANG":                                   "UTF-8\n",
 		"ls /proc/self/fd | wc -l":                                                   "4\n", // three streams, and the folder itself
 		"touch /workspace/x ~/x /tmp/x /var/tmp/x /dev/shm/x && echo ok":             "ok\n",
-		"ps -o stat= -p $$ 2>/dev/null | cut -c1; echo $$ | grep -qx 1 || echo no":   "no\n",
+		"echo $$ | grep -qx 1 || echo no":                                            "no\n",
 		"cat /proc/sys/kernel/hostname":                                              "sandbox\n",
 		"printf '#!/bin/sh\\necho run' > x; chmod +x x; ./x":                         "run\n",
 		"ip link 2>/dev/null | grep -v lo; ls /sys/class/net":                        "lo\n",
 		"cat /proc/self/setgroups >/dev/null; id -G | wc -w":                         "2\n",
 		"python3 -c 'import sys,os; print(sys.stdout.encoding, os.getcwd(), \"é\")'": "utf-8 /workspace é\n",
 	} {
-		res := b.sh(t, script, 10*time.Second)
-		if out := strings.TrimPrefix(string(res.Stdout), "S\n"); out != want {
+		res := b.sh(t, script, time.Minute)
+		if out := string(res.Stdout); out != want {
 			t.Errorf("%s: %q, not %q (%s)", script, out, want, res.Stderr)
 		}
 	}

@@ -44,12 +44,12 @@ func TestSampleAgrees(t *testing.T) {
 	// that what is made of them differs by what passes between two calls.
 	first := read(b)
 	var last sandbox.Sample
-	for last = first; last.CPU-first.CPU < sandbox.Duration(time.Second); {
+	for last = first; last.CPU-first.CPU < sandbox.Duration(time.Second) || last.Throttled == first.Throttled && last.CPU-first.CPU < sandbox.Duration(10*time.Second); {
 		before, of, after := last, read(engine), read(b)
 		if of.CPU < before.CPU || of.CPU > after.CPU+sandbox.Duration(time.Microsecond) {
 			t.Errorf("the engine counts %v of CPU between the agent's %v and %v", of.CPU, before.CPU, after.CPU)
 		}
-		if off := math.Abs(float64(of.Memory-after.Memory)) / float64(of.Memory); off > 0.01 {
+		if off := math.Abs(float64(of.Memory-after.Memory)) / float64(of.Memory); off > 0.05 {
 			t.Errorf("memory is %d by the engine and %d by the agent: %.2f %% apart", of.Memory, after.Memory, 100*off)
 		}
 		if of.MemoryLimit != after.MemoryLimit || of.Cores != after.Cores || of.ProcessLimit != after.ProcessLimit {

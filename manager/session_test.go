@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -166,12 +167,13 @@ func TestBackground(t *testing.T) {
 // outlives each, and the next result says that the sandbox was replaced.
 func TestEnds(t *testing.T) {
 	t.Parallel()
+	const life = 15 * time.Second // in which it is used, also on a busy machine
 	for name, c := range map[string]struct {
 		opts sandbox.SessionOptions
 		end  func(t *testing.T, p *place, id sandbox.ID)
 	}{
-		"idle": {sandbox.SessionOptions{Idle: sandbox.Duration(3 * time.Second)}, nil},
-		"ttl":  {sandbox.SessionOptions{TTL: sandbox.Duration(4 * time.Second)}, nil},
+		"idle": {sandbox.SessionOptions{Idle: sandbox.Duration(10 * time.Second)}, nil},
+		"ttl":  {sandbox.SessionOptions{TTL: sandbox.Duration(life)}, nil},
 		"shortened": {sandbox.SessionOptions{TTL: sandbox.Duration(time.Hour), Idle: sandbox.Duration(time.Hour)}, func(t *testing.T, p *place, _ sandbox.ID) {
 			second := sandbox.Duration(time.Second)
 			if err := p.RenewSession(t.Context(), "work", nil, &second); err != nil {
@@ -183,8 +185,8 @@ func TestEnds(t *testing.T) {
 				t.Error(err)
 			}
 		}},
-		"recovered": {sandbox.SessionOptions{TTL: sandbox.Duration(4 * time.Second)}, func(t *testing.T, p *place, _ sandbox.ID) {
-			time.Sleep(4500 * time.Millisecond)
+		"recovered": {sandbox.SessionOptions{TTL: sandbox.Duration(life)}, func(t *testing.T, p *place, _ sandbox.ID) {
+			time.Sleep(life + time.Second/2)
 			if _, err := p.manager(t).Recover(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -275,13 +277,13 @@ func TestClockSet(t *testing.T) {
 func TestRenewedLonger(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.create(t, sandbox.SessionOptions{Name: "work", Idle: sandbox.Duration(8 * time.Second), TTL: sandbox.Duration(8 * time.Second)})
+	p.create(t, sandbox.SessionOptions{Name: "work", Idle: sandbox.Duration(15 * time.Second), TTL: sandbox.Duration(15 * time.Second)})
 	id := sh(t, p.Manager, "work", "true").Sandbox
 	never, hour := sandbox.Duration(0), sandbox.Duration(time.Hour)
 	if err := p.manager(t).RenewSession(t.Context(), "work", &never, &hour); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(9 * time.Second)
+	time.Sleep(16 * time.Second)
 	if res := sh(t, p.Manager, "work", "true"); res.Replaced || res.Sandbox != id {
 		t.Error("it was renewed, and ended all the same")
 	}
@@ -379,14 +381,15 @@ func recoverOne(t *testing.T, p *place) {
 		}
 		return rec.Running == 0
 	})
-	if _, err := m.Sweep(t.Context(), false, false); err != nil {
-		t.Errorf("sweep: %v", err)
-	}
-	for _, o := range must(m.Sweep(t.Context(), true, false)) {
-		if strings.HasPrefix(o.Name, p.kit.Base) || o.Holder == "state:"+p.store.ID() {
-			t.Errorf("without a holder: %+v", o)
+	// The engine may still make what a dead process asked for.
+	until(t, "nothing is without a holder", func() bool {
+		if _, err := m.Sweep(t.Context(), false, false); err != nil {
+			t.Fatalf("sweep: %v", err)
 		}
-	}
+		return !slices.ContainsFunc(must(m.Sweep(t.Context(), true, false)), func(o sandbox.Orphan) bool {
+			return strings.HasPrefix(o.Name, p.kit.Base) || o.Holder == "state:"+p.store.ID()
+		})
+	})
 	storetest.Sound(t, p.store)
 }
 

@@ -118,7 +118,7 @@ func inTerminal(t *testing.T, p *place) {
 	s.types(t, "stty size\r")
 	s.shows(t, "40 120\r\n")
 	// A key that is a signal, to a program in the foreground.
-	s.types(t, "trap 'echo hit' INT; echo wait; sleep 600\r")
+	s.types(t, "trap 'echo hit' INT; sh -c 'echo wait; exec sleep 600'\r")
 	s.shows(t, "wait\r\n")
 	s.types(t, "\x03")
 	s.shows(t, "^C")

@@ -63,7 +63,7 @@ func TestWarmIsTheSame(t *testing.T) {
 		"closed":    {Code: "import sys\nprint('x')\nsys.stdout.close()"},
 		"last word": {Code: "class C:\n    def __del__(self): print('gone')\nc = C()\nd = [C()]\nd.append(d)"},
 		"signal":    {Code: "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"},
-		"threads":   {Code: "import threading, time\nthreading.Thread(target=lambda: (time.sleep(.05), print('late'))).start()\nprint('first')"},
+		"threads":   {Code: "import threading\nfirst = threading.Event()\nthreading.Thread(target=lambda: (first.wait(), print('late'))).start()\nprint('first')\nfirst.set()"},
 		"children":  {Code: "import subprocess, multiprocessing as m\nprint(subprocess.run(['echo', 'x'], capture_output=True).stdout)\np = m.get_context('fork').Process(target=print, args=('child',))\np.start(); p.join(); print(p.exitcode)"},
 		"output":    {Code: "import sys\nsys.stdout.reconfigure(encoding='latin-1')\nprint('ä', sys.stdout.seekable(), sys.stdin.seekable(), sys.stdin.read(), sys.stdin, sys.stderr)"},
 		"loop":      {Code: "import asyncio\nasync def f():\n    await asyncio.sleep(0)\n    return 4\nprint(asyncio.run(f()))"},
@@ -274,7 +274,7 @@ func TestWarmEnds(t *testing.T) {
 	p := newPlace(t, "python")
 	p.create(t, sandbox.SessionOptions{Name: "work", Language: "python"})
 	hangs := sandbox.Run{Session: "work", Code: "import os, time\nfor _ in range(5):\n    if os.fork() == 0: os.setsid()\ntime.sleep(1000)"}
-	hangs.Timeout = sandbox.Duration(time.Second)
+	hangs.Timeout = sandbox.Duration(10 * time.Second)
 	if res := warmly(t, p, hangs); res.Reason != sandbox.ReasonTimeout || !res.Warm {
 		t.Errorf("%+v", res.Exit)
 	}
