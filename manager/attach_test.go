@@ -80,7 +80,7 @@ func TestInputWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	much := bytes.Repeat([]byte("0123456789abcdef"), 20<<10)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	n, err := p.InputExec(ctx, "work", e.ID, much, true)
 	if !errors.Is(err, context.DeadlineExceeded) || n >= len(much) {

@@ -30,8 +30,8 @@ const (
 	// cleanedMost is how many sandboxes wait at once, and cleanedIdle how long.
 	cleanedMost = 8
 	cleanedIdle = time.Minute
-	// scrubPatience bounds the cleaning after a run. Its caller does not wait for it, and
-	// the next one does.
+	// scrubPatience bounds the cleaning after a run, unless agents are given more time
+	// anyway. Its caller does not wait for it, and the next one does.
 	scrubPatience = 10 * time.Second
 )
 
@@ -164,7 +164,7 @@ func (s *Sandbox) scrub(ctx context.Context) error {
 	if len(b.Plan.Spec.Image.Volumes) > 0 {
 		return sandbox.Errorf(sandbox.Unsupported, "the image has folders of its own that can be written in")
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scrubPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(scrubPatience, s.m.cfg.Patience))
 	defer cancel()
 	if err := b.Client.Scrub(ctx); err != nil || s.m.cfg.Recorder == nil {
 		return err

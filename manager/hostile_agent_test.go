@@ -161,7 +161,7 @@ func TestRunnerIsOutOfReach(t *testing.T) {
 		done <- res
 	}()
 	await(t, begun)
-	res := b.sh(t, `kill -9 -1; for p in /proc/[0-9]*; do [ "$p" = /proc/$$ ] || cat $p/environ; done 2>/dev/null | tr '\0' '\n' | grep SECRET; cat /tmp/mine; rm -f /tmp/mine; echo y > /tmp/mine`, 5*time.Second)
+	res := b.sh(t, `kill -9 -1; for p in /proc/[0-9]*; do [ "$p" = /proc/$$ ] || cat $p/environ; done 2>/dev/null | tr '\0' '\n' | grep SECRET; cat /tmp/mine; rm -f /tmp/mine; echo y > /tmp/mine`, time.Minute)
 	if strings.Contains(string(res.Stdout), "SECRET") || strings.Contains(string(res.Stdout), "secret") {
 		t.Errorf("the user could read what is the runner's: %q", res.Stdout)
 	}
@@ -226,7 +226,7 @@ func TestNothingIsToldByInspect(t *testing.T) {
 			t.Errorf("inspect has the word %q", word)
 		}
 	}
-	res := b.sh(t, "env; cat /proc/self/environ", 5*time.Second)
+	res := b.sh(t, "env; cat /proc/self/environ", 0)
 	if strings.Contains(strings.ToLower(string(res.Stdout)), "secret") {
 		t.Errorf("environment: %q", res.Stdout)
 	}

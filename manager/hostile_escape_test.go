@@ -141,7 +141,7 @@ func TestKillEverybody(t *testing.T) {
 		}
 	}
 	// Every signal there is, to the agent, in a storm.
-	res := b.py(t, "import os\nfor n in range(300):\n    for s in range(1, 65):\n        try: os.kill(1, s)\n        except OSError: pass\n", 10*time.Second)
+	res := b.py(t, "import os\nfor n in range(300):\n    for s in range(1, 65):\n        try: os.kill(1, s)\n        except OSError: pass\n", time.Minute)
 	check(t, res, sandbox.ReasonExited, 0)
 	if b.usable(t).Replaced {
 		t.Error("a storm of signals hurt the agent")
@@ -151,7 +151,7 @@ func TestKillEverybody(t *testing.T) {
 func TestClosesAllDescriptors(t *testing.T) {
 	t.Parallel()
 	b := openBox(t, manager.OpenOptions{Language: "python"})
-	res := b.py(t, "import os\nprint('x', flush=True)\nos.closerange(0, 4096)\nos._exit(5)\n", 10*time.Second)
+	res := b.py(t, "import os\nprint('x', flush=True)\nos.closerange(0, 4096)\nos._exit(5)\n", time.Minute)
 	check(t, res, sandbox.ReasonExited, 5)
 	if string(res.Stdout) != "x\n" {
 		t.Errorf("stdout %q", res.Stdout)

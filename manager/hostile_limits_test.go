@@ -67,7 +67,7 @@ func TestForkBombBesideOthers(t *testing.T) {
 func TestMemoryBomb(t *testing.T) {
 	t.Parallel()
 	b := openBox(t, manager.OpenOptions{Language: "python", Limits: sandbox.Limits{Memory: 96 * sandbox.MiB}})
-	res := b.py(t, "print('before', flush=True)\nx = bytearray(1 << 30)\n", 20*time.Second)
+	res := b.py(t, "print('before', flush=True)\nx = bytearray(1 << 30)\n", time.Minute)
 	check(t, res, sandbox.ReasonOOM, 137)
 	if string(res.Stdout) != "before\n" || !contains(res.Events, "oom") {
 		t.Errorf("stdout %q, events %q", res.Stdout, res.Events)
@@ -94,7 +94,7 @@ time.sleep(30)
 	b.usable(t)
 
 	// One that survives an OOM kill of its child: that is an event, not the end.
-	res = b.py(t, "import os\npid = os.fork()\nif pid == 0:\n    x = bytearray(1 << 30)\n    os._exit(0)\nos.waitpid(pid, 0)\nprint('survived')\n", 20*time.Second)
+	res = b.py(t, "import os\npid = os.fork()\nif pid == 0:\n    x = bytearray(1 << 30)\n    os._exit(0)\nos.waitpid(pid, 0)\nprint('survived')\n", time.Minute)
 	check(t, res, sandbox.ReasonExited, 0)
 	if !contains(res.Events, "oom") || string(res.Stdout) != "survived\n" {
 		t.Errorf("events %q, stdout %q", res.Events, res.Stdout)
@@ -107,7 +107,7 @@ func TestDiskFull(t *testing.T) {
 	small := 8 * sandbox.MiB
 	b := openBox(t, manager.OpenOptions{Limits: sandbox.Limits{Workspace: small, Tmp: small, Shm: small}})
 	for _, dir := range []string{"/workspace", "/tmp", "/var/tmp", "/home/sandbox", "/dev/shm"} {
-		res := b.sh(t, "echo start; dd if=/dev/zero of="+dir+"/fill bs=64k", 20*time.Second)
+		res := b.sh(t, "echo start; dd if=/dev/zero of="+dir+"/fill bs=64k", time.Minute)
 		check(t, res, sandbox.ReasonDisk, 1)
 		if string(res.Stdout) != "start\n" || !strings.Contains(string(res.Stderr), "No space left") {
 			t.Errorf("%s: stdout %q, stderr %q", dir, res.Stdout, res.Stderr)
@@ -116,7 +116,7 @@ func TestDiskFull(t *testing.T) {
 		check(t, b.sh(t, "rm "+dir+"/fill", 0), sandbox.ReasonExited, 0)
 	}
 	// Names instead of bytes.
-	res := b.sh(t, `cd /tmp; i=0; while : > f$i; do i=$((i+1)); [ $i -gt 20000 ] && exit 0; done; exit 3`, 20*time.Second)
+	res := b.sh(t, `cd /tmp; i=0; while : > f$i; do i=$((i+1)); [ $i -gt 20000 ] && exit 0; done; exit 3`, time.Minute)
 	if res.Reason == sandbox.ReasonInfra {
 		t.Errorf("many files: %s (%s)", res.Reason, res.Cause)
 	}
@@ -135,7 +135,7 @@ func TestDiskFull(t *testing.T) {
 func TestDiskFullIsMemoryFull(t *testing.T) {
 	t.Parallel()
 	b := openBox(t, manager.OpenOptions{Limits: sandbox.Limits{Memory: 48 * sandbox.MiB}})
-	res := b.sh(t, "for d in /workspace /tmp /home/sandbox /dev/shm; do dd if=/dev/zero of=$d/fill bs=64k; done; echo end", 30*time.Second)
+	res := b.sh(t, "for d in /workspace /tmp /home/sandbox /dev/shm; do dd if=/dev/zero of=$d/fill bs=64k; done; echo end", time.Minute)
 	if !contains(res.Events, "oom") || !strings.Contains(res.Cause, "no room below the memory limit") || b.State() != sandbox.StateFailed {
 		t.Errorf("more was written than there is memory: %s, code %d, events %q (%s), sandbox %s", res.Reason, res.Code, res.Events, res.Cause, b.State())
 	}

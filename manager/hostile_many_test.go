@@ -112,7 +112,7 @@ func TestStandardInput(t *testing.T) {
 	t.Parallel()
 	b := openBox(t, manager.OpenOptions{})
 	// None is the end at once, and not a terminal or something that blocks.
-	res := b.sh(t, `cat; test -t 0 && echo tty; readlink /proc/self/fd/0`, 5*time.Second)
+	res := b.sh(t, `cat; test -t 0 && echo tty; readlink /proc/self/fd/0`, 0)
 	if string(res.Stdout) != "/dev/null\n" {
 		t.Errorf("without standard input: %q", res.Stdout)
 	}
@@ -169,7 +169,7 @@ for i in range(40):
         if os.fork() == 0: time.sleep(0.01 * (i % 3)); os._exit(i)
         os._exit(0)
 time.sleep(0.1)
-`, 20*time.Second)
+`, time.Minute)
 		check(t, res, sandbox.ReasonExited, 0)
 		b.usable(t)
 	}

@@ -49,7 +49,7 @@ func TestOutputFloodIntoSlowReader(t *testing.T) {
 		}
 	}()
 	script := fmt.Sprintf(`seq -f %%07.0f 0 999999 > /tmp/n; for i in $(seq %d); do cat /tmp/n; done | head -c %d`, size/8_000_000+1, size)
-	res, err := b.Exec(t.Context(), sandbox.Run{Command: []string{"bash", "-c", script}, ExecLimits: sandbox.ExecLimits{Timeout: sandbox.Duration(5 * time.Minute), MaxOutput: 4 * sandbox.GiB}}, sandbox.Streams{Stdout: w})
+	res, err := b.Exec(t.Context(), sandbox.Run{Command: []string{"bash", "-c", script}, ExecLimits: sandbox.ExecLimits{Timeout: sandbox.Duration(15 * time.Minute), MaxOutput: 4 * sandbox.GiB}}, sandbox.Streams{Stdout: w})
 	close(stop)
 	<-watched
 	if err != nil {
@@ -100,7 +100,7 @@ func TestSlowReaderStallsNobodyElse(t *testing.T) {
 	}()
 	<-first
 	for range 5 {
-		check(t, b.sh(t, "head -c 500000 /dev/zero", 10*time.Second), sandbox.ReasonExited, 0)
+		check(t, b.sh(t, "head -c 500000 /dev/zero", time.Minute), sandbox.ReasonExited, 0)
 	}
 	close(gate)
 	if err := <-done; err != nil {
@@ -139,7 +139,7 @@ func TestOutputIsExact(t *testing.T) {
 		"every byte":    {`import os; os.write(1, bytes(range(256)) * 400)`, strings.Repeat(string(every), 400), ""},
 		"carriage":      {`import os; os.write(1, b"a\r\nb\rc\n\n")`, "a\r\nb\rc\n\n", ""},
 	} {
-		res := b.py(t, tt.code, 20*time.Second)
+		res := b.py(t, tt.code, time.Minute)
 		check(t, res, sandbox.ReasonExited, 0)
 		if string(res.Stdout) != tt.stdout || string(res.Stderr) != tt.stderr {
 			t.Errorf("%s: stdout %.80q, stderr %.80q", name, res.Stdout, res.Stderr)
@@ -165,7 +165,7 @@ func TestOutputCaps(t *testing.T) {
 	b.put(t, "pattern", pattern)
 	for _, n := range []int{0, 1, keep - 1, keep, keep + 1, most - 1, most, most + 1} {
 		for stream := 1; stream <= 2; stream++ {
-			res := capped(fmt.Sprintf("head -c %d pattern >&%d; exit 3", n, stream), 10*time.Second)
+			res := capped(fmt.Sprintf("head -c %d pattern >&%d; exit 3", n, stream), time.Minute)
 			reason, code, sent := sandbox.ReasonExited, 3, n
 			if n > most {
 				reason, sent = sandbox.ReasonOutput, most
@@ -234,7 +234,7 @@ while True:
 	}()
 	<-at
 	for range 4 {
-		res := b.sh(t, "sleep 0.3; exit 4", 30*time.Second)
+		res := b.sh(t, "sleep 0.3; exit 4", 5*time.Minute)
 		if res.Reason != sandbox.ReasonExited && res.Reason != sandbox.ReasonOutput {
 			t.Errorf("with a thief on its pipe an exec ended with %s (%s)", res.Reason, res.Cause)
 		}

@@ -35,7 +35,7 @@ done`}, sandbox.Streams{})
 		t.Fatal(err)
 	}
 	defer s.Close()
-	res, err = s.Exec(t.Context(), sandbox.Run{Code: "for i in 1 2 3 4 5; do setsid sleep 300 & done; echo up; sleep 300", ExecLimits: sandbox.ExecLimits{Timeout: sandbox.Duration(3 * time.Second)}}, sandbox.Streams{})
+	res, err = s.Exec(t.Context(), sandbox.Run{Code: "for i in 1 2 3 4 5; do setsid sleep 300 & done; echo up; sleep 300", ExecLimits: sandbox.ExecLimits{Timeout: sandbox.Duration(10 * time.Second)}}, sandbox.Streams{})
 	if err != nil || res.Reason != sandbox.ReasonTimeout || string(res.Stdout) != "up\n" {
 		t.Errorf("a swarm: %+v, %v", res, err)
 	}

@@ -19,7 +19,7 @@ func TestManyStartsAreCounted(t *testing.T) {
 	}
 	const text, leftOut = "i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i+1)); done", 300 - sandbox.MaxStarts
 	for range 2 {
-		res, err := m.RunShell(t.Context(), "work", "main", sandbox.ShellRun{Text: text}, sandbox.Streams{})
+		res, err := m.RunShell(t.Context(), "work", "main", sandbox.ShellRun{Text: text, ExecLimits: shell(text).ExecLimits}, sandbox.Streams{})
 		if err != nil || len(res.Starts) != sandbox.MaxStarts || res.StartsLeftOut != leftOut {
 			t.Errorf("in a shell: %v %+v %q, told %d, left out %d", err, res.Exit, res.Stderr, len(res.Starts), res.StartsLeftOut)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/caisson-dev/caisson/internal/enginetest"
 	"github.com/caisson-dev/caisson/manager"
@@ -102,7 +103,13 @@ func startsManager(t *testing.T, on string, j *judge, rule sandbox.StartsRule) *
 	return m
 }
 
-func shell(text string) sandbox.Run { return sandbox.Run{Language: "shell", Code: text} }
+func shell(text string) sandbox.Run { return inTime(sandbox.Run{Language: "shell", Code: text}) }
+
+// inTime gives a run more time than it needs, however busy the machine is.
+func inTime(run sandbox.Run) sandbox.Run {
+	run.Timeout = sandbox.Duration(5 * time.Minute)
+	return run
+}
 
 func mustRun(t *testing.T, m *manager.Manager, run sandbox.Run) sandbox.Result {
 	t.Helper()

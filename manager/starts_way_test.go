@@ -15,7 +15,7 @@ import (
 	"github.com/caisson-dev/caisson/store/sqlite"
 )
 
-func python(text string) sandbox.Run { return sandbox.Run{Language: "python", Code: text} }
+func python(text string) sandbox.Run { return inTime(sandbox.Run{Language: "python", Code: text}) }
 
 // However a process becomes another program, it is seen before.
 func TestEveryStartIsSeen(t *testing.T) {
@@ -162,6 +162,7 @@ func sessionOfStarts(t *testing.T, gate manager.Gate, rule sandbox.StartsRule) *
 // While a person is asked, the exec stands still, its time too, and cannot be frozen.
 func TestAskedAboutStart(t *testing.T) {
 	t.Parallel()
+	const limit = 10 * time.Second // in which it asks, also on a busy machine
 	asked, answer := make(chan struct{}), make(chan bool)
 	gate := func(ctx context.Context, q manager.Question) (manager.Answer, error) {
 		if q.Start == nil || !strings.HasSuffix(q.Start.Start.File, "/id") {
@@ -183,7 +184,7 @@ func TestAskedAboutStart(t *testing.T) {
 		over := make(chan sandbox.Result, 1)
 		go func() {
 			run := shell("/usr/bin/id >/dev/null; echo went on\n")
-			run.Timeout = sandbox.Duration(2 * time.Second)
+			run.Timeout = sandbox.Duration(limit)
 			exec := func() (sandbox.Result, error) { return m.ExecIn(t.Context(), "work", run, sandbox.Streams{}) }
 			if tt.inShell {
 				exec = func() (sandbox.Result, error) {
@@ -196,11 +197,15 @@ func TestAskedAboutStart(t *testing.T) {
 			}
 			over <- res
 		}()
-		<-asked
+		select {
+		case <-asked:
+		case res := <-over:
+			t.Fatalf("it ended before a person was asked: %+v %q", res.Exit, res.Stderr)
+		}
 		if err := m.PauseSession(t.Context(), "work"); !errors.Is(err, sandbox.Conflict) {
 			t.Errorf("frozen while a person is asked: %v", err)
 		}
-		time.Sleep(3 * time.Second) // longer than it may run
+		time.Sleep(limit + time.Second)
 		answer <- yes
 		res := <-over
 		if yes && (res.Reason != sandbox.ReasonExited || string(res.Stdout) != "went on\n") {

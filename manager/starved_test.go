@@ -44,7 +44,7 @@ func TestKillWithStuckReader(t *testing.T) {
 	b := openBox(t, manager.OpenOptions{})
 	w, ended := stuckWriter{make(chan struct{})}, make(chan sandbox.Result, 1)
 	go func() {
-		res, err := b.Exec(t.Context(), sandbox.Run{Command: []string{"yes"}, ExecLimits: sandbox.ExecLimits{Timeout: sandbox.Duration(time.Minute)}}, sandbox.Streams{Stdout: w})
+		res, err := b.Exec(t.Context(), sandbox.Run{Command: []string{"yes"}, ExecLimits: sandbox.ExecLimits{Timeout: sandbox.Duration(5 * time.Minute)}}, sandbox.Streams{Stdout: w})
 		if err != nil {
 			t.Error(err)
 		}
@@ -69,7 +69,7 @@ func TestKillWithStuckReader(t *testing.T) {
 		if left := b.kit.Processes(t, b.ID()); len(left) > 0 {
 			t.Errorf("after the kill: %q", left)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("a kill waits for a reader")
 	}
 	close(w.release)
