@@ -83,7 +83,7 @@ func TestDestroyAgain(t *testing.T) {
 // attach attaches to a sandbox of an engine that answers as handle does.
 func attach(t *testing.T, handle http.HandlerFunc) runtimes.Instance {
 	t.Helper()
-	rt, err := docker.New(docker.Config{Engine: dockertest.Fake(t, "1.41", handle), Agent: "/agent", Base: t.TempDir()})
+	rt, err := docker.New(docker.Config{Engine: dockertest.Fake(t, "1.41", handle), Agent: "/agent", Base: "/nowhere"})
 	if err != nil {
 		t.Fatal(err)
 	}
