@@ -152,9 +152,9 @@ func TestPoolSessionOutlives(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.code(t)
-	ok("gc")
+	collected(t, kit, base)
 	_, neighbour := place(t)
-	said(t, kit, neighbour, "gc") // who has another state, and other folders, on the same engine
+	collected(t, kit, neighbour) // who has another state, and other folders, on the same engine
 	if got := state(t, kit, string(box)); got != "running" {
 		t.Fatalf("after the pool was killed and swept its sandbox is %s", got)
 	}
@@ -177,7 +177,7 @@ func TestPoolSessionOutlives(t *testing.T) {
 	}
 	ok("session", "rm", "work")
 	ok("session", "rm", "copy")
-	ok("gc")
+	collected(t, kit, base)
 	left, err := kit.API.ContainerList(t.Context(), container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("name", "caisson-"+string(box)))})
 	if err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)

@@ -135,7 +135,7 @@ func TestPoolKilled(t *testing.T) {
 	if got := said(t, kit, base, "run", "--", "echo", "ok"); got != "ok" {
 		t.Errorf("a run without the pool: %q", got)
 	}
-	said(t, kit, base, "gc")
+	collected(t, kit, base)
 	for _, id := range ids {
 		if sandbox.ID(id).Valid() && state(t, kit, id) != "gone" {
 			t.Errorf("sandbox %s is left", id)

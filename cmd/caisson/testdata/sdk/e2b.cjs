@@ -463,7 +463,7 @@ const steps = {
     await assert.rejects(Sandbox.connect(sbx.sandboxId), (e) => e.name === 'SandboxNotFoundError')
     await assert.rejects(Sandbox.create('no-such-template'), /no-such-template/)
     await assert.rejects(Sandbox.create({ apiKey: 'wrong' }), (e) => e.name === 'AuthenticationError')
-    const brief = await Sandbox.create({ timeoutMs: 5000 })
+    const brief = await Sandbox.create({ timeoutMs: 15_000 })
     while (await brief.isRunning()) await new Promise((next) => setTimeout(next, 50))
     while ((await Sandbox.list().nextItems()).length > 0) await new Promise((next) => setTimeout(next, 50))
   },
