@@ -15,6 +15,7 @@ import sys
 import sysconfig
 import textwrap
 import types as pytypes
+import weakref
 from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple, Union
 
 from ._tools import Tool
@@ -23,6 +24,9 @@ from .errors import InvalidError
 MAX_SOURCE = 8 << 20
 _CODE = (pytypes.FunctionType, type)
 _INSTALLED = tuple(os.path.realpath(sysconfig.get_path(n)) + os.sep for n in ("stdlib", "platstdlib", "purelib", "platlib"))
+
+
+_texts: "weakref.WeakKeyDictionary[Any, Tuple[Any, str, List[str]]]" = weakref.WeakKeyDictionary()
 
 
 class Capture:
@@ -98,16 +102,14 @@ class Capture:
         if id(value) in self._done:
             return
         self._done.add(id(value))
-        tree = _tree(value, why)
         if isinstance(value, type):
             self.classes[value.__qualname__] = value
             around = {}
         else:
             around = _closure(value, why)
         spaces = vars(sys.modules[value.__module__]) if isinstance(value, type) else value.__globals__  # type: Dict[str, Any]
-        _Strip(spaces).visit(tree)
-        text = ast.unparse(ast.fix_missing_locations(tree))
-        for name in _free_names(text, why):
+        text, names = _text_of(value, spaces, why)
+        for name in names:
             if name in around:
                 self.add(name, around[name], f"{why}, which uses {name}")
             elif name in spaces and name != value.__name__:
@@ -147,6 +149,21 @@ def _literal(value: Any) -> bool:
     if type(value) is float:
         return value == value and value not in (float("inf"), float("-inf"))
     return type(value) is tuple and all(map(_literal, value))
+
+
+def _text_of(value: Any, spaces: Dict[str, Any], why: str) -> Tuple[str, List[str]]:
+    """Return a text as it travels, and the names that it takes from around it; of a function once, while that lives."""
+    code = value.__code__ if isinstance(value, pytypes.FunctionType) else None
+    known = _texts.get(value) if code else None
+    if known and known[0] is code:
+        return known[1:]
+    tree = _tree(value, why)
+    _Strip(spaces).visit(tree)
+    text = ast.unparse(ast.fix_missing_locations(tree))
+    names = _free_names(text, why)
+    if code:
+        _texts[value] = code, text, names
+    return text, names
 
 
 def _tree(value: Any, why: str) -> ast.Module:

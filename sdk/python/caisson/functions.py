@@ -296,8 +296,8 @@ class _Call:
         name, args, message = answer["error"], answer["args"], answer["message"]
         if type(name) is not str or type(args) is not list or type(message) is not str or type(answer["traceback"]) is not str:
             raise values.ValueFormatError("no message of values: no error")
-        if name == "ValueFormatError":
-            return values.ValueFormatError(message)
+        if name == "ValueFormatError":  # the path begins where the result lies in the message
+            return values.ValueFormatError(message.replace("result['result']", "result", 1))
         cls = self._known().get(name) or (_EXCEPTIONS.get(name) if answer["module"] == "builtins" else None)
         if cls is None or not issubclass(cls, Exception):
             error: Exception = RemoteError(message, name)
@@ -338,7 +338,7 @@ def sandbox_run(function: Any = None, **options: Any) -> Any:
     try:
         chosen = Options(**options)
     except TypeError as e:
-        raise InvalidError(f"sandbox_run: {e}", "see help(caisson.sandbox_run)") from None
+        raise InvalidError(f"sandbox_run: {str(e).replace('Options.__init__() ', '')}", "see help(caisson.sandbox_run)") from None
     if function is None:
         return lambda f: SandboxFunction(f, chosen)
     return SandboxFunction(function, chosen)
@@ -351,7 +351,7 @@ class SandboxExecutor(concurrent.futures.Executor):
     """Calls at once, each in a sandbox to itself: one that crashes or takes too long harms no other."""
 
     def __init__(self, max_workers: Optional[int] = None, **options: Any) -> None:
-        self._threads = concurrent.futures.ThreadPoolExecutor(max_workers or min(8, 2 * (os.cpu_count() or 1)), "caisson-call")
+        self._threads = concurrent.futures.ThreadPoolExecutor(min(8, 2 * (os.cpu_count() or 1)) if max_workers is None else max_workers, "caisson-call")
         self._options = options
 
     def submit(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> "concurrent.futures.Future[Any]":  # type: ignore[override]

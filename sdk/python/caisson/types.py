@@ -9,7 +9,7 @@ import os
 import typing
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Type, TypeVar
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Type, TypeVar
 
 from .errors import CommandError, InvalidError
 
@@ -17,8 +17,21 @@ T = TypeVar("T")
 
 
 @functools.lru_cache(maxsize=None)
-def _hints(cls: type) -> Dict[str, Any]:
-    return typing.get_type_hints(cls)
+def _plan(cls: type) -> List[Tuple[str, str, bool, Optional[Callable[[Any], Any]]]]:
+    """Return a class's fields: its name and its key in JSON, whether it is of bytes, and else what makes it."""
+    hints = typing.get_type_hints(cls)
+    return [(f.name, f.metadata.get("key", f.name), hints[f.name] in (bytes, Optional[bytes]), _maker(hints[f.name])) for f in fields(cls)]
+
+
+def _maker(hint: Any) -> Optional[Callable[[Any], Any]]:
+    """Return what makes a value of a type from JSON; None is as it stands."""
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Union:
+        return _maker(args[0])
+    if origin is list:
+        each = _maker(args[0])
+        return (lambda items: [each(item) for item in items]) if each else list
+    return functools.partial(read, hint) if hasattr(hint, "__dataclass_fields__") else None
 
 
 def read(cls: Type[T], data: Mapping[str, Any]) -> T:
@@ -29,29 +42,16 @@ def read(cls: Type[T], data: Mapping[str, Any]) -> T:
     text of its name, or from base64 beside it.
     """
     values: Dict[str, Any] = {}
-    for f in fields(cls):  # type: ignore[arg-type]
-        key = f.metadata.get("key", f.name)
-        hint = _hints(cls)[f.name]
-        if hint in (bytes, Optional[bytes]):
+    for name, key, binary, make in _plan(cls):
+        given = data.get(key)
+        if binary:
             if data.get(key + "_base64") is not None:
-                values[f.name] = base64.b64decode(data[key + "_base64"])
-            elif data.get(key) is not None:
-                values[f.name] = data[key].encode()
-        elif data.get(key) is not None:
-            values[f.name] = _value(hint, data[key])
+                values[name] = base64.b64decode(data[key + "_base64"])
+            elif given is not None:
+                values[name] = given.encode()
+        elif given is not None:
+            values[name] = make(given) if make else given
     return cls(**values)
-
-
-def _value(hint: Any, data: Any) -> Any:
-    args = typing.get_args(hint)
-    if typing.get_origin(hint) is typing.Union:
-        hint = args[0]
-        args = typing.get_args(hint)
-    if typing.get_origin(hint) is list:
-        return [_value(args[0], item) for item in data]
-    if hasattr(hint, "__dataclass_fields__"):
-        return read(hint, data)
-    return data
 
 
 def table(head: List[str], rows: List[List[str]]) -> str:

@@ -1,5 +1,6 @@
 """Functions that run in a sandbox."""
 
+import ast
 import asyncio
 import contextlib
 import dataclasses
@@ -321,6 +322,7 @@ class TestFunctions(unittest.TestCase):
             self.assertTrue(isinstance(outcome.error, Exception) or outcome.value in ("done", "mine"), outcome)
         self.assertIsInstance(hostile.with_options(max_result=100_000).outcome("large").error, ValueFormatError)
         self.assertEqual(len(hostile("large")), 1 << 20)
+        self.assertTrue(str(hostile.outcome("generator").error).startswith("result[1]['a']: a builtins.generator"))
 
     def test_hands_back_what_can_be_changed(self):
         self.assertEqual(hands_back_wrong(), [False] * 8)
@@ -420,12 +422,12 @@ class TestFunctions(unittest.TestCase):
             self.assertEqual([a.data is not None for a in outcome.result.artifacts], [inside])
 
     def test_what_a_call_takes(self):
-        """A call has one connection, is not found fault with for what runs it, and does not send what a server has."""
+        """A call has one connection, reads no source again, sends nothing that a server has, and is not found fault with for that."""
         self.assertEqual(plus(1), (6, {}))
         dial = mock.patch.object(Address, "dial", autospec=True, side_effect=Address.dial)
-        with dial as dialled, mock.patch.object(_server, "_answers") as probed, mock.patch.object(Connection, "_send") as sent:
+        with dial as dialled, mock.patch.object(_server, "_answers") as probed, mock.patch.object(Connection, "_send") as sent, mock.patch.object(ast, "parse") as parsed:
             outcome = plus.outcome(1)
-        self.assertEqual((outcome.get(), dialled.call_count, probed.call_count, sent.call_count), ((6, {}), 1, 0, 0))
+        self.assertEqual((outcome.get(), dialled.call_count, [m.call_count for m in (probed, sent, parsed)]), ((6, {}), 1, [0, 0, 0]))
         self.assertEqual(outcome.result.decision.findings, [])
 
     def test_server_of_another_version(self):
