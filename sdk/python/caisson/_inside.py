@@ -33,7 +33,8 @@ def main():
         os.dup2(nowhere, 1)
         os.dup2(nowhere, 2)
     try:
-        module = _module()
+        import caisson_call as module
+
         known = {name: _at(module, name) for name in options["classes"]}
         given = values.decode(message[int.from_bytes(message[-8:], "big") : -8], known, options["limit"])
         for name, value in given["data"].items():
@@ -59,17 +60,6 @@ def main():
         except Exception:
             pass  # the function has closed it
     leave(0)  # threads that the function has left would hold this up
-
-
-def _module():
-    """Make the call's module, as an import of it would in three times as long."""
-    name = os.path.join(HERE, "caisson_call.py")
-    with open(name, "rb") as f:
-        text = f.read()
-    module = sys.modules["caisson_call"] = type(sys)("caisson_call")
-    module.__file__ = name
-    exec(compile(text, name, "exec", dont_inherit=True), module.__dict__)
-    return module
 
 
 def _at(module, path):

@@ -432,7 +432,8 @@ class TestFunctions(unittest.TestCase):
 
     def test_server_of_another_version(self):
         text = _values()[1] + b"\n# another" + b"." * (1 << 16)
-        with mock.patch.object(caisson.functions, "_values", lambda: ("sha256:" + "0" * 64, text)):
+        other = caisson.functions._inside() + "# another"  # which is judged, and has to pass
+        with mock.patch.object(caisson.functions, "_values", lambda: ("sha256:" + "0" * 64, text)), mock.patch.object(caisson.functions, "_inside", lambda: other):
             self.assertEqual(plus(1), (6, {}))
 
     def test_warm_is_compiled(self):
