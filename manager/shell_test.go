@@ -148,6 +148,8 @@ func TestShell(t *testing.T) {
 			{text: "os.system('echo sub'); print(end='x')", stdout: "sub\nx"},
 			{text: "import subprocess\nchild = subprocess.Popen(['sleep', '100'])\nprint('up')", stdout: "up\n"},
 			{text: "child.poll()"},
+			{text: "os.closerange(3, 256); print('closed')", stdout: "closed\n"},
+			{text: "print('after', x)", stdout: "after [1, 2]\n"},
 		} {
 			c.run(t, p, "py")
 		}
