@@ -99,7 +99,11 @@ func (s *starts) install() error {
 	if err != nil {
 		return err
 	}
-	go (&hearer{s: s, fd: s.file.Fd(), uid: -1}).hear()
+	var root unix.Statfs_t
+	if err := unix.Statfs("/", &root); err != nil {
+		return err
+	}
+	go (&hearer{s: s, fd: s.file.Fd(), uid: -1, reader: reader{hosts: root.Flags&unix.ST_RDONLY == 0}}).hear()
 	return nil
 }
 

@@ -158,6 +158,7 @@ type reader struct {
 	memory memory
 	// files are those of the image, which stay what they are.
 	files map[imageFile]string
+	hosts bool // the root is the host's, and can be written
 }
 
 // imageFile is one of the image, with the path that led to it.
@@ -287,8 +288,9 @@ func (r *reader) look(b *begin, file string, resolve uint64) {
 		if b.file, err = readLink("/proc/thread-self/fd/" + strconv.Itoa(fd)); err != nil {
 			return
 		}
-		// What is mounted to be read alone is the image's, or the agent itself.
-		if b.image = fs.Flags&unix.ST_RDONLY != 0; b.image {
+		// What is mounted to be read alone is the image's, or the agent itself. Where the
+		// host's root is, files are that which no user here can change.
+		if b.image = fs.Flags&unix.ST_RDONLY != 0 || r.hosts && lasting(b.file); b.image {
 			if r.files == nil || len(r.files) >= mostPassed {
 				r.files = map[imageFile]string{}
 			}
@@ -299,6 +301,20 @@ func (r *reader) look(b *begin, file string, resolve uint64) {
 		b.path = b.file
 	}
 	b.own, b.openAs = !b.image, file
+}
+
+// lasting reports whether the calling thread's user can change neither a file nor where
+// it lies.
+func lasting(file string) bool {
+	for ; ; file = path.Dir(file) {
+		var st unix.Stat_t
+		if unix.Lstat(file, &st) != nil || st.Uid != 0 || unix.Faccessat(unix.AT_FDCWD, file, unix.W_OK, unix.AT_EACCESS) == nil {
+			return false
+		}
+		if file == "/" {
+			return true
+		}
+	}
 }
 
 // statxAll is what a file is compared by.
