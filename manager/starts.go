@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -224,6 +225,8 @@ func itStarted(t Start) string { return "it started " + t.Path + ": " }
 // whyRefused says why a start was refused, in a few words.
 func whyRefused(d sandbox.Decision, err error) string {
 	switch {
+	case errors.Is(err, context.Canceled):
+		return "its exec has ended"
 	case err != nil:
 		return err.Error()
 	case d.Refused != "":

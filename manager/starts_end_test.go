@@ -1,11 +1,14 @@
 package manager_test
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"path"
 	"slices"
 	"testing"
 
+	"github.com/caisson-dev/caisson/manager"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -72,5 +75,30 @@ func endsOfStarts(t *testing.T, on string) {
 		if !slices.Equal(ends, want) || !slices.Equal(starts, shown) || !slices.Equal(ended, told) {
 			t.Errorf("%s: ends %q, want %q\nlive %q, want %q, and %q", mode, ends, want, starts, shown, ended)
 		}
+	}
+}
+
+// What is being judged as its exec ends is told to have been refused for that.
+func TestStartAsItsExecEnds(t *testing.T) {
+	t.Parallel()
+	startsEverywhere(t, startAsItsExecEnds)
+}
+
+func startAsItsExecEnds(t *testing.T, on string) {
+	in, goOn := io.Pipe()
+	m := startsManager(t, on, &judge{gate: func(ctx context.Context, q manager.Question) (manager.Answer, error) {
+		if q.Start == nil {
+			return manager.Unjudged(ctx, q)
+		}
+		_ = goOn.Close() // the exec ends now
+		<-ctx.Done()
+		return manager.Answer{}, ctx.Err()
+	}}, sandbox.StartsRule{Mode: sandbox.StartsJudge})
+	res, err := m.Run(t.Context(), shell("/bin/sleep 1000 &\nread -r _\necho over\n"), sandbox.Streams{Stdin: in})
+	if err != nil || res.Reason != sandbox.ReasonExited || string(res.Stdout) != "over\n" {
+		t.Fatalf("%v %+v %q %q", err, res.Exit, res.Stdout, res.Stderr)
+	}
+	if len(res.Starts) != 1 || res.Starts[0].Verdict != sandbox.Deny || res.Starts[0].Why != "its exec has ended" {
+		t.Errorf("%+v", res.Starts)
 	}
 }
