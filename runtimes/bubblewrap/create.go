@@ -160,9 +160,6 @@ func (m *making) asPlanned() error {
 		has[k] = strings.TrimSpace(v)
 	}
 	want := map[string]string{"NoNewPrivs": "1", "Seccomp": "2", "CapEff": "00000000000800e0"} // SETUID, SETGID, KILL and SYS_PTRACE
-	if len(m.req.Capabilities) < len(rootsCapabilities) {
-		want["CapEff"] = "00000000000000e0"
-	}
 	if m.req.Nested {
 		// The agent has to make namespaces; what it starts in them is filtered by itself.
 		want = map[string]string{"NoNewPrivs": "1", "CapEff": "0000000000200000"} // SYS_ADMIN, of a namespace without rights

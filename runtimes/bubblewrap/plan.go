@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/caisson-dev/caisson/internal/harden"
 	"github.com/caisson-dev/caisson/runtimes"
 	"github.com/caisson-dev/caisson/runtimes/local"
@@ -50,15 +48,6 @@ var (
 	usersCapabilities = []string{"CAP_SYS_ADMIN"}
 )
 
-// ofRoot are root's capabilities, but for the last where the container that caisson runs
-// in was not given that: then programs that hide their memory start nothing.
-func ofRoot() []string {
-	if has, _ := unix.PrctlRetInt(unix.PR_CAPBSET_READ, unix.CAP_SYS_PTRACE, 0, 0, 0); has == 0 {
-		return rootsCapabilities[:3]
-	}
-	return rootsCapabilities
-}
-
 // Plan resolves a spec. It makes nothing. Errors: Invalid, Unsupported.
 func (r *Runtime) Plan(_ context.Context, spec sandbox.Spec) (runtimes.Plan, error) {
 	spec, err := local.Resolve(spec, Name, sandbox.NetworkAllow)
@@ -66,7 +55,7 @@ func (r *Runtime) Plan(_ context.Context, spec sandbox.Spec) (runtimes.Plan, err
 		return runtimes.Plan{}, err
 	}
 	req := request{
-		Namespaces: namespaces(), Capabilities: ofRoot(), NoNewPrivs: true, Seccomp: true, Nested: r.Alone,
+		Namespaces: namespaces(), Capabilities: rootsCapabilities, NoNewPrivs: true, Seccomp: true, Nested: r.Alone,
 		Tmpfs: local.FileSystems(spec), Workspace: spec.Workspace, Limits: local.LimitsOf(spec.Limits),
 	}
 	if req.ReadOnly, req.Links, err = r.root(spec.Image); err != nil {
