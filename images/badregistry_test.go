@@ -19,9 +19,9 @@ import (
 func TestSlowRegistry(t *testing.T) {
 	t.Parallel()
 	r, ref := nativeRegistry(t, false)
-	r.drip = 100 * time.Millisecond
+	r.drip = 700 * time.Millisecond
 	s, _ := puller(t, ref)
-	s.patience, s.pullPatience = time.Second, time.Second
+	s.patience, s.pullPatience = 10*time.Second, 10*time.Second
 	var news []sandbox.Progress
 	s.cfg.Progress = func(p sandbox.Progress) { news = append(news, p) } // of one pull: from one goroutine
 	began := time.Now()

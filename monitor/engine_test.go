@@ -98,7 +98,7 @@ func TestBuiltinRules(t *testing.T) {
 	p := pauser(t, kit, small.ID())
 	over := make(chan sandbox.Result, 1)
 	go func() {
-		res, err := run(t.Context(), "sleep 1000", 8*time.Second)
+		res, err := run(t.Context(), "sleep 1000", 20*time.Second)
 		if err != nil {
 			t.Error(err)
 		}
@@ -179,12 +179,12 @@ func TestActions(t *testing.T) {
 	}
 	defer m.Close()
 	act := func(action sandbox.AlertAction) sandbox.AlertRule {
-		return sandbox.AlertRule{Name: string(action), When: `session == "` + string(action) + `" && execs > 0 && process_count > 0`, Action: action}
+		return sandbox.AlertRule{Name: string(action), When: `session == "` + string(action) + `" && execs > 0 && process_count > 1`, Action: action}
 	}
 	w := watchAll(t, monitor.Config{
 		Sandboxes: m, Store: store, Rules: rules(act(sandbox.ActStopExec), act(sandbox.ActPause), act(sandbox.ActStopSandbox)), Every: 100 * time.Millisecond,
 	})
-	sleep := sandbox.Run{Command: []string{"sleep", "1000"}, ExecLimits: sandbox.ExecLimits{Timeout: sandbox.Duration(5 * time.Minute)}}
+	sleep := sandbox.Run{Command: []string{"sh", "-c", "sleep 1000 & wait"}, ExecLimits: sandbox.ExecLimits{Timeout: sandbox.Duration(5 * time.Minute)}}
 	for _, action := range []sandbox.AlertAction{sandbox.ActStopExec, sandbox.ActStopSandbox} {
 		name := string(action)
 		if _, err := m.CreateSession(t.Context(), sandbox.SessionOptions{Name: name, Language: "shell"}); err != nil {
