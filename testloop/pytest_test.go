@@ -208,7 +208,7 @@ func TestCollection(t *testing.T) {
 		"an import that ends it": {tests: files("test_0.py", "import dies\ndef test_b(): pass\n", "test_a.py", good),
 			want: map[string]testloop.Outcome{"test_a.py::test_a": testloop.Passed, "test_0.py::test_b": testloop.Crashed}, problem: "exit code 0"},
 		"an import that hangs": {tests: files("test_0.py", "import sleeps\ndef test_b(): pass\n", "test_a.py", good),
-			want: map[string]testloop.Outcome{"test_a.py::test_a": testloop.Passed, "test_0.py::test_b": testloop.Timeout}, problem: "more than 5s"},
+			want: map[string]testloop.Outcome{"test_a.py::test_a": testloop.Passed, "test_0.py::test_b": testloop.Timeout}, problem: "more than 10s"},
 		"a conftest that ends it": {tests: files("conftest.py", "import dies\n", "test_a.py", good),
 			want: map[string]testloop.Outcome{"test_a.py::test_a": testloop.Crashed}, problem: "exit code 0"},
 		"a conftest that fails": {tests: files("conftest.py", "import nothing_there\n", "test_a.py", good),
@@ -221,8 +221,8 @@ func TestCollection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			limit := patient
-			if strings.Contains(tt.problem, "more than 5s") {
-				limit = 5 * time.Second
+			if strings.Contains(tt.problem, "more than 10s") {
+				limit = 10 * time.Second
 			}
 			r, err := testloop.Pytest(t.Context(), exec, testloop.Suite{Solution: solution, Tests: tt.tests, TestTimeout: limit})
 			if err != nil {
@@ -313,7 +313,7 @@ func (c cheat) fails(t *testing.T, exec testloop.Exec, forked bool) {
 		TestTimeout: patient,
 	}
 	if strings.Contains(c.want, "timeout") {
-		s.TestTimeout = 5 * time.Second
+		s.TestTimeout = 10 * time.Second
 	}
 	r, err := testloop.Pytest(t.Context(), exec, s)
 	if err != nil {

@@ -142,7 +142,7 @@ func Corpus() []Case {
 		{Argv: []string{"sh", "-c", "printf end; kill -9 $$"}, Stdout: "end", Code: 137, Reason: sandbox.ReasonSignal},
 		{Argv: []string{"head", "-c", "200000", "/dev/zero"}, Stdout: long, Reason: sandbox.ReasonExited},
 		{Argv: []string{"head", "-c", "200000", "/dev/zero"}, MaxOutput: 1000, Stdout: long[:1000], Code: 137, Reason: sandbox.ReasonOutput},
-		{Argv: []string{"sh", "-c", "echo partial; sleep 60"}, Timeout: 3 * time.Second, Stdout: "partial\n", Code: 137, Reason: sandbox.ReasonTimeout},
+		{Argv: []string{"sh", "-c", "echo partial; sleep 60"}, Timeout: 10 * time.Second, Stdout: "partial\n", Code: 137, Reason: sandbox.ReasonTimeout},
 		{Argv: []string{"no-such-program"}, Code: 127, Reason: sandbox.ReasonExited},
 		{Argv: []string{"pwd"}, Stdout: "/workspace\n", Reason: sandbox.ReasonExited},
 	}

@@ -231,7 +231,7 @@ class TestCalls(unittest.TestCase):
             return "late"
 
         try:
-            r = self.sb.run_code("slow()", tools=[slow], timeout=2)
+            r = self.sb.run_code("slow()", tools=[slow], timeout=15)
             self.assertEqual((r.exit_reason, begun.is_set()), ("timeout", True))
         finally:
             held.set()
