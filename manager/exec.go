@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -42,6 +43,7 @@ type resolved struct {
 	shell    *inShell             // that it runs in; nil of others
 	tools    *tools.Set           // that it may call
 	free     chan struct{}        // of one in the background: closed once this process lives for it no more; nil of others
+	counted  atomic.Bool          // the gate was told that its starts will be judged
 	over     func()               // called once nothing more is asked of its sandbox; nil of one that stays
 }
 

@@ -81,6 +81,10 @@ type ExecQuestion struct {
 	// Plan waits for the sandbox that it runs in, and says what that was made as:
 	// its image, and the walls that it has. The caller alters nothing of it.
 	Plan func(ctx context.Context) (runtimes.Plan, error)
+	// JudgesStarts waits as Plan does, and reports whether what it starts is asked
+	// about when that happens. Where it says so and that cannot be, the exec does not
+	// run. nil is that nothing is.
+	JudgesStarts func(ctx context.Context) (bool, error)
 }
 
 // ShellQuestion is what is known of the shell that a text is to run in.
@@ -169,6 +173,19 @@ func (m *Manager) judgePlan(who asker) func(context.Context, *runtimes.Plan) err
 func (m *Manager) judgeExec(ctx context.Context, r *resolved) (sandbox.Decision, error) {
 	begun := time.Now()
 	ctx, done := telemetry.Start(ctx, "gate", slog.String("judged", "exec"))
+	if m.cfg.Starts.Mode == sandbox.StartsJudge {
+		r.question.JudgesStarts = func(ctx context.Context) (bool, error) {
+			plan, err := r.question.Plan(ctx)
+			if err != nil {
+				return false, err
+			}
+			judged, err := m.seesStarts(ctx, &plan)
+			if judged {
+				r.counted.Store(true)
+			}
+			return judged, err
+		}
+	}
 	d, p, err := m.judge(ctx, Question{Exec: &r.question})
 	r.judging = time.Since(begun)
 	telemetry.Note(ctx, slog.String("verdict", string(d.Verdict)), slog.String("level", d.Level.String()))

@@ -88,7 +88,7 @@ func (m *Manager) seeStarts(ctx context.Context, b *box.Box, r *resolved, d sand
 		return nil, nil //nolint:nilnil // nothing that is asked of it minds
 	}
 	if !b.Client.SeesStarts() {
-		if rule.Required {
+		if rule.Required || r.counted.Load() {
 			return nil, sandbox.Errorf(sandbox.Unsupported, "what programs start cannot be seen in this sandbox, and has to be").
 				WithHint("use the docker runtime with runc, or bubblewrap as root, on Linux 5.19 or newer, or set starts.required to false")
 		}

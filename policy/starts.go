@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"maps"
 	"path"
 	"slices"
 
@@ -36,13 +35,9 @@ const (
 	mostWord  = 200
 )
 
-// mostAtPlace bounds the commands of one place that are looked at, and
-// mostVariables the variables that are written down for all starts of a text
-// together: what reaches them is not told.
-const (
-	mostAtPlace   = 256
-	mostVariables = 1 << 20
-)
+// mostAtPlace bounds the commands of one place that are looked at: what reaches it is
+// not told.
+const mostAtPlace = 256
 
 // place is where a command stands.
 type place struct {
@@ -53,22 +48,13 @@ type place struct {
 // starts answers how a text starts files. A text can start as many as it has
 // facts, so that none of them may be looked up by going through the others.
 type starts struct {
-	env       map[string]facts.Value // what it sets by name, for all; not altered
-	at        map[place][]*facts.Command
-	writes    map[string]int              // how often a path is written
-	heredocs  map[string][]*facts.Command // by the last name of what they write
-	variables int
+	at       map[place][]*facts.Command
+	writes   map[string]int              // how often a path is written
+	heredocs map[string][]*facts.Command // by the last name of what they write
 }
 
 func startsOf(doc *facts.Document) *starts {
-	s := &starts{env: map[string]facts.Value{}, at: map[place][]*facts.Command{}, writes: map[string]int{}, heredocs: map[string][]*facts.Command{}}
-	for i := range doc.Env {
-		if e := &doc.Env[i]; e.Op == "write" && e.Name != "" {
-			v := variableValue(s.env, e.Name, e.Value)
-			v.Open = true // it may not be set on every way
-			s.env[e.Name] = v
-		}
-	}
+	s := &starts{at: map[place][]*facts.Command{}, writes: map[string]int{}, heredocs: map[string][]*facts.Command{}}
 	for i := range doc.Commands {
 		c := &doc.Commands[i]
 		at := place{c.Pos, c.Depth}
@@ -86,31 +72,22 @@ func startsOf(doc *facts.Document) *starts {
 	return s
 }
 
-// of is how the text starts a shell script: the words behind it, and the
-// variables that it sets by name. Where several commands of one place start it,
-// what differs is not told. ok is false where too much would have to be.
+// of is how the text starts a shell script: the words behind it. Where several commands
+// of one place start it, what differs is not told. ok is false where too much would have
+// to be.
 func (s *starts) of(f *facts.File) (_ facts.Start, ok bool) {
-	out := facts.Start{Known: true, Args: []facts.Value{facts.Passed()}, Env: s.env}
+	out := facts.Start{Known: true, Args: []facts.Value{facts.Passed()}}
 	here := s.at[place{f.Pos, f.Depth}]
 	if len(here) > mostAtPlace {
 		return facts.Start{}, false
 	}
-	name, found, cloned := path.Base(f.Path), false, false
+	name, found := path.Base(f.Path), false
 	for _, c := range here {
 		at := slices.IndexFunc(c.Argv, func(w string) bool { return path.Base(w) == name })
 		if at < 0 || at == 0 && f.By != "exec" {
 			continue
 		}
 		args := wordsFrom(c, at+1)
-		if len(c.Env) > 0 && !cloned {
-			if s.variables += len(s.env); s.variables > mostVariables {
-				return facts.Start{}, false
-			}
-			out.Env, cloned = maps.Clone(s.env), true
-		}
-		for name, value := range c.Env {
-			out.Env[name] = variableValue(nil, name, value)
-		}
 		if found && !slices.EqualFunc(args, out.Args, same) {
 			args = []facts.Value{facts.Passed()}
 		}
@@ -150,19 +127,6 @@ func (s *starts) written(f *facts.File) ([]byte, bool) {
 	}
 	_, text := catInto(by[0])
 	return []byte(text), true
-}
-
-// variableValue is what a variable is set to: text that facts shorten, or that is empty, may be
-// one that they do not know.
-func variableValue(old map[string]facts.Value, name, value string) facts.Value {
-	if value == "" || len(value) >= mostWord {
-		return facts.Passed()
-	}
-	v := facts.Text(value)
-	if o, ok := old[name]; ok {
-		return facts.Union(o, v)
-	}
-	return v
 }
 
 func same(a, b facts.Value) bool { return slices.Equal(a.Alts, b.Alts) && a.Open == b.Open }

@@ -126,14 +126,13 @@ func interactive(module string) bool {
 var plainModule = lazyregexp.New(`^-?(?:[A-Z]\w*(?:::\w+)*|strict|warnings|utf8|integer|bigint|bignum|feature|lib|v?[\d.]+)(?:=[\w:,./]*| qw\([\w: ]*\))?$`)
 
 // unread is code in a language without extractor, and the modules that it is
-// given.
+// given: it may do whatever the words say that stand in it. What it starts is judged
+// at its start.
 func (c *command) unread(prog Program, code Value, modules []Value) {
 	texts := slices.Clone(code.Alts)
-	alone := true
 	if prog.Interpreter == "perl" {
 		for _, m := range modules {
 			if s, ok := m.One(); !ok || !plainModule().MatchString(s) {
-				alone = false
 				texts = append(texts, m.Alts...) // perl takes it for a part of the program
 			}
 		}
@@ -141,16 +140,28 @@ func (c *command) unread(prog Program, code Value, modules []Value) {
 	if !code.Known() {
 		texts = append(texts, code.Head())
 	}
-	for i, s := range texts {
-		if alone && i < len(code.Alts) && computes(prog.Interpreter, s) {
-			continue
+	for _, s := range texts {
+		if slices.ContainsFunc(prog.Words, func(word string) bool { return says(s, word) }) {
+			c.b.Dynamic(DynOpaqueCode, string(prog.Interpreter)+": "+short(s), c.o.Pos, code.From...)
+			return
 		}
-		for _, w := range prog.Words {
-			if strings.Contains(s, w) {
-				c.b.Dynamic(DynOpaqueCode, string(prog.Interpreter)+": "+short(s), c.o.Pos, code.From...)
-				return
-			}
+	}
+}
+
+// says reports that a word stands in a text, and not as a part of another one, nor as
+// all of a pattern: /chmod/.
+func says(text, word string) bool {
+	for rest := text; ; {
+		i := strings.Index(rest, word)
+		if i < 0 || word == "" {
+			return i == 0
 		}
+		before, after := rest[:i], rest[i+len(word):]
+		joined := before != "" && wordByte(before[i-1]) && wordByte(word[0]) || after != "" && wordByte(after[0]) && wordByte(word[len(word)-1])
+		if !joined && !(strings.HasSuffix(before, "/") && strings.HasPrefix(after, "/")) {
+			return true
+		}
+		rest = rest[i+1:]
 	}
 }
 

@@ -35,15 +35,12 @@ type unit struct {
 	shown bool
 	// shipped: it is caisson's own, and not judged with what imports it either.
 	shipped bool
-	dir     string   // where it begins, absolute; "" is where the run does
-	roots   []string // where its imports are looked for, beside its own folder
-	// Of a shell's text: how it is started, and the variables that it gets from
-	// texts that it sources.
-	start policy.Start
-	extra map[string]policy.Given
-	by    *unit             // what starts it, where that is known
-	files map[string]string // what lies in files that it sources, or starts elsewhere
-	told  bool              // it is judged with its arguments and variables, beside what it is for any
+	dir     string            // where it begins, absolute; "" is where the run does
+	roots   []string          // where its imports are looked for, beside its own folder
+	command bool              // it is the command that is asked about
+	start   policy.Start      // how it is started
+	files   map[string]string // what lies in files that it sources
+	told    bool              // it is judged with its arguments and variables, beside what it is for any
 	// The modules of the workspace that it imports, by the names that it calls
 	// them by, and the texts that it is judged with.
 	imports  map[string]*unit
@@ -65,9 +62,9 @@ type walker struct {
 	order     []*unit
 	total     int
 	full      bool
-	env       map[string]policy.Given // the run's own variables
-	started   map[string]int          // how many ways of starting a file were judged
-	by        *unit                   // whose references are followed
+	env       map[string]policy.Given             // the run's own variables
+	starts    func(context.Context) (bool, error) // [manager.ExecQuestion.JudgesStarts]
+	judged    bool                                // starts said so
 	decision  sandbox.Decision
 	unjudged  []map[string]any
 	unknown   []any // texts of languages that cannot be judged
@@ -121,7 +118,7 @@ func newWalker(p Policy, q *manager.ExecQuestion, owner string, at room) *walker
 		dir = at.followed(q.Dir)
 	}
 	return &walker{
-		p: p, ws: newStaging(q), owner: owner, room: at, dir: dir, input: q.Stdin != nil, units: map[string]*unit{}, env: variables(q.Env), started: map[string]int{}, told: map[string]bool{}, lists: map[string]map[string]string{}, coming: map[string]chan listed{},
+		p: p, ws: newStaging(q), owner: owner, room: at, dir: dir, input: q.Stdin != nil, units: map[string]*unit{}, env: variables(q.Env), starts: q.JudgesStarts, told: map[string]bool{}, lists: map[string]map[string]string{}, coming: map[string]chan listed{},
 		decision: sandbox.Decision{Verdict: sandbox.Allow, Level: sandbox.Safe, PolicyRevision: p.Revision()},
 	}
 }
@@ -168,14 +165,10 @@ func (w *walker) examine(ctx context.Context, u *unit) error {
 	if err != nil {
 		return err
 	}
-	outer := w.by
-	w.by = u
-	defer func() { w.by = outer }()
 	if err := w.followAll(ctx, u, refs); err != nil {
 		return err
 	}
-	// What a shell sources may set what it does then, and what it starts begins
-	// where it has gone: both are judged in its place too. Other programs are
+	// What a shell sources may set what it does then: it is judged in its place too. Other programs are
 	// judged for any arguments first, and then for those that they get, with the
 	// modules that they call.
 	u.files, u.told = w.lying(u, refs), w.tells(u)
@@ -297,6 +290,9 @@ func quote(s string) string {
 
 // follow finds what a reference leads to.
 func (w *walker) follow(ctx context.Context, from *unit, r policy.Ref, all []policy.Ref) error {
+	if later, err := w.later(ctx, from, r); later || err != nil {
+		return err
+	}
 	switch r.Kind {
 	case policy.RefImport:
 		if r.Lang == "python" {

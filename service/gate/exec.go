@@ -248,7 +248,7 @@ func (e *execution) command(ctx context.Context) error {
 	for i, a := range e.q.Argv {
 		words[i] = quote(a)
 	}
-	e.main = &unit{lang: "bash", code: []byte(strings.Join(words, " ")), shown: true, roots: e.here(), start: e.w.begun("", nil)}
+	e.main = &unit{lang: "bash", code: []byte(strings.Join(words, " ")), shown: true, command: true, roots: e.here(), start: e.w.begun("", nil)}
 	if err := e.w.examine(ctx, e.main); err != nil {
 		return err
 	}

@@ -16,8 +16,8 @@ import (
 
 // addText judges what the text itself writes and then runs.
 func (w *walker) addText(ctx context.Context, from *unit, r policy.Ref) error {
-	u := &unit{name: strings.TrimPrefix(r.Path, sandbox.WorkspaceDir+"/"), code: r.Text, lang: r.Lang, shown: true, by: from}
-	u.start = w.passedOn(from, u, r)
+	u := &unit{name: strings.TrimPrefix(r.Path, sandbox.WorkspaceDir+"/"), code: r.Text, lang: r.Lang, shown: true}
+	u.start = w.handedTo(u.name, r)
 	u.roots = w.rootsOf(path.Dir(u.name))
 	if u.lang == "" {
 		u.lang = languageOf(u.name, u.code)
@@ -33,8 +33,7 @@ func (w *walker) addText(ctx context.Context, from *unit, r policy.Ref) error {
 // addFile reads a file of the workspace and judges it, once. How it is started
 // is not told.
 func (w *walker) addFile(ctx context.Context, name, lang string, staged bool, roots []string) error {
-	start := w.passedOn(w.by, &unit{}, policy.Ref{})
-	return w.addFileStarted(ctx, name, lang, staged, roots, start)
+	return w.addFileStarted(ctx, name, lang, staged, roots, w.handedTo("", policy.Ref{}))
 }
 
 // addFileStarted is addFile of one that is started so.
@@ -61,7 +60,7 @@ func (w *walker) addFileStarted(ctx context.Context, name, lang string, staged b
 		w.cannot(name, "it cannot be read before: "+err.Error())
 		return nil
 	}
-	u := &unit{name: name, lang: lang, code: code, staged: staged, inPlace: !staged, roots: roots, start: start, by: w.by, imported: w.importing}
+	u := &unit{name: name, lang: lang, code: code, staged: staged, inPlace: !staged, roots: roots, start: start, imported: w.importing}
 	w.importing = false
 	if u.lang == "" || u.lang == "bash" && !staged {
 		if known := languageOf(name, code); known != "" || u.lang == "" {

@@ -1,6 +1,7 @@
 package gate_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/caisson-dev/caisson/manager"
@@ -14,13 +15,18 @@ type given struct {
 	stdin string
 }
 
-func verdicts(t *testing.T, cases map[string]given, bad func(v sandbox.Verdict) bool) {
+// verdicts judges runs whose starts are judged as well, or are not.
+func verdicts(t *testing.T, starts bool, cases map[string]given, bad func(v sandbox.Verdict) bool) {
 	t.Helper()
 	p := newPolicy(t)
 	for name, tt := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, err := newGate(t, p, &desk{}).Judge(t.Context(), manager.Question{Exec: question(tt.run, tt.ws, tt.stdin)})
+			q := question(tt.run, tt.ws, tt.stdin)
+			if starts {
+				q.JudgesStarts = func(context.Context) (bool, error) { return true, nil }
+			}
+			a, err := newGate(t, p, &desk{}).Judge(t.Context(), manager.Question{Exec: q})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -31,13 +37,12 @@ func verdicts(t *testing.T, cases map[string]given, bad func(v sandbox.Verdict) 
 	}
 }
 
-// What harms comes as an argument, a variable, a folder, a name or in a file that
-// is sourced, by every way that one text has to hand it to another.
-func TestHarmThatIsHandedOver(t *testing.T) {
-	t.Parallel()
-	rm := "rm -rf /"
+// harmHandedOver is what harms as an argument, a variable, a folder, a name or in a file
+// that is sourced, by every way that one text has to hand it to another.
+func harmHandedOver() map[string]given {
+	const rm = "rm -rf /"
 	env := func(r sandbox.Run, e ...string) sandbox.Run { r.Env = e; return r }
-	verdicts(t, map[string]given{
+	return map[string]given{
 		"bash - x.sh":           {command("bash", "-", "x.sh"), files{"x.sh": rm}, ""},
 		"sh - x.sh":             {command("sh", "-", "x.sh"), files{"x.sh": rm}, "echo hi"},
 		"bash -e - x.sh":        {command("bash", "-e", "-", "x.sh"), files{"x.sh": rm}, ""},
@@ -63,9 +68,9 @@ func TestHarmThatIsHandedOver(t *testing.T) {
 		"while read export":     {sandbox.Run{Language: "shell", Code: "while read -r l; do export \"$l\"; done < e; sh h.sh"}, files{"h.sh": `$CMD -rf /`, "e": "CMD=rm"}, ""},
 		"py env dict":           {sandbox.Run{Language: "python", Code: "import os,subprocess\nsubprocess.run(['sh','h.sh'], env=dict(os.environ, CMD='rm -rf /'))"}, files{"h.sh": `$CMD`}, ""},
 		"py env copy":           {sandbox.Run{Language: "python", Code: "import os,subprocess\ne=os.environ.copy()\ne['CMD']='rm -rf /'\nsubprocess.run(['sh','h.sh'], env=e)"}, files{"h.sh": `$CMD`}, ""},
-		"py env update2":        {sandbox.Run{Language: "python", Code: "import os,subprocess,json\nos.environ.update(json.load(open('e')))\nsubprocess.run(['sh','h.sh'])"}, files{"h.sh": `$CMD`}, ""},
+		"py env update2":        {sandbox.Run{Language: "python", Code: "import os,subprocess,json\nos.environ.update(json.load(open('e')))\nsubprocess.run(['sh','h.sh'])"}, files{"h.sh": `$CMD`, "e": `{"CMD": "rm -rf /"}`}, ""},
 		"py |=":                 {sandbox.Run{Language: "python", Code: "import os,subprocess\nos.environ |= {'CMD':'rm -rf /'}\nsubprocess.run(['sh','h.sh'])"}, files{"h.sh": `$CMD`}, ""},
-		"py dyn name":           {sandbox.Run{Language: "python", Code: "import os,subprocess\nfor l in open('e'):\n  k,v=l.split('=')\n  os.environ[k]=v\nsubprocess.run(['sh','h.sh'])"}, files{"h.sh": `$CMD`}, ""},
+		"py dyn name":           {sandbox.Run{Language: "python", Code: "import os,subprocess\nfor l in open('e'):\n  k,v=l.split('=')\n  os.environ[k]=v\nsubprocess.run(['sh','h.sh'])"}, files{"h.sh": `$CMD`, "e": "CMD=rm -rf /"}, ""},
 		"py execve":             {sandbox.Run{Language: "python", Code: "import os\nos.execve('/bin/sh',['sh','h.sh'],{'CMD':'rm -rf /'})"}, files{"h.sh": `$CMD`}, ""},
 		"make env":              {env(command("make"), "CMD=rm -rf /"), files{"Makefile": "all:\n\t$(CMD)\n"}, ""},
 		"make env sh":           {env(command("make"), "CMD=rm -rf /"), files{"Makefile": "all:\n\t$$CMD\n"}, ""},
@@ -130,7 +135,13 @@ func TestHarmThatIsHandedOver(t *testing.T) {
 		"py > py argv":          {sandbox.Run{Language: "python", Code: "import subprocess\nsubprocess.run(['python3','h.py','/'])"}, files{"h.py": "import shutil,sys\nshutil.rmtree(sys.argv[1])"}, ""},
 		"multiprocessing":       {sandbox.Run{Language: "python", Code: "import multiprocessing,os,sys\nmultiprocessing.Process(target=os.system,args=(sys.argv[1],)).start()", Args: []string{rm}}, nil, ""},
 		"pool map":              {sandbox.Run{Language: "python", Code: "import multiprocessing,os,sys\nmultiprocessing.Pool().map(os.system,sys.argv[1:])", Args: []string{rm}}, nil, ""},
-	}, func(v sandbox.Verdict) bool { return v == sandbox.Allow })
+	}
+}
+
+// Where what a text starts is not judged later, none of it passes.
+func TestHarmThatIsHandedOver(t *testing.T) {
+	t.Parallel()
+	verdicts(t, false, harmHandedOver(), func(v sandbox.Verdict) bool { return v == sandbox.Allow })
 }
 
 // The same ways, for what people do every day.
@@ -142,7 +153,7 @@ func TestEverydayHandingOver(t *testing.T) {
 	python := func(text string, args ...string) sandbox.Run {
 		return sandbox.Run{Language: "python", Code: text, Args: args}
 	}
-	verdicts(t, map[string]given{
+	verdicts(t, true, map[string]given{
 		"a library":             {shell(". ./lib.sh\nlog hello\nbuild \"$@\"", "-O2"), files{"lib.sh": "log() { echo \"[$(date)] $*\"; }\nbuild() { mkdir -p out; gcc \"$@\" -o out/a a.c; }"}, ""},
 		"one if it is there":    {shell("[ -f ./lib.sh ] && . ./lib.sh\nls"), files{"lib.sh": "X=1"}, ""},
 		"by its own place":      {sandbox.Run{Language: "shell", File: "bin/x.sh"}, files{"bin/x.sh": "set -eu\nhere=\"$(cd \"$(dirname \"$0\")\" && pwd)\"\n. \"$here/lib.sh\"\nrun ls -l", "bin/lib.sh": "run() { echo \"+ $*\"; \"$@\"; }"}, ""},

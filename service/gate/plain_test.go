@@ -1,6 +1,7 @@
 package gate_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/caisson-dev/caisson/manager"
@@ -46,7 +47,9 @@ func TestPlainWorkPasses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, err := newGate(t, p, &desk{}).Judge(t.Context(), manager.Question{Exec: question(run, project, "")})
+			q := question(run, project, "")
+			q.JudgesStarts = func(context.Context) (bool, error) { return true, nil }
+			a, err := newGate(t, p, &desk{}).Judge(t.Context(), manager.Question{Exec: q})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -90,7 +90,7 @@ func (e *execution) examineStaged(ctx context.Context) error {
 			e.w.ship(e.w.units[f.Name])
 			continue
 		}
-		start := e.w.passedOn(nil, &unit{}, policy.Ref{})
+		start := e.w.handedTo("", policy.Ref{})
 		if err := e.w.addFileStarted(ctx, f.Name, lang, true, roots, start); err != nil {
 			return err
 		}

@@ -59,15 +59,15 @@ func TestJudgesWhatAScriptIsGiven(t *testing.T) {
 	}
 	two("another script's arguments", sandbox.Deny, `sh h.sh rm -rf /`, `"$@"`)
 	two("good ones", sandbox.Allow, `sh h.sh ls -l`, `"$@"`)
-	two("the second time", sandbox.Deny, "sh h.sh ls\nsh h.sh rm -rf /", `"$@"`)
+	two("the second time", sandbox.Ask, "sh h.sh ls\nsh h.sh rm -rf /", `"$@"`)
 	two("arguments that could not be told", sandbox.Ask, `sh h.sh "$(base64 -d data)"`, `"$@"`)
-	two("a variable that is exported", sandbox.Deny, "export X='rm -rf /'\nsh h.sh", `eval "$X"`)
-	two("one before a command", sandbox.Deny, `X='rm -rf /' sh h.sh`, `eval "$X"`)
+	two("a variable that is exported", sandbox.Ask, "export X='rm -rf /'\nsh h.sh", `eval "$X"`)
+	two("one before a command", sandbox.Ask, `X='rm -rf /' sh h.sh`, `eval "$X"`)
 	two("one that a source has", sandbox.Deny, "X='rm -rf /'\n. ./h.sh", `eval "$X"`)
 	two("one that could not be told", sandbox.Ask, "X=$(base64 -d data)\n. ./h.sh", `eval "$X"`)
 	two("one that is read", sandbox.Ask, "read X\n. ./h.sh", `eval "$X"`)
 	two("a good one", sandbox.Allow, "CC=gcc\n. ./h.sh", `$CC -c x.c`)
-	two("a default where the variable is not passed on", sandbox.Deny, "X=ls\nsh h.sh", `${X:-rm} -rf /`)
+	two("a default where the variable is not passed on", sandbox.Ask, "X=ls\nsh h.sh", `${X:-rm} -rf /`)
 	two("arguments of a source", sandbox.Deny, ". ./h.sh rm -rf /", `"$@"`)
 
 	for name, tt := range cases {

@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -196,5 +199,56 @@ func TestStartsOfAnExecWithVariables(t *testing.T) {
 		if want := len(env) == 0; err != nil || (string(res.Stdout) == "shown\n") != want || (res.Reason == sandbox.ReasonDenied) == want {
 			t.Errorf("%q: %v %+v %q\n%+v", env, err, res.Exit, res.Stdout, res.Starts)
 		}
+	}
+}
+
+// What is not judged before it begins is judged where it starts something.
+func TestNoWayAroundStarts(t *testing.T) {
+	t.Parallel()
+	p := startsPlaceWith(t, sandbox.StartsRule{Mode: sandbox.StartsJudge}, func(g *gate.Gate) manager.Gate { return g.Judge }, "python", "node")
+	ways := waysAround()
+	maps.Copy(ways, harmHandedOver())
+	delete(ways, "bare repo")           // git refuses it
+	delete(ways, "func in source name") // nothing is deleted
+	for name, tt := range ways {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run := tt.run
+			if run.Language == "shell" {
+				run.Language = "python" // its image has a shell as well
+				if run.Code != "" {
+					run.Command, run.Code, run.Args = slices.Concat([]string{"bash", "-c", run.Code, "bash"}, run.Args), "", nil
+				} else if run.File != "" {
+					run.Command, run.File, run.Args = slices.Concat([]string{"bash", run.File}, run.Args), "", nil
+				}
+			}
+			run.Approve = sandbox.ApproveNever
+			for file, text := range tt.ws {
+				if dir := path.Dir(file); path.Base(file) == "config" { // of a repository
+					text += "\n[user]\n\tname = a\n\temail = a@x.test\n"
+					for _, name := range []string{"objects/x", "refs/x", "HEAD"} {
+						if _, has := tt.ws[path.Join(dir, name)]; !has {
+							run.Files = append(run.Files, sandbox.File{Path: path.Join(dir, name), Data: []byte("ref: refs/heads/m\n")})
+						}
+					}
+				}
+				run.Files = append(run.Files, sandbox.File{Path: file, Data: []byte(text), Mode: 0o755})
+			}
+			s := sandbox.Streams{}
+			if tt.stdin != "" {
+				s.Stdin = strings.NewReader(tt.stdin)
+			}
+			res, err := p.Run(t.Context(), run, s)
+			var denied *sandbox.DeniedError
+			if errors.As(err, &denied) {
+				return
+			}
+			if absent := strings.Contains(string(res.Stderr), "not found") || strings.Contains(string(res.Stderr), "No such file or directory: 'make'"); err == nil && absent {
+				t.Skip("the image has no such program")
+			}
+			if err != nil || res.Reason != sandbox.ReasonDenied {
+				t.Errorf("%v %+v %q %q\n%+v", err, res.Exit, res.Stdout, res.Stderr, res.Starts)
+			}
+		})
 	}
 }
