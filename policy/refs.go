@@ -233,12 +233,16 @@ func InterpreterLanguage(name string) string {
 }
 
 // Plain reports whether nothing is known of a program by its base name: what it does
-// with its arguments stands in no table, and it reads no language that is judged.
+// with its arguments stands in no table, it reads no language that is judged, and runs
+// nothing that it finds.
 func Plain(t *facts.Tables, name string) bool {
 	lang, interprets := interpreterOf(name)
 	switch lang {
 	case string(facts.Python), string(facts.JavaScript), string(facts.Shell):
 		return !interprets
+	}
+	if runners[name] {
+		return false
 	}
 	for _, n := range []string{name, strings.TrimRight(name, "0123456789.")} {
 		if _, known := t.Programs.Get(n); known || n == "" {

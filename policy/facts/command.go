@@ -152,7 +152,6 @@ func (c *command) program(name string, argv []Value, wrappers []string) Value {
 	if known && b.lang == Shell {
 		b.hiddenName(base, DynHiddenCommand, c.o.Pos)
 	}
-	c.gathered(base, prog, p)
 	if !known {
 		c.handed(base, p)
 		return Opaque(p.stdin.From...)
@@ -169,10 +168,6 @@ func (c *command) program(name string, argv []Value, wrappers []string) Value {
 		c.gitSettings(p)
 	case slices.Contains(callers, base):
 		c.calls(p)
-	case slices.Contains(editors, base):
-		c.edits(p)
-	case base == "sqlite3":
-		c.sqlite(p)
 	}
 	via := append(slices.Clone(wrappers), base)
 	out := c.inner(base, prog, p, argv, via)
@@ -337,6 +332,10 @@ func (c *command) code(r Run, base string, v Value) {
 				continue
 			}
 			for _, cmd := range c.b.s.tables.submatches(r.Pattern, s) {
+				if r.Lang != "" && c.b.s.langs[ParseLang(string(r.Lang))] == nil {
+					c.b.Dynamic(DynOpaqueCode, base+": "+short(cmd), c.o.Pos)
+					continue
+				}
 				before := len(c.b.s.doc.Dynamic)
 				c.nested(r.Lang, base, Text(cmd))
 				c.b.s.unparsed(before)

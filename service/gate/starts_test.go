@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -248,6 +249,40 @@ func TestNoWayAroundStarts(t *testing.T) {
 			}
 			if err != nil || res.Reason != sandbox.ReasonDenied {
 				t.Errorf("%v %+v %q %q\n%+v", err, res.Exit, res.Stdout, res.Stderr, res.Starts)
+			}
+		})
+	}
+}
+
+// What a text puts together by filters, and what it writes and then has another program
+// run, is judged where it starts something.
+func TestHarmfulAtItsStart(t *testing.T) {
+	t.Parallel()
+	p := startsPlace(t, sandbox.StartsRule{Mode: sandbox.StartsJudge}, "python", "cpp")
+	all, err := os.ReadFile("testdata/started.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(all)) {
+		var row struct{ Language, Code string }
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatal(err)
+		}
+		t.Run(row.Code[:min(len(row.Code), 30)], func(t *testing.T) {
+			t.Parallel()
+			run := sandbox.Run{Language: "python", Code: row.Code}
+			if row.Language == "bash" {
+				run.Command, run.Code = []string{"bash", "-c", row.Code}, ""
+			}
+			if strings.Contains(row.Code, "gcc") {
+				run.Language = "cpp"
+			}
+			res, err := p.Run(t.Context(), run, sandbox.Streams{})
+			if err == nil && strings.Contains(string(res.Stderr), "command not found") {
+				t.Skip("the image has no such program")
+			}
+			if err != nil || res.Reason != sandbox.ReasonDenied {
+				t.Errorf("%q: %v %+v %q %q\n%+v", row.Code, err, res.Exit, res.Stdout, res.Stderr, res.Starts)
 			}
 		})
 	}

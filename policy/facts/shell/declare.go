@@ -88,7 +88,7 @@ func (w *walker) functionNames() text {
 			b.WriteString("declare -f " + name + "\n")
 		}
 	}
-	return lit(clean(b.String()))
+	return lit(clean(b.String())).tainted(facts.FromFunction)
 }
 
 // maxNames bounds how many functions are listed by name.

@@ -118,7 +118,7 @@ func (w *walker) filter(c *invocation) (text, bool) {
 	name = base(name)
 	if special, ok := w.x.specials[name]; ok {
 		out, ok := special(w, c)
-		if name == "sed" || name == "dd" {
+		if name == "dd" {
 			out = w.ofItself(c, out)
 		}
 		return out, ok
@@ -200,6 +200,10 @@ func (w *walker) filterOnce(f *filter, o options, args fields) text {
 				alts = with(alts, hole)
 				continue
 			}
+		}
+		if f.run == nil {
+			alts = with(alts, hole)
+			continue
 		}
 		r, ok := f.run(o, s)
 		if !ok {

@@ -15,6 +15,8 @@ func onTheWay(name string, args fields, out text) text {
 	case out.known():
 	case !selects(name, args):
 		out = out.tainted(filtered)
+	case name == "sed":
+		out = out.tainted(facts.FromChosen)
 	case strings.HasSuffix(name, "grep") && picks(args):
 		out = out.tainted(facts.FromChosen)
 	}
@@ -31,6 +33,8 @@ var selecting = []string{"cat", "head", "tail", "sort", "uniq", "grep", "egrep",
 // selects reports that a filter adds nothing to what it reads.
 func selects(name string, args fields) bool {
 	switch name {
+	case "sed":
+		return len(args) > 0 && args[0].t.has(cuts)
 	case "tr":
 		return len(args) > 0 && args[0].t.is("-d")
 	case "awk", "gawk", "mawk":
@@ -39,6 +43,15 @@ func selects(name string, args fields) bool {
 		})
 	}
 	return slices.Contains(selecting, name)
+}
+
+// cuts reports a script of sed that prints one line, or deletes what it finds: 1q,
+// s/x//.
+func cuts(script string) bool {
+	if strings.HasPrefix(script, "s") && len(script) > 3 {
+		return strings.HasSuffix(strings.TrimSuffix(script, "g"), script[1:2]+script[1:2])
+	}
+	return len(script) > 1 && strings.Trim(script[:len(script)-1], "0123456789") == "" && strings.HasSuffix(script, "q")
 }
 
 // picks reports that grep looks for a word that stands in the script.

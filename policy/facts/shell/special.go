@@ -10,8 +10,7 @@ import (
 // shell's state.
 func specials() map[string]func(*walker, *invocation) (text, bool) {
 	t := map[string]func(*walker, *invocation) (text, bool){
-		"echo": (*walker).echo, "printf": (*walker).format, "sed": (*walker).sed, "gsed": (*walker).sed,
-		"tee": (*walker).tee, "cp": (*walker).copyFile, "mv": (*walker).copyFile, "ln": (*walker).copyFile,
+		"echo": (*walker).echo, "printf": (*walker).format, "tee": (*walker).tee, "cp": (*walker).copyFile, "mv": (*walker).copyFile, "ln": (*walker).copyFile,
 		"install": (*walker).copyFile, "dd": (*walker).dd, "curl": (*walker).download,
 		"wget": (*walker).download, "pwd": (*walker).pwd, "which": (*walker).whichProgram,
 		"type": (*walker).whichProgram, "mktemp": (*walker).mktemp, "printenv": (*walker).printenv,
