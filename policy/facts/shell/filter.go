@@ -26,7 +26,6 @@ type filter struct {
 // options are the arguments of a filter taken apart.
 type options struct {
 	flags    map[string]string
-	list     []string // all values of -e
 	operands []string
 }
 
@@ -45,12 +44,7 @@ var longOptions = map[string]string{
 // parseOptions takes arguments apart.
 func parseOptions(args []string, values string) options {
 	o := options{flags: map[string]string{}}
-	set := func(name, value string) {
-		o.flags[name] = value
-		if name == "e" {
-			o.list = append(o.list, value)
-		}
-	}
+	set := func(name, value string) { o.flags[name] = value }
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		switch {
