@@ -168,6 +168,9 @@ func (b *Builder) Nested(lang Lang, code Value, o NestedOpts) {
 		b.nestedText(lang, head[:end+1], code.From, o)
 		b.s.unparsed(before) // the rest of it may be missing
 	}
+	if b.lang == Shell && slices.Contains(code.From, "decoded") {
+		b.dynamicVia(DynEncoded, "what a program decodes", o, code.From)
+	}
 	b.dynamicVia(DynOpaqueCode, short(head), o, code.From)
 }
 
