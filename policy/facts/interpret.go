@@ -158,7 +158,7 @@ func says(text, word string) bool {
 		}
 		before, after := rest[:i], rest[i+len(word):]
 		joined := before != "" && wordByte(before[i-1]) && wordByte(word[0]) || after != "" && wordByte(after[0]) && wordByte(word[len(word)-1])
-		if !joined && !(strings.HasSuffix(before, "/") && strings.HasPrefix(after, "/")) {
+		if !joined && (!strings.HasSuffix(before, "/") || !strings.HasPrefix(after, "/")) {
 			return true
 		}
 		rest = rest[i+1:]

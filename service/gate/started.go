@@ -181,11 +181,11 @@ func sources(r policy.Ref) bool { return r.By == "." || r.By == "source" }
 // own reports that what a reference leads to becomes a part of the program that has it:
 // it imports, sources or evaluates that, or a function of its language loads it.
 func own(r policy.Ref) bool {
-	switch r.Kind {
-	case policy.RefImport, policy.RefSearch:
-		return true
-	case policy.RefProgram:
+	if r.Kind == policy.RefProgram {
 		return false
+	}
+	if r.Kind == policy.RefImport || r.Kind == policy.RefSearch {
+		return true
 	}
 	switch policy.InterpreterLanguage(r.By) {
 	case "python", "javascript":
