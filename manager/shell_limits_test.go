@@ -2,6 +2,7 @@ package manager_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/caisson-dev/caisson/sandbox"
@@ -52,5 +53,21 @@ func TestShellLimits(t *testing.T) {
 	}
 	if res := in(t, p.Manager, "s", "echo $x"); string(res.Stdout) != "5\n" {
 		t.Errorf("after them %q, %q", res.Stdout, res.Stderr)
+	}
+}
+
+// What was written by others before is recorded first, and the text runs then.
+func TestShellAfterFiles(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	f := openFiles(t, p, sandbox.SessionOptions{})
+	openIn(t, p.Manager, "s", "")
+	for _, name := range []string{"a", "b"} {
+		if _, err := f.Write(t.Context(), name, 0, strings.NewReader("x")); err != nil {
+			t.Fatal(err)
+		}
+		if res := in(t, p.Manager, "s", "cat "+name); string(res.Stdout) != "x" || len(res.Changes) != 0 {
+			t.Errorf("%q, %q, %+v, %s", res.Stdout, res.Stderr, res.Exit, summary(res.Changes))
+		}
 	}
 }

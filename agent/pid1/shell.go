@@ -55,6 +55,7 @@ type shell struct {
 	mu   sync.Mutex
 	pid  int  // of a nested one, once asked for
 	run  *run // nil between two
+	told int  // runs that the driver was told of
 	held wire.Held
 	size int // of held.Texts
 	used usedCPU

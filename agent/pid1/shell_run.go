@@ -25,7 +25,7 @@ type run struct {
 	sh       *shell
 	ex       *exec
 	key      string // of its end
-	n        int    // of those in its shell
+	n        int    // of those that its shell was told of
 	ring     handle // of N.go
 	writers  [2]handle
 	answered chan answer  // buffered: the first counts
@@ -115,7 +115,7 @@ func (sh *shell) take(r *run, req *wire.Shell) (*wire.Held, error) {
 	case sh.run != nil:
 		return nil, errShellBusy
 	}
-	sh.run, r.n = r, sh.held.Runs
+	sh.run, r.n = r, sh.told
 	sh.rememberLocked(req.Text)
 	return nil, nil
 }
@@ -187,8 +187,13 @@ func (r *run) begin() (err error) {
 	if err := os.Chmod(name, 0o644); err != nil { // we may not write to it as it is
 		return err
 	}
-	r.ring, err = openHandle(name, unix.O_RDWR)
-	return err
+	if r.ring, err = openHandle(name, unix.O_RDWR); err != nil {
+		return err
+	}
+	r.sh.mu.Lock()
+	defer r.sh.mu.Unlock()
+	r.sh.told++
+	return nil
 }
 
 // at is the name of one of its files that its programs may know.
@@ -288,12 +293,17 @@ func (r *run) openFiles(text string) (out [2]*os.File, err error) {
 	return out, nil
 }
 
-// remove takes the names of the run's files away. Who has one open keeps it.
+// remove takes the names of the run's files away. Who has one open keeps it. The pipe of a
+// run that the driver was not told of is the next one's.
 func (r *run) remove() {
+	ring := r.sh.goOf(r.n)
+	if r.ring == 0 {
+		ring = r.sh.goOf(r.n + 1)
+	}
 	for _, h := range []*handle{&r.writers[0], &r.writers[1], &r.ring} {
 		h.close()
 	}
-	for _, name := range []string{r.at(".text"), r.at(".in"), r.at(".out"), r.at(".err"), r.secret(), r.sh.goOf(r.n)} {
+	for _, name := range []string{r.at(".text"), r.at(".in"), r.at(".out"), r.at(".err"), r.secret(), ring} {
 		_ = unix.Unlink(name) // what stays goes with the shell
 	}
 }
