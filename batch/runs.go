@@ -131,6 +131,11 @@ func (r Runs) fill(run *sandbox.Run) {
 	run.Image, run.Dir = cmp.Or(run.Image, like.Image), cmp.Or(run.Dir, like.Dir)
 	run.Runtime, run.OCIRuntime = cmp.Or(run.Runtime, like.Runtime), cmp.Or(run.OCIRuntime, like.OCIRuntime)
 	run.Track, run.Approve = cmp.Or(run.Track, like.Track), cmp.Or(run.Approve, like.Approve, sandbox.ApproveNever)
+	run.Warm, run.Program = run.Warm || like.Warm, run.Program || like.Program
+	run.CompileTimeout = cmp.Or(run.CompileTimeout, like.CompileTimeout)
+	if run.Tools == nil {
+		run.Tools = like.Tools
+	}
 	if run.Network.Mode == "" {
 		run.Network = like.Network
 	}

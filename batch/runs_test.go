@@ -91,6 +91,7 @@ func TestLike(t *testing.T) {
 		Language: "python", Image: "i", Env: []string{"A=1"}, Files: []sandbox.File{{Path: "a"}, {Path: "b"}}, Labels: sandbox.Labels{"x": "1", "y": "1"},
 		Network: sandbox.Network{Mode: "bridge"}, Limits: sandbox.Limits{CPUs: 2, PIDs: 9}, ExecLimits: sandbox.ExecLimits{Timeout: 5}, Runtime: "r",
 		Artifacts: []string{"*"}, Workspace: sandbox.Workspace{Kind: sandbox.WorkspaceVolume},
+		Warm: true, Program: true, CompileTimeout: 3, Tools: []string{"t"},
 	}
 	var got []sandbox.Run
 	r := batch.Runs{
