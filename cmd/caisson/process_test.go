@@ -404,10 +404,14 @@ func TestKilledWhileCopying(t *testing.T) {
 		return len(holders()) == 0
 	})
 	kill()
+	own, err := kit.API.VolumeInspect(t.Context(), b.Workspace.Source)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ok("session", "rm", "b")
 	ok("session", "rm", "a")
 	collected(t, kit, base)
-	owned := filters.NewArgs(filters.Arg("label", "dev.caisson.session=b"))
+	owned := filters.NewArgs(filters.Arg("label", "dev.caisson.session=b"), filters.Arg("label", "dev.caisson.owner="+own.Labels["dev.caisson.owner"]))
 	volumes, err := kit.API.VolumeList(t.Context(), volume.ListOptions{Filters: owned})
 	if err != nil || len(volumes.Volumes) > 0 {
 		t.Errorf("left: %+v, %v", volumes.Volumes, err)
