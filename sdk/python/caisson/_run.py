@@ -12,7 +12,6 @@ from typing import IO, Any, Callable, Dict, Iterable, Iterator, List, Optional, 
 from . import _mapped, types
 from ._tools import Tool
 from ._transport import Transport, _check_ended, scope
-from ._websocket import WebSocket
 from .errors import CaissonError, CanceledError, DeniedError, UnavailableError, from_problem
 
 PATH = "/v1/connect"
@@ -69,14 +68,9 @@ class Connection:
         self._withdrawn: Dict[int, bool] = {}
         self.result: Any = None
         self.problem: Optional[CaissonError] = None
-        address, sock = transport.dial()
+        sock, self._ws = transport.upgrade(PATH)
         # A server on this machine has large contents mapped here, in place of sending them.
         self._mapped, self._server = mapped, _mapped.server_of(sock) if mapped else 0
-        try:
-            self._ws = WebSocket(sock, PATH, address.host or "localhost", address.headers())
-        except OSError as e:
-            sock.close()
-            raise UnavailableError(f"reach the server at {address.text}: {e}") from e
         want = {"stdin": stdin is not None, "stdout": output, "stderr": output, "asks": ask is not None, "artifacts": artifact is not None, "descriptors": self._server > 0}
         begin = {**begin, **{k: True for k, v in want.items() if v}}
         if tools is not None:

@@ -73,9 +73,9 @@ class Private:
             return self._address
 
     def lost(self, address: Address) -> bool:
-        """Take in that nobody answers there, and report that another is to be had."""
+        """See whether anybody answers there, forget it where not, and report that one is to be had."""
         with self._lock:
-            if self._address is address:
+            if self._address is address and not _answers(address):
                 self._drop()
         return True
 
@@ -129,14 +129,15 @@ def _hold(lease: Path) -> int:
 
 
 def _answers(address: Address) -> bool:
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    with sock:
-        sock.settimeout(5)
+    """Whether a server is there: one that was killed may still take connections, and answers none."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+        sock.settimeout(START_PATIENCE)
         try:
             sock.connect(address.path)
+            sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            return sock.recv(1) != b""
         except OSError:
             return False
-    return True
 
 
 def _folder(program: str) -> Path:

@@ -16,6 +16,7 @@ import uuid
 from typing import IO, Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
 from urllib.parse import quote, urlencode, urlsplit
 
+from ._websocket import WebSocket
 from .errors import CanceledError, UnavailableError, from_problem
 
 CONNECT_TIMEOUT = 10.0
@@ -119,8 +120,8 @@ class Address:
 class Transport:
     """Requests to one server. Safe for concurrent use; each call has a connection of its own.
 
-    ``address`` is asked anew for each call, and ``lost`` is told of one at which nobody
-    answers: a server that was started for this process may have to be started again.
+    ``address`` is asked anew for each call, and ``lost`` is told of one that gave no
+    answer: a server that was started for this process may have to be started again.
     """
 
     def __init__(self, address: Callable[[], Address], lost: Callable[[Address], bool] = lambda address: False) -> None:
@@ -141,6 +142,22 @@ class Transport:
             except OSError as e:
                 if not (again and self.lost(address)):
                     raise _Unreached(UnavailableError(f"reach the server at {address.text}: {e}", "see that caisson serve runs there")) from e
+        raise AssertionError("unreachable")
+
+    def upgrade(self, path: str) -> Tuple[socket.socket, WebSocket]:
+        """Open a WebSocket. Raises UnavailableError, and errors of the server.
+
+        Nothing was asked where the server ended before it answered: another may be had.
+        """
+        for again in (True, False):
+            address, sock = self.dial()
+            try:
+                return sock, WebSocket(sock, path, address.host or "localhost", address.headers())
+            except OSError as e:
+                sock.close()
+                _check_ended()
+                if not (again and self.lost(address)):
+                    raise UnavailableError(f"reach the server at {address.text}: {e}", "see that caisson serve runs there") from e
         raise AssertionError("unreachable")
 
     def open(self, method: str, path: str, query: Optional[Mapping[str, Any]] = None, body: Body = None, headers: Optional[Mapping[str, str]] = None) -> http.client.HTTPResponse:
@@ -170,6 +187,8 @@ class Transport:
                     if isinstance(e, _Unreached):
                         raise e.args[0] from e.__cause__
                     raise UnavailableError(f"ask the server at {address.text}: {e or type(e).__name__}", "see that caisson serve runs there") from e
+                if conn:
+                    self.lost(address)
                 time.sleep(0.05 * 2**attempt)
                 continue
             if answer.status >= 400:

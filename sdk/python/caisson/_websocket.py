@@ -38,6 +38,8 @@ class WebSocket:
         lines += [f"{k}: {v}" for k, v in headers.items()]
         self._sock.sendall("\r\n".join(lines + ["", ""]).encode())
         status = self._in.readline(1 << 16)
+        if not status:
+            raise ConnectionAbortedError("it hung up")
         got = {}
         while True:
             line = self._in.readline(1 << 16).strip()
@@ -55,7 +57,7 @@ class WebSocket:
             problem = json.loads(self._in.read(min(length, 1 << 20)))
             if isinstance(problem, dict):
                 return from_problem(problem)
-        return UnavailableError(f"the server opens no WebSocket: {status.decode('latin-1').strip() or 'it hung up'}")
+        return UnavailableError(f"the server opens no WebSocket: {status.decode('latin-1').strip()}")
 
     def send(self, message: Union[str, bytes]) -> None:
         """Send a message: text, or bytes. Raises OSError."""

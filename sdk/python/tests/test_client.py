@@ -3,13 +3,16 @@
 import asyncio
 import contextlib
 import os
+import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import caisson
 from caisson import Client, DeniedError, InvalidError, NotFoundError, Sandbox
@@ -397,6 +400,38 @@ class TestServer(unittest.TestCase):
                 self.assertNotEqual(path, other)
                 path = other
             p.communicate()
+
+    def test_dying(self):
+        """One that was killed may take connections until it is gone: what gets no answer there asked nothing, and another server is started."""
+
+        def vanish(listener, read):
+            with contextlib.suppress(OSError):  # it was shut
+                while True:
+                    with listener.accept()[0] as taken:
+                        taken.recv(read)  # a reset follows where not all was read
+
+        for read in (1, 1 << 16):
+            for ask in (lambda c: c.run("true").check(), lambda c: c.sessions()):
+                with contextlib.ExitStack() as stack:
+                    state = stack.enter_context(tempfile.TemporaryDirectory(prefix="cais", dir="/tmp"))
+                    stack.enter_context(mock.patch.dict(os.environ, CAISSON_STATE_DIR=state, CAISSON_RUNTIME_DIR=state + "/r", CAISSON_HOST=""))
+                    listener = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+                    listener.bind(state + "/dying.sock")
+                    listener.listen()
+                    thread = threading.Thread(target=vanish, args=(listener, read))
+                    thread.start()
+                    stack.callback(thread.join)
+                    stack.callback(listener.shutdown, socket.SHUT_RDWR)
+                    private = stack.enter_context(mock.patch.object(_server, "private", _server.Private()))
+                    private._address = Address(f"unix://{state}/dying.sock")
+                    stack.callback(private.release)
+                    ask(Client())
+                    self.assertNotIn("dying", private.address().path)
+                    with private.address().dial() as sock:
+                        server = os.pidfd_open(_mapped.server_of(sock))
+                    private.release()
+                    select.select([server], [], [])  # its state is removed after its end
+                    os.close(server)
 
     def test_token(self):
         with tempfile.TemporaryDirectory(prefix="cais", dir="/tmp") as state:
