@@ -46,6 +46,7 @@ build: ## build bin/caisson and its helpers
 	$(STATIC) -o bin/caisson ./cmd/caisson
 	$(STATIC) -ldflags "-s -w" -o bin/caisson-agent ./cmd/caisson-agent
 	$(SCANNER) -o bin/caisson-scan ./cmd/caisson-scan
+	@chmod 755 bin/caisson bin/caisson-agent bin/caisson-scan # whatever the umask is: users of sandboxes run the agent, as "tool"
 
 sdk: ## build the Python package, wheel and source archive, into bin/
 	python3 sdk/python/packaging/caisson_build.py bin

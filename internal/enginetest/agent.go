@@ -82,6 +82,9 @@ func compile(ctx context.Context, name string, flags []string) (string, error) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, strings.TrimSpace(string(out)))
 	}
+	if err := os.Chmod(fresh, 0o755); err != nil { // whatever the umask is
+		return "", err
+	}
 	content, err := os.ReadFile(fresh)
 	if err != nil {
 		return "", err
