@@ -17,7 +17,7 @@ import (
 // script of theirs with.
 func e2bServer(t *testing.T, kit *enginetest.Kit, base, modules string) (srv *process, env []string) {
 	t.Helper()
-	srv = start(t, kit, base, "serve", "--listen", "127.0.0.1:0", "--wire", "e2b")
+	srv = start(t, kit, base, "serve", "--listen", keptAddress(), "--wire", "e2b")
 	line, err := srv.out.ReadString('\n')
 	if err != nil {
 		t.Fatalf("%v; %s", err, srv.errs)
