@@ -9,7 +9,7 @@ const Module = "github.com/caisson-dev/caisson"
 const extractors, extractorHome = "policy/facts/", "cmd/caisson-scan"
 
 // testHelpers may be imported by tests alone.
-var testHelpers = []string{"internal/enginetest", "internal/dockerclient/dockertest", "runtimes/runtimetest", "store/storetest"}
+var testHelpers = []string{"internal/enginetest", "internal/dockerclient/dockertest", "internal/freeport", "runtimes/runtimetest", "store/storetest"}
 
 // home is where a library may be imported.
 type home struct {

@@ -23,6 +23,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/registry"
 
+	"github.com/caisson-dev/caisson/internal/freeport"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -105,7 +106,7 @@ const annsPassword = "ann:$2a$04$PSIAcrLK4Wa5put3Ur4OLuwpih/qfNanjj6rh3yxffRSEkW
 // its address.
 func startRegistry(t *testing.T, tls, auth bool) string {
 	t.Helper()
-	dir, addr := t.TempDir(), freeAddress(t)
+	dir, addr := t.TempDir(), freeport.Address()
 	config := fmt.Sprintf("version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %s/data}}\nhttp:\n  addr: %s\n", dir, addr)
 	if tls {
 		writeCertificate(t, dir)
@@ -132,16 +133,6 @@ func startRegistry(t *testing.T, tls, auth bool) string {
 		return err == nil
 	})
 	return addr
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
 
 // writeCertificate makes cert.pem and key.pem for 127.0.0.1.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/caisson-dev/caisson/internal/enginetest"
+	"github.com/caisson-dev/caisson/internal/freeport"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -17,7 +18,7 @@ import (
 // script of theirs with.
 func e2bServer(t *testing.T, kit *enginetest.Kit, base, modules string) (srv *process, env []string) {
 	t.Helper()
-	srv = start(t, kit, base, "serve", "--listen", keptAddress(), "--wire", "e2b")
+	srv = start(t, kit, base, "serve", "--listen", freeport.Address(), "--wire", "e2b")
 	line, err := srv.out.ReadString('\n')
 	if err != nil {
 		t.Fatalf("%v; %s", err, srv.errs)

@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -13,26 +12,15 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/caisson-dev/caisson/internal/freeport"
 	"github.com/caisson-dev/caisson/sandbox"
 )
-
-// keptAddress returns an address of loopback that is free, and whose port the kernel
-// gives to nobody who names none: a server can begin to listen there later, or again.
-func keptAddress() string {
-	for {
-		addr := fmt.Sprintf("127.0.0.1:%d", 15000+rand.IntN(15000)) // below net.ipv4.ip_local_port_range
-		if ln, err := net.Listen("tcp", addr); err == nil {
-			_ = ln.Close()
-			return addr
-		}
-	}
-}
 
 // registry runs Debian's docker-registry on loopback until the script's end. It
 // puts its address into REGISTRY, a name that nothing else has into UNIQUE, and
 // a tree for docker import into made.tar.
 func registry(ts *testscript.TestScript, _ bool, _ []string) {
-	addr := keptAddress()
+	addr := freeport.Address()
 	config := fmt.Sprintf("version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: %q}\n", ts.MkAbs("registry"), addr)
 	ts.Check(os.WriteFile(ts.MkAbs("registry.yml"), []byte(config), 0o600))
 	cmd := exec.Command("docker-registry", "serve", ts.MkAbs("registry.yml"))
