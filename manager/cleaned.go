@@ -14,8 +14,10 @@ import (
 // which they are the same as new ones: of the last run nothing is left in them. The
 // zero value is empty. Those in it stay open: [Manager.Close] ends them.
 type cleaned struct {
-	mu   sync.Mutex
-	idle []*waiting // the longest unused first
+	mu      sync.Mutex
+	idle    []*waiting     // the longest unused first
+	making  map[string]int // how many are being made, by place
+	changed chan struct{}  // closed once there is more to take, or less being made
 }
 
 type waiting struct {
@@ -30,6 +32,9 @@ const (
 	// cleanedMost is how many sandboxes wait at once, and cleanedIdle how long.
 	cleanedMost = 8
 	cleanedIdle = time.Minute
+	// cleanedMaking is how many are made at once for one place: of many runs that begin
+	// together, the others have what the first have left sooner than a new one.
+	cleanedMaking = 4
 	// scrubPatience bounds the cleaning after a run, unless agents are given more time
 	// anyway. Its caller does not wait for it, and the next one does.
 	scrubPatience = 10 * time.Second
@@ -52,25 +57,37 @@ func (p *cleaned) placeOf(ctx context.Context, run sandbox.Run) string {
 	return string(b)
 }
 
-// take returns a sandbox that waits at a place, or nil. It is its caller's then. One that
-// is being cleaned is waited for.
-func (p *cleaned) take(place string) *Sandbox {
-	for place != "" {
-		w := p.next(place)
-		if w == nil {
-			return nil
-		}
-		if <-w.done; w.clean && !w.sandbox.gone() {
-			return w.sandbox
-		}
-		go w.end() // it has no agent any more, or is not as a new one
+// take returns a sandbox that waits at a place, which is its caller's then; one that is
+// being cleaned is waited for. Where it is nil the caller makes one, and says by made when
+// it is there, or will not be. It waits while enough are being made.
+func (p *cleaned) take(ctx context.Context, place string) (_ *Sandbox, made func(), err error) {
+	if place == "" {
+		return nil, func() {}, nil
 	}
-	return nil
+	for {
+		w, changed := p.next(place)
+		switch {
+		case w != nil:
+			if <-w.done; w.clean && !w.sandbox.gone() {
+				return w.sandbox, func() {}, nil
+			}
+			go w.end() // it has no agent any more, or is not as a new one
+		case changed == nil:
+			return nil, sync.OnceFunc(func() { p.made(place) }), nil
+		default:
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return nil, nil, context.Cause(ctx)
+			}
+		}
+	}
 }
 
 // next takes out who waits at a place: who is clean before who is being cleaned, and the
-// youngest of them. nil is nobody.
-func (p *cleaned) next(place string) *waiting {
+// youngest of them. Where nobody does, one more is being made, or changed says when to
+// look again.
+func (p *cleaned) next(place string) (_ *waiting, changed <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := -1
@@ -83,13 +100,41 @@ func (p *cleaned) next(place string) *waiting {
 			at = i
 		}
 	}
-	if at < 0 {
-		return nil
+	if at >= 0 {
+		w := p.idle[at]
+		p.idle = slices.Delete(p.idle, at, at+1)
+		w.over.Stop() // one that comes too late finds it gone from here
+		return w, nil
 	}
-	w := p.idle[at]
-	p.idle = slices.Delete(p.idle, at, at+1)
-	w.over.Stop() // one that comes too late finds it gone from here
-	return w
+	if p.making[place] < cleanedMaking {
+		if p.making == nil {
+			p.making = map[string]int{}
+		}
+		p.making[place]++
+		return nil, nil
+	}
+	if p.changed == nil {
+		p.changed = make(chan struct{})
+	}
+	return nil, p.changed
+}
+
+// made takes one off those that are being made.
+func (p *cleaned) made(place string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.making[place]--; p.making[place] == 0 {
+		delete(p.making, place)
+	}
+	p.changedLocked()
+}
+
+// changedLocked has those who wait look again.
+func (p *cleaned) changedLocked() {
+	if p.changed != nil {
+		close(p.changed)
+		p.changed = nil
+	}
 }
 
 // cleaned reports whether its cleaning has ended.
@@ -110,6 +155,12 @@ func (p *cleaned) put(ctx context.Context, place string, s *Sandbox, res sandbox
 	}
 	w := &waiting{place: place, sandbox: s, done: make(chan struct{})}
 	s.m.tasks.Go(func() { p.clean(ctx, w) })
+	p.keep(w)
+	return nil
+}
+
+// keep has a sandbox wait, in place of the longest unused one where there are many.
+func (p *cleaned) keep(w *waiting) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.idle) >= cleanedMost {
@@ -120,7 +171,7 @@ func (p *cleaned) put(ctx context.Context, place string, s *Sandbox, res sandbox
 	}
 	w.over = time.AfterFunc(cleanedIdle, func() { p.drop(w) })
 	p.idle = append(p.idle, w)
-	return nil
+	p.changedLocked()
 }
 
 // clean removes what the last run has left. A sandbox that does not get clean is ended,

@@ -37,8 +37,17 @@ func (m *Manager) Run(ctx context.Context, run sandbox.Run, streams sandbox.Stre
 		return sandbox.Result{}, err
 	}
 	r.note(ctx)
-	place, ready := m.cleaned.placeOf(ctx, run), s.start
-	if old := m.cleaned.take(place); old != nil {
+	place := m.cleaned.placeOf(ctx, run)
+	old, made, err := m.cleaned.take(ctx, place)
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	defer made()
+	ready := func(ctx context.Context) (*box.Box, error) {
+		defer made()
+		return s.start(ctx)
+	}
+	if old != nil {
 		s, ready = old, old.again
 	} else if err := m.track(s); err != nil {
 		return sandbox.Result{}, err

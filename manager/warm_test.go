@@ -229,6 +229,30 @@ func TestWarmForWhom(t *testing.T) {
 	}
 }
 
+// TestWarmAtOnce has many runs begin together: few sandboxes are made for them.
+func TestWarmAtOnce(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "python")
+	const n = 30
+	boxes := make(chan sandbox.ID, n)
+	for range n {
+		go func() {
+			res, err := p.Run(t.Context(), sandbox.Run{Code: "print(1)", Language: "python", Warm: true}, sandbox.Streams{})
+			if err != nil || string(res.Stdout) != "1\n" {
+				t.Errorf("%q, %v", res.Stdout, err)
+			}
+			boxes <- res.Sandbox
+		}()
+	}
+	all := map[sandbox.ID]bool{}
+	for range n {
+		all[<-boxes] = true
+	}
+	if len(all) > n/2 {
+		t.Errorf("%d runs had %d sandboxes", n, len(all))
+	}
+}
+
 // TestWarmServerIsSafe has a program try what would harm the server that it was forked
 // from, and those that are forked after it.
 func TestWarmServerIsSafe(t *testing.T) {
