@@ -68,6 +68,11 @@ def _twin(method: Callable[..., T]) -> Callable[..., Awaitable[T]]:
     return twin
 
 
+def _same(name: str, doc: str) -> Any:
+    """Make the property that is that of self.sync."""
+    return property(lambda self: getattr(self.sync, name), doc=doc)
+
+
 class _Twin:
     def __init__(self, sync: Any) -> None:
         self.sync = sync
@@ -80,14 +85,10 @@ class AsyncRunning(_Twin):
     """A run that goes on: ``async for`` yields its output as it comes."""
 
     wait = _twin(Running.wait)
+    result = _same("result", "The result, None while it runs or where there is none.")
 
     def __aiter__(self) -> AsyncIterator[types.Output]:
         return _each(iter(self.sync), self.sync.cancel)
-
-    @property
-    def result(self) -> Optional[types.Result]:
-        """The result, None while it runs or where there is none."""
-        return cast(Optional[types.Result], self.sync.result)
 
     async def cancel(self) -> None:
         """End it with everything that it started."""
@@ -104,11 +105,7 @@ class AsyncExec(_Twin):
     """An exec that goes on by itself, whoever is there."""
 
     wait, write, signal, kill = _twin(Exec.wait), _twin(Exec.write), _twin(Exec.signal), _twin(Exec.kill)
-
-    @property
-    def id(self) -> str:
-        """Its id."""
-        return cast(str, self.sync.id)
+    id, record = _same("id", "Its id."), _same("record", "What began it.")
 
     def output(self, follow: bool = True) -> AsyncIterator[types.Output]:
         """Yield what it puts out; see :meth:`Exec.output`."""
@@ -131,11 +128,7 @@ class AsyncShell(_Twin):
     """A shell whose state stays from one text to the next."""
 
     run, close = _twin(Shell.run), _twin(Shell.close)
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return cast(str, self.sync.name)
+    name = _same("name", "Its name.")
 
     async def __aenter__(self) -> "AsyncShell":
         return self
@@ -152,7 +145,7 @@ class AsyncClient(_Twin):
     image_of, sessions = _twin(Client.image_of), _twin(Client.sessions)
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(Client(*args, **options))
+        super().__init__(args[0] if args and isinstance(args[0], Client) else Client(*args, **options))
 
 
 class AsyncSandbox(_Twin):
@@ -165,17 +158,13 @@ class AsyncSandbox(_Twin):
     changes, diff, undo = _twin(Sandbox.changes), _twin(Sandbox.diff), _twin(Sandbox.undo)
     snapshot, restore, pause, resume = _twin(Sandbox.snapshot), _twin(Sandbox.restore), _twin(Sandbox.pause), _twin(Sandbox.resume)
     close, remove = _twin(Sandbox.close), _twin(Sandbox.remove)
+    name, language, timeout = _same("name", "The session's name."), _same("language", "Its language."), _same("timeout", "What execs have that are given none.")
 
     def __init__(self, *args: Any, **options: Any) -> None:
         if isinstance(options.get("client"), AsyncClient):
             options["client"] = options["client"].sync
         super().__init__(args[0] if args and isinstance(args[0], Sandbox) else Sandbox(*args, **options))
-        self.files = AsyncFiles(self.sync.files)
-
-    @property
-    def name(self) -> str:
-        """The session's name."""
-        return cast(str, self.sync.name)
+        self.files, self.client = AsyncFiles(self.sync.files), AsyncClient(self.sync.client)
 
     async def start(self) -> "AsyncSandbox":
         """Create it; ``async with`` does so."""

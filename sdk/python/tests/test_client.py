@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import inspect
 import os
 import select
 import signal
@@ -193,6 +194,20 @@ class TestSandbox(unittest.TestCase):
             self.assertIn("&lt;b&gt;", shown)
         self.assertIn("&lt;script&gt;", r._repr_html_())
 
+    def test_displayed_artifacts(self):
+        """A notebook shows pictures, but none that could run something there; why something was refused; changes and tests as tables."""
+        artifacts = [caisson.Artifact(name, data=b"x", type=kind) for name, kind in (('<a>".png', "image/png"), ("b.svg", "image/svg+xml"), ("c.html", "text/html"))]
+        shown = caisson.Result(exit_reason="exited", artifacts=artifacts, changes=[caisson.FileChange("new", "renamed", old_path="<old>")])._repr_html_()
+        self.assertIn('<img alt="&lt;a&gt;&quot;.png" src="data:image/png;base64,eA==">', shown)
+        self.assertEqual((shown.count("<img"), shown.count("<table>"), shown.count("&lt;old&gt; → new")), (1, 1, 1))
+        found = caisson.Decision(findings=[caisson.Finding("X-1", message="not <this>", verdict="deny")])
+        refused = caisson.Result(exit_reason="denied", exit_code=126, decision=found)._repr_html_()
+        self.assertIn("<pre>not &lt;this&gt;</pre>", refused)
+        self.assertIn("rejected", refused)
+        report = caisson.TestReport(tests=[caisson.types.TestOutcome("test_<b>", "failed", message="1 < 2")])._repr_html_()
+        self.assertIn("<tr><td>test_&lt;b&gt;</td><td>failed</td><td>1 &lt; 2</td></tr>", report)
+        self.assertIn("<table>", caisson.ChangeRecord(changes=[caisson.FileChange("f")])._repr_html_())
+
 
 def broken():
     yield b"x"
@@ -256,9 +271,30 @@ class TestClient(unittest.TestCase):
 
 class TestAsync(unittest.TestCase):
     def test_same_names(self):
-        for ours, theirs in ((AsyncSandbox, Sandbox), (caisson.aio.AsyncFiles, caisson.Files), (caisson.aio.AsyncShell, caisson.Shell), (caisson.aio.AsyncExec, caisson.Exec), (caisson.AsyncClient, Client)):
-            public = {n for n in vars(theirs) if not n.startswith("_") and n not in ("path", "begin", "carry_out")}
-            self.assertEqual(public - set(dir(ours)), set())
+        """Each public name of a class is one of its twin: a method with the same parameters, which is awaited or iterated over; or an attribute."""
+        aio, sandbox = caisson.aio, Sandbox("shell")
+        record = caisson.types.ExecRecord("e1")
+        for plain, own in (
+            (sandbox, {"path", "on_approval"}), (sandbox.files, set()), (caisson.Shell(sandbox, "s1"), set()), (caisson.Exec(sandbox, record), set()),
+            (sandbox.client, {"transport", "begin", "carry_out", "on_approval"}), (mock.Mock(spec=caisson.Running, wraps=None), set()),
+        ):  # fmt: skip
+            theirs = plain.__class__
+            made = getattr(aio, "Async" + theirs.__name__)(plain)
+            names = {n for n in [*vars(theirs), *(vars(plain) if type(plain) is theirs else ())] if not n.startswith("_")} - own
+            self.assertGreater(len(names), 1)
+            for name in sorted(names):
+                with self.subTest(theirs.__name__, name=name):
+                    method, twin = getattr(theirs, name, None), getattr(made, name)
+                    if not inspect.isfunction(method):
+                        self.assertFalse(inspect.isroutine(twin))
+                        continue
+                    self.assertTrue(inspect.iscoroutinefunction(twin) or inspect.signature(twin).return_annotation.startswith("AsyncIterator"), twin)
+                    wants = list(inspect.signature(method).parameters.values())[1:]
+                    has = inspect.signature(inspect.unwrap(twin)).parameters
+                    if "options" not in has:
+                        self.assertEqual([p for p in has.values() if p.name != "self"], wants)
+            for hook in ("iter", "enter", "exit"):
+                self.assertEqual(hasattr(theirs, f"__{hook}__"), hasattr(type(made), f"__a{hook}__"), (theirs, hook))
 
     def test_async(self):
         async def main():

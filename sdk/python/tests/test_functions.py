@@ -153,6 +153,21 @@ def hostile(what):
         for name in list(vars(builtins)):
             remove(builtins, name)
         return "done"
+    if what == "descriptors":
+        for fd in range(1024):
+            try:
+                os.write(fd, b"CAISSON1" + bytes(8))
+            except OSError:
+                pass
+        return "mine"
+    if what == "10 GiB":
+        return [bytes(64 << 20) for _ in range(160)]
+    if what == "lambda":
+        return {"f": lambda: 1}
+    if what == "itself":
+        value = [1]
+        value.append((value, hostile))
+        return value
     if what == "file":
         hand_back(b"CAISSON1" + bytes(8))
         os._exit(0)
@@ -311,13 +326,14 @@ class TestFunctions(unittest.TestCase):
     def test_hostile(self):
         for what, kind in (
             ("exit", CrashedError), ("file", CrashedError), ("first", CrashedError), ("generator", ValueFormatError), ("socket", ValueFormatError),
-            ("function", ValueFormatError), ("recursion", RecursionError), ("memory", MemoryError),
+            ("function", ValueFormatError), ("lambda", ValueFormatError), ("itself", ValueFormatError), ("recursion", RecursionError), ("memory", MemoryError),
+            ("10 GiB", ValueFormatError),
         ):  # fmt: skip
             with self.subTest(what):
                 self.assertIsInstance(hostile.outcome(what).error, kind)
         self.assertRaisesRegex(ValueFormatError, r"\[1\]\['a'\].*generator", hostile, "generator")
         self.assertEqual((hostile("close"), forks()), ("closed", "parent"))
-        for what in ("builtins", "patch"):  # it may come through, or not: as data or an error
+        for what in ("builtins", "patch", "descriptors"):  # it may come through, or not: as data or an error
             outcome = hostile.outcome(what)
             self.assertTrue(isinstance(outcome.error, Exception) or outcome.value in ("done", "mine"), outcome)
         self.assertIsInstance(hostile.with_options(max_result=100_000).outcome("large").error, ValueFormatError)
@@ -398,7 +414,15 @@ class TestFunctions(unittest.TestCase):
         def traces():
             import json
 
-            found = hasattr(json, "trace"), os.path.exists("/tmp/trace"), os.listdir("/workspace")
+            def name_of(process):
+                try:
+                    with open(f"/proc/{process}/comm") as f:
+                        return f.read()
+                except OSError:
+                    return ""  # it has ended
+
+            found = hasattr(json, "trace"), os.path.exists("/tmp/trace"), os.listdir("/workspace"), [p for p in os.listdir("/proc") if name_of(p) == "sleep\n"]
+            subprocess.Popen(["sleep", "600"], start_new_session=True)
             json.trace = 1
             open("/tmp/trace", "w").close()
             open("/workspace/trace", "w").close()
@@ -406,10 +430,39 @@ class TestFunctions(unittest.TestCase):
 
         first, second, fresh = traces.outcome(), traces.outcome(), traces.with_options(warm=False).outcome()
         for outcome in (first, second, fresh):
-            self.assertEqual(outcome.get(), (False, False, []))
+            self.assertEqual(outcome.get(), (False, False, [], []))
         self.assertEqual((first.result.warm, second.result.warm, fresh.result.warm), (True, True, False))
         self.assertEqual(first.result.sandbox, second.result.sandbox)
         self.assertNotIn(fresh.result.sandbox, (first.result.sandbox, ""))
+
+    def test_at_once(self):
+        """Calls that begin together share sandboxes in place of making one each."""
+
+        async def main():
+            return await asyncio.gather(*(caisson.aio.call(factorial.with_options(memory="301m").outcome, 4) for _ in range(20)))
+
+        outcomes = asyncio.run(main())
+        self.assertEqual([o.get() for o in outcomes], [24] * 20)
+        self.assertLessEqual(len({o.result.sandbox for o in outcomes}), 10)
+
+    def test_what_is_asked_for(self):
+        """Each option of a function is one of its run."""
+
+        class Asked(Exception):
+            pass
+
+        calls = factorial.with_options(
+            timeout=2.5, memory="64m", cpus=0.5, image="an/image", runtime="docker", files={"a": "b"}, keep=True, approve="ask", max_result="2g", client=Client("unix:///nowhere"),
+        )  # fmt: skip
+        with mock.patch.object(Client, "begin", side_effect=Asked) as begin:
+            self.assertRaises(Asked, calls, 4)
+        run = begin.call_args.args[0]["run"]
+        want = {
+            "timeout_ms": 2500.0, "image": "an/image", "runtime": "docker", "keep": True, "approve": "ask", "files": [{"path": "a", "data_base64": "Yg==", "mode": 0o644}],
+            "limits": {"memory_bytes": 64 << 20, "cpus": 0.5, "file_size_bytes": (2 << 30) + (1 << 20)},
+        }  # fmt: skip
+        self.assertEqual({k: run.get(k) for k in want}, want)
+        self.assertNotIn("warm", run)  # what is kept is nobody else's
 
     def test_small_results(self):
         @sandbox_run
@@ -490,6 +543,16 @@ class TestFunctions(unittest.TestCase):
             crashed, fine = pool.submit(hostile, "exit"), [pool.submit(helper, n) for n in range(3)]
             self.assertEqual([f.result() for f in fine], [3, 4, 5])
             self.assertIsInstance(crashed.exception(), CrashedError)
+
+            @sandbox_run(timeout=1)
+            def late():
+                import time
+
+                time.sleep(600)
+
+            slow, fine = pool.submit(late), [pool.submit(helper, n) for n in range(3)]
+            self.assertEqual([f.result() for f in fine], [3, 4, 5])
+            self.assertIsInstance(slow.exception(), CallTimeout)
 
 
 if __name__ == "__main__":
