@@ -2,6 +2,7 @@
 package freeport
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -11,8 +12,8 @@ import (
 // gives to nobody who names none: a server can begin to listen there later, or again.
 func Address() string {
 	for {
-		addr := fmt.Sprintf("127.0.0.1:%d", 15000+rand.IntN(15000)) // below net.ipv4.ip_local_port_range
-		if ln, err := net.Listen("tcp", addr); err == nil {
+		addr := fmt.Sprintf("127.0.0.1:%d", 15000+rand.IntN(15000)) //nolint:gosec // no secret; below net.ipv4.ip_local_port_range
+		if ln, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", addr); err == nil {
 			_ = ln.Close()
 			return addr
 		}
