@@ -56,3 +56,27 @@ func TestRanUnrecorded(t *testing.T) {
 		}
 	}
 }
+
+// elsewhere runs everything on a runtime that does not limit all.
+type elsewhere struct{ api.Service }
+
+func (elsewhere) Run(context.Context, sandbox.Run, sandbox.Streams) (sandbox.Result, error) {
+	return sandbox.Result{Runtime: "bubblewrap", NotEnforced: []string{"memory", "cpu"}}, nil
+}
+
+// TestAutoTells says which runtime auto took, and what that does not limit; who named one
+// knows.
+func TestAutoTells(t *testing.T) {
+	t.Parallel()
+	for runtime, want := range map[string]string{"auto": "caisson: auto chose the runtime bubblewrap, where nothing limits memory, cpu\n", "bubblewrap": ""} {
+		var out, errs bytes.Buffer
+		code := Main(t.Context(), Config{
+			IO:        IOStreams{In: strings.NewReader(""), Out: &out, Err: &errs},
+			Service:   func(context.Context) (api.Service, error) { return elsewhere{}, nil },
+			LookupEnv: func(string) (string, bool) { return "", false },
+		}, []string{"run", "--runtime", runtime, "-l", "shell", "-c", "true"})
+		if code != 0 || errs.String() != want {
+			t.Errorf("--runtime %s: exit code %d, %q, want %q", runtime, code, errs.String(), want)
+		}
+	}
+}

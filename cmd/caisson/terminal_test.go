@@ -297,3 +297,21 @@ func TestTerminalsDenied(t *testing.T) {
 	}
 	said(t, kit, base, "session", "rm", "work")
 }
+
+// TestBatchInATerminal shows how far a batch is, and takes that away at its end.
+func TestBatchInATerminal(t *testing.T) {
+	t.Parallel()
+	enginetest.Tool(t, "tmux", "tmux")
+	kit, base := place(t)
+	if err := os.WriteFile(base+"/runs.jsonl", []byte(`{"code": "true"}`+"\n"+`{"code": "sleep 600"}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := newPane(t, kit, base, "100", "30")
+	p.types(t, "caisson run --batch "+base+"/runs.jsonl -l shell --workers 1 --timeout 10m --output "+base+"/out", "Enter")
+	p.shows(t, `1 of 2`)
+	p.types(t, "C-c")
+	p.shows(t, `(?m)^caisson: canceled\s+^host> ?$`)
+	if screen := p.tmux(t, "capture-pane", "-p", "-J"); strings.Contains(screen, "of 2") {
+		t.Errorf("the bar is left:\n%s", screen)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/caisson-dev/caisson/runtimes"
+	"github.com/caisson-dev/caisson/sandbox"
 )
 
 // Groups of version 2 are made in the topmost one that this process may divide.
@@ -58,6 +59,74 @@ func TestFindGroups(t *testing.T) {
 	}
 	if g := findGroups(t.TempDir(), self, func(string) bool { return true }); g.Work() {
 		t.Error("groups where there are none")
+	}
+}
+
+// A sandbox is held to its limits by the files of either version of control groups, and
+// what it uses is read from them.
+func TestGroupLimits(t *testing.T) {
+	t.Parallel()
+	limits := Limits{Memory: 64 * sandbox.MiB, PeriodUS: 20_000, QuotaUS: 10_000, PIDs: 30}
+	for name, tt := range map[string]struct {
+		there []string // what the kernel has at the top
+		want  map[string]string
+		told  map[string]string // by the kernel, afterwards
+	}{
+		"version 1": {
+			[]string{"memory/", "pids/", "cpu/", "cpuacct/", "freezer/"},
+			map[string]string{
+				"memory/caisson/1/memory.limit_in_bytes": "67108864", "memory/caisson/1/memory.memsw.limit_in_bytes": "67108864", "memory/caisson/1/memory.swappiness": "0",
+				"pids/caisson/1/pids.max": "30", "cpu/caisson/1/cpu.cfs_quota_us": "10000", "cpu/caisson/1/cpu.cfs_period_us": "20000",
+			},
+			map[string]string{
+				"memory/caisson/1/memory.usage_in_bytes": "3000", "memory/caisson/1/memory.stat": "cache 9\ntotal_inactive_file 1000\n",
+				"pids/caisson/1/pids.current": "4", "cpuacct/caisson/1/cpuacct.usage": "5000", "cpu/caisson/1/cpu.stat": "nr_throttled 1\nthrottled_time 6000\n",
+			},
+		},
+		"version 2": {
+			[]string{"cgroup.controllers"},
+			map[string]string{"caisson/1/memory.max": "67108864", "caisson/1/memory.swap.max": "0", "caisson/1/pids.max": "30", "caisson/1/cpu.max": "10000 20000"},
+			map[string]string{
+				"caisson/1/memory.current": "3000", "caisson/1/memory.stat": "file 9\ninactive_file 1000\n",
+				"caisson/1/pids.current": "4", "caisson/1/cpu.stat": "usage_usec 5\nthrottled_usec 6\n",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			write := func(name, text string) {
+				t.Helper()
+				if strings.HasSuffix(name, "/") {
+					name += ".there"
+				}
+				if err := os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, name := range tt.there {
+				write(name, "")
+			}
+			g := Group{findGroups(root, "0::/\n", func(string) bool { return true }), "1"}
+			if err := g.Make(limits); err != nil || !g.Work() {
+				t.Fatalf("%v, works %v", err, g.Work())
+			}
+			for name, want := range tt.want {
+				if b, err := os.ReadFile(filepath.Join(root, name)); err != nil || string(b) != want {
+					t.Errorf("%s: %v, %q, want %q", name, err, b, want)
+				}
+			}
+			for name, text := range tt.told {
+				write(name, text)
+			}
+			s, err := g.sample()
+			if err != nil || s.Memory != 2000 || s.MemoryLimit != 64*sandbox.MiB || s.Processes != 4 || s.ProcessLimit != 30 || s.CPU != 5000 || s.Throttled != 6000 {
+				t.Errorf("%v, %+v", err, s)
+			}
+		})
 	}
 }
 
