@@ -38,7 +38,7 @@ func (m *Manager) startTracked(ctx context.Context, b *box.Box, r *resolved, d s
 	}()
 	r.free = make(chan struct{})
 	cmd := r.command()
-	ways.into(&cmd)
+	ways.into(ctx, &cmd)
 	cmd.Track, cmd.Later = m.tracked(r), r.run.Input || r.opens != nil
 	r.record.PID, never, err = b.Client.Start(ctx, cmd)
 	if errors.Is(err, sandbox.Conflict) && cmd.Track {

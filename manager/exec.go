@@ -311,7 +311,7 @@ func (m *Manager) runIn(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 	}
 	stdout, stderr := newCapture(streams.Stdout, int64(r.limits.KeepOutput)), newCapture(streams.Stderr, int64(r.limits.KeepOutput))
 	cmd := r.command()
-	ways.into(&cmd)
+	ways.into(ctx, &cmd)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Reap = r.stdin(streams), stdout, stderr, reap || r.run.Reap
 	seen := b.Witness(ctx, r.patience())
 	running, done := telemetry.Start(ctx, "exec")

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/caisson-dev/caisson/agent/client"
 	"github.com/caisson-dev/caisson/manager/box"
@@ -58,6 +59,10 @@ type starting struct {
 	count int            // of those that were not told one by one
 	run   *starting      // of a shell, what runs in it, whose starts they are; nil is nothing
 
+	calling sync.Mutex                                   // held while the judge is opened
+	open    func(context.Context) (*client.Judge, error) // opens it once it is called for; nil once that is done, or late
+	late    *time.Timer                                  // calls for it
+
 	showing sync.Mutex // held while one is shown
 
 	asking sync.Mutex // held while a person is asked: one question at a time
@@ -104,12 +109,52 @@ func (m *Manager) seeStarts(ctx context.Context, b *box.Box, r *resolved, d sand
 			return s, nil
 		}
 	}
+	open := func(ctx context.Context) (*client.Judge, error) {
+		return b.Client.Judge(ctx, whose, client.JudgeConfig{Rules: d.PolicyRevision})
+	}
+	if r.shell == nil && !asked.Background {
+		s.open = open
+		return s, nil
+	}
 	var err error
-	if s.judge, err = b.Client.Judge(ctx, whose, client.JudgeConfig{Variables: m.cfg.StartVariables, Rules: d.PolicyRevision}); err != nil {
+	if s.judge, err = open(ctx); err != nil {
 		return nil, err
 	}
 	s.begin(ctx)
 	return s, nil
+}
+
+// callPatience is after how long the judge of an exec is there in any case: who reads its
+// output may hold up the agent's call.
+const callPatience = 100 * time.Millisecond
+
+// call opens the judge of an exec that has to have one now. Where that fails the
+// connection is broken, as the exec finds too.
+func (s *starting) call(ctx context.Context) {
+	s.calling.Lock()
+	defer s.calling.Unlock()
+	if s.open == nil {
+		return
+	}
+	opening, cancel := context.WithTimeout(context.WithoutCancel(ctx), killPatience)
+	defer cancel()
+	judge, err := s.open(opening)
+	if s.open = nil; err != nil {
+		return
+	}
+	s.judge = judge
+	s.begin(ctx)
+}
+
+// uncall has no judge opened from now on, and returns the one that there is, or nil.
+func (s *starting) uncall() *client.Judge {
+	s.calling.Lock()
+	defer s.calling.Unlock()
+	if s.late != nil {
+		s.late.Stop()
+	}
+	s.open = nil
+	return s.judge
 }
 
 // in has a question be about what is in a box now.
@@ -133,11 +178,19 @@ func (s *starting) begin(ctx context.Context) {
 }
 
 // into says to the agent what is wanted of it.
-func (s *starting) into(cmd *client.Command) {
+func (s *starting) into(ctx context.Context, cmd *client.Command) {
 	if s == nil {
 		return
 	}
-	cmd.Clock, cmd.Starts = s.clock, &client.Starts{Ask: s.m.cfg.Starts.Mode == sandbox.StartsJudge, End: !s.m.cfg.Starts.Goes}
+	cmd.Clock, cmd.Starts = s.clock, &client.Starts{
+		Ask: s.m.cfg.Starts.Mode == sandbox.StartsJudge, End: !s.m.cfg.Starts.Goes, Variables: s.m.cfg.StartVariables, Rules: s.let.PolicyRevision,
+	}
+	s.calling.Lock()
+	defer s.calling.Unlock()
+	if s.open != nil {
+		call := func() { s.call(ctx) }
+		cmd.Starts.Call, s.late = call, time.AfterFunc(callPatience, call)
+	}
 }
 
 // hold notes that a person is asked about what is started in a sandbox, or no more.
@@ -338,15 +391,19 @@ func (s *starting) close(ctx context.Context) (err error) {
 	return err
 }
 
-// leave ends the judge.
+// leave ends the judge, where there is one.
 func (s *starting) leave() {
+	judge := s.uncall()
+	if judge == nil {
+		return
+	}
 	select {
 	case <-s.over: // the exec has ended
 	default:
-		s.judge.Finish()
+		judge.Finish()
 		<-s.over
 	}
-	_ = s.judge.Close() // its connection may be gone
+	_ = judge.Close() // its connection may be gone
 }
 
 // tell closes the judge, and puts what was started into a Result. out counts it.
@@ -354,8 +411,18 @@ func (s *starting) tell(ctx context.Context, res *sandbox.Result, out client.Out
 	if s == nil {
 		return nil
 	}
-	if out.Starts == 0 && !out.Broken && s.shell == nil { // nothing is to come
+	switch {
+	case out.Starts == 0 && !out.Broken && s.shell == nil: // nothing is to come
 		s.once.Do(func() { go s.leave() })
+	case out.Starts > 0 && len(out.Told) == 0:
+		s.call(ctx) // the agent's own call may be on its way
+	}
+	for _, t := range out.Told {
+		if t.End == nil {
+			s.note(t, nil, nil)
+		} else {
+			s.ended(t)
+		}
 	}
 	err := s.close(ctx)
 	s.mu.Lock()

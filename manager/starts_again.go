@@ -76,7 +76,7 @@ func (m *Manager) takePlace(ctx context.Context, v sandbox.SessionView, b *box.B
 	s.again = true
 	ctx = sandbox.WithCaller(ctx, sandbox.Caller{Owner: e.Owner})
 	var err error
-	if s.judge, err = b.Client.Judge(ctx, e.ID, client.JudgeConfig{Variables: m.cfg.StartVariables, Again: true}); err != nil {
+	if s.judge, err = b.Client.Judge(ctx, e.ID, client.JudgeConfig{Again: true}); err != nil {
 		return err
 	}
 	first, err := s.judge.Next()

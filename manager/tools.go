@@ -254,10 +254,10 @@ func (m *Manager) openWays(ctx context.Context, b *box.Box, r *resolved, d sandb
 }
 
 // into lets a command find its ways.
-func (w ways) into(cmd *client.Command) {
+func (w ways) into(ctx context.Context, cmd *client.Command) {
 	w.out.show(cmd)
 	w.calls.into(cmd)
-	w.starts.into(cmd)
+	w.starts.into(ctx, cmd)
 }
 
 // tell closes the ways and puts what went by them into a Result, and what the exec

@@ -105,6 +105,8 @@ type Outcome struct {
 	// Starts counts the programs that it started, Refused those that it could not, and
 	// Unjudged those of them that nobody was there to judge, where that was seen.
 	Starts, Refused, Unjudged int
+	// Told are those, and how they ended, where no [Judge] was called for: see [Starts].
+	Told []Start
 	// Dir is where the shell is that a text ran in, ShellEnded why that has ended.
 	Dir, ShellEnded string
 	// Broken says that the sandbox must not be used again. Cut is of those: its
@@ -154,7 +156,7 @@ func (c *Client) execRequest(cmd Command) *wire.Exec {
 		req.Warm = &wire.Warm{Modules: cmd.Warm.Modules}
 	}
 	if s := cmd.Starts; s != nil {
-		req.Starts = &wire.Starts{Ask: s.Ask, End: s.End}
+		req.Starts = &wire.Starts{Ask: s.Ask, End: s.End, Call: s.Call != nil, Variables: s.Variables, Rules: s.Rules}
 	}
 	for _, f := range cmd.Stage {
 		digest, rest := known.Cut(f.Data, c.welcome.Known)
@@ -189,6 +191,7 @@ type follower struct {
 	lost  [2]int64
 	sink  error // first error of a writer
 
+	called bool // its judge was
 	noWait bool // a Reply says that the exec goes on
 	over   bool // the agent's last word was taken
 
@@ -266,6 +269,12 @@ func (f *follower) take(ctx context.Context, frame wire.Frame) (*wire.End, error
 		return nil, f.begin(ctx)
 	case wire.TypeStdout, wire.TypeStderr:
 		return nil, f.deliver(frame)
+	case wire.TypeJudge:
+		if s := f.cmd.Starts; s != nil && s.Call != nil && !f.called {
+			f.called = true
+			go s.Call()
+			return nil, nil
+		}
 	case wire.TypeEnd:
 		var end wire.End
 		if err := frame.Message(&end); err != nil {

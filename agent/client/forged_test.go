@@ -118,6 +118,8 @@ func lies() map[string][]byte {
 		"end that is no JSON":    join(started, abc, wire.Append(nil, wire.TypeEnd, []byte("{"))),
 		"failure while it runs":  join(started, message(wire.TypeFailure, wire.Failure{Kind: "denied", Message: "no"})),
 		"half a frame":           join(started, abc[:7]),
+		"calls a judge":          join(started, wire.Append(nil, wire.TypeJudge, nil), abc, end),
+		"starts too large":       join(started, abc, message(wire.TypeEnd, wire.End{Stdout: 3, Told: []*wire.Start{{SHA256: make([]byte, 65)}}})),
 	}
 }
 

@@ -46,6 +46,13 @@ func (f *follower) conclude(end *wire.End) Outcome {
 	if out.Answer > 0 && int64(len(end.Answered)) == out.Answer {
 		out.Answered = end.Answered
 	}
+	for _, t := range end.Told {
+		s, err := checkedStart(t)
+		if err != nil {
+			return f.infra(err)
+		}
+		out.Told = append(out.Told, s)
+	}
 	out.Starts, out.Refused, out.Unjudged = max(end.Starts, 0), max(end.Refused, 0), max(end.Unjudged, 0)
 	if out.Reason = f.reason(end, out); out.Reason == sandbox.ReasonCanceled || out.Reason == sandbox.ReasonDenied {
 		out.Cause = end.Cause[:min(len(end.Cause), 256)]

@@ -20,6 +20,14 @@ type Starts struct {
 	Ask bool
 	// End ends the exec at the first that is refused. Otherwise that fails alone.
 	End bool
+	// Variables are those that make programs load or run something, by name; a
+	// trailing * is a prefix.
+	Variables []string
+	// Rules names what the answers follow from.
+	Rules string
+	// Call, where set, is called once it has to have its [Judge], on a goroutine of its
+	// own. Where that was not, [Outcome].Told is all that there is to tell.
+	Call func()
 }
 
 // Start is a program that is about to replace a process of an exec. What it says is
@@ -31,7 +39,7 @@ type Start struct {
 	Path        string   // as it was asked for, absolute
 	File        string   // what that leads to
 	Argv        []string // with Env, cut where Cut is set
-	Env         []string // of [JudgeConfig].Variables, where the exec itself has them otherwise
+	Env         []string // of [Starts].Variables, where the exec itself has them otherwise
 	Dir         string
 	Cut         bool
 	// Own says that users of the sandbox can write the file: then SHA256 is its
@@ -75,10 +83,7 @@ type Verdict struct {
 
 // JudgeConfig says how an exec's starts are judged.
 type JudgeConfig struct {
-	// Variables are those that make programs load or run something, by name; a
-	// trailing * is a prefix.
-	Variables []string
-	// Rules names what the answers follow from.
+	// Rules names what the answers follow from, from now on.
 	Rules string
 	// Again takes the place of a judge that has gone, or goes, of an exec that runs: the
 	// first Start has no number and the exec's Env, a second one says that the place is
@@ -99,7 +104,7 @@ type Judge struct {
 // Judge opens a judge of an exec, which may not have begun. Where that has one, this one
 // waits until it has gone. Errors: Unavailable.
 func (c *Client) Judge(ctx context.Context, id sandbox.ID, cfg JudgeConfig) (*Judge, error) {
-	s, err := c.open(ctx, wire.Request{Op: wire.OpJudge, Judge: &wire.Judge{ID: string(id), Variables: cfg.Variables, Rules: cfg.Rules, Again: cfg.Again}})
+	s, err := c.open(ctx, wire.Request{Op: wire.OpJudge, Judge: &wire.Judge{ID: string(id), Rules: cfg.Rules, Again: cfg.Again}})
 	if err != nil {
 		return nil, err
 	}
@@ -122,13 +127,21 @@ func (j *Judge) Next() (Start, error) {
 	if err := f.Message(&w); err != nil {
 		return Start{}, broken("hear what an exec starts", err)
 	}
+	s, err := checkedStart(&w)
+	if err != nil {
+		return s, broken("hear what an exec starts", err)
+	}
+	return s, nil
+}
+
+func checkedStart(w *wire.Start) (Start, error) {
 	if len(w.Argv) > wire.MaxStartArgs || len(w.Env) > wire.MaxStartArgs || len(w.Script) > wire.MaxStartScript || len(w.SHA256) > 64 {
-		return Start{}, broken("hear what an exec starts", fmt.Errorf("%w: a start too large", wire.ErrFrame))
+		return Start{}, fmt.Errorf("%w: a start too large", wire.ErrFrame)
 	}
 	if w.End != nil {
 		return Start{N: w.N, End: endOf(w.End)}, nil
 	}
-	return startOf(&w), nil
+	return startOf(w), nil
 }
 
 func startOf(w *wire.Start) Start {

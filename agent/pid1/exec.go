@@ -91,8 +91,8 @@ func (ex *exec) denied(why ending) <-chan struct{} {
 }
 
 // start runs a request's process. Its errors are for the client: one of kind
-// invalid, or notStarted where the process could not begin.
-func (a *Agent) start(req *wire.Exec, l *lease) (*exec, error) {
+// invalid, or notStarted where the process could not begin. call calls its judge.
+func (a *Agent) start(req *wire.Exec, l *lease, call func()) (*exec, error) {
 	ex := &exec{
 		req: req, lease: l, out: newOutputs(req.Drop, req.Hold), dir: workingDir(req.Dir),
 		stop: make(chan ending, 1), exited: make(chan exitStatus, 1), over: make(chan struct{}), done: make(chan struct{}),
@@ -109,7 +109,7 @@ func (a *Agent) start(req *wire.Exec, l *lease) (*exec, error) {
 	if req.Shell == "" { // what is run in it answers for itself
 		ex.leave = a.room.enter(ex)
 	}
-	err := a.seeStarts(ex)
+	err := a.seeStarts(ex, call)
 	if err == nil {
 		err = a.launch(ex)
 	}
@@ -130,11 +130,11 @@ func (a *Agent) start(req *wire.Exec, l *lease) (*exec, error) {
 
 // seeStarts has what ex starts seen, where that was asked for. A process that could not
 // be held to that is not begun.
-func (a *Agent) seeStarts(ex *exec) error {
+func (a *Agent) seeStarts(ex *exec, call func()) error {
 	if ex.req.Starts == nil {
 		return nil
 	}
-	return a.starts.begin(ex)
+	return a.starts.begin(ex, call)
 }
 
 func workingDir(dir string) string {
@@ -261,6 +261,7 @@ func (a *Agent) follow(ex *exec, before counters, disks disks) {
 	a.starts.end(ex, settled)
 	all := ex.watched.totals()
 	end.Starts, end.Refused, end.Unjudged = all[0], all[1], all[2]
+	end.Told = ex.watched.rest()
 	ex.out.finish(end)
 	a.conclude(ex, settled)
 	for _, p := range ex.pumps {

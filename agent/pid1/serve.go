@@ -170,7 +170,8 @@ func (a *Agent) callExec(s *yamux.Stream, r *wire.Reader, req *wire.Exec, l *lea
 		fail(s, "invalid", err)
 		return
 	}
-	ex, err := a.start(req, l)
+	call := func() { _ = wire.WriteFrame(s, wire.TypeJudge, nil) } // a client that is gone comes no more
+	ex, err := a.start(req, l, call)
 	if err != nil {
 		failStart(s, err)
 		return

@@ -50,15 +50,19 @@ func newStarts(a *Agent) *starts {
 }
 
 // begin has an exec's starts seen, from its first process on.
-func (s *starts) begin(ex *exec) error {
+func (s *starts) begin(ex *exec, call func()) error {
 	s.once.Do(func() { s.err = s.install() })
 	if s.err != nil {
 		return s.err
 	}
+	s.follow(ex.req.Starts.Rules)
 	w := s.of(ex.req.ID)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.starts, w.began = *ex.req.Starts, time.Now()
+	w.starts, w.began, w.variables = *ex.req.Starts, time.Now(), matterOf(ex.req.Starts.Variables)
+	if w.starts.Call {
+		w.call = call
+	}
 	w.env = make(map[string]struct{}, len(ex.req.Env)+len(s.a.claim.Env))
 	for _, kv := range mergeEnv(s.a.claim.Env, ex.req.Env) {
 		w.env[kv] = struct{}{}
@@ -120,14 +124,19 @@ type hearer struct {
 
 func (h *hearer) hear() {
 	runtime.LockOSThread() // and ends with it
-	turn := time.Now()
-	for {
+	turn := time.Now()     // when it gave way last, or waited
+	for last := turn; ; {
 		// One that has not given way for 10 ms loses its processor in each system call
 		// from then on, and another thread is woken each time.
-		if now := time.Now(); now.Sub(turn) > 5*time.Millisecond {
+		now := time.Now()
+		switch {
+		case now.Sub(last) > time.Millisecond:
+			turn = now
+		case now.Sub(turn) > 5*time.Millisecond:
 			runtime.Gosched()
 			turn = now
 		}
+		last = now
 		n, err := receive(h.fd)
 		switch {
 		case err != nil:
@@ -175,8 +184,18 @@ func (s *starts) end(ex *exec, settled bool) {
 	ex.watched.finish(settled)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !ex.watched.judged() { // whoever judges it drops it
-		delete(s.watched, ex.req.ID)
+	switch id, w := ex.req.ID, ex.watched; {
+	case w.judged(): // whoever judges it drops it
+	case w.isCalled():
+		time.AfterFunc(judgePatience, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.watched[id] == w && !w.judged() {
+				delete(s.watched, id)
+			}
+		})
+	default:
+		delete(s.watched, id)
 	}
 }
 
@@ -360,11 +379,13 @@ var (
 func (w *watched) ask(t *wire.Start) (wire.Verdict, error) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), judgePatience, errNoJudge)
 	defer cancel()
+	w.toCall()
 	select {
 	case <-w.joined:
 	case <-w.over:
 		return wire.Verdict{}, errOver
 	case <-ctx.Done():
+		w.waitNoMore() // the next need not wait
 		return wire.Verdict{}, context.Cause(ctx)
 	}
 	answers, gone, err := w.put(t)

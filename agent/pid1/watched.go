@@ -22,7 +22,8 @@ import (
 const (
 	mostTold      = 1000
 	mostToldBytes = 512 << 10
-	toldText      = 1 << 10 // of one that nobody is asked about
+	toldText      = 1 << 10  // of one that nobody is asked about
+	endText       = 64 << 10 // of all that an exec's end tells
 
 	// To wake who tells costs more than a start. One that nobody waits for is told
 	// with others.
@@ -38,11 +39,13 @@ type watched struct {
 	end    func(ending) <-chan struct{} // ends the exec; what it returns is closed once that is so
 	stand  func() (goOn func())         // has the exec stand still until it may go on
 
-	joined, over  chan struct{} // the first judge came; the exec ended
+	joined, over  chan struct{} // the first judge came, or did not in time; the exec ended
 	join, endOnce sync.Once
 
 	mu        sync.Mutex
 	changed   sync.Cond
+	call      func() // has the host come to judge; nil where it does by itself
+	called    bool
 	variables matter
 	count     uint64
 	told      int // since the last mark, with those of leftOut
@@ -142,7 +145,7 @@ func (w *watched) queueLocked(t *wire.Start) {
 	w.queue = append(w.queue, t)
 	w.size += textOf(t)
 	switch {
-	case t.Asks, len(w.queue) > mostTold/2:
+	case t.Asks, len(w.queue) > mostTold/2, w.size > endText:
 		w.hurryLocked()
 	case !w.slow:
 		w.slow = true
@@ -158,7 +161,40 @@ func (w *watched) queueLocked(t *wire.Start) {
 // hurryLocked has what is kept told now.
 func (w *watched) hurryLocked() {
 	w.ready = true
+	w.callLocked()
 	w.changed.Broadcast()
+}
+
+// callLocked calls the judge, where that does not come by itself.
+func (w *watched) callLocked() {
+	if w.call != nil && w.gone == nil && !w.called {
+		w.called = true
+		go w.call()
+	}
+}
+
+func (w *watched) toCall() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.callLocked()
+}
+
+// waitNoMore has nobody wait for the first judge any more.
+func (w *watched) waitNoMore() { w.join.Do(func() { close(w.joined) }) }
+
+// rest is what is told with the end: all of it, where nobody judged or was called to.
+func (w *watched) rest() []*wire.Start {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.call == nil || w.called || w.gone != nil {
+		return nil
+	}
+	all := w.queue
+	w.queue = nil
+	return all
 }
 
 // markLocked tells the host that all is told that came before.
@@ -263,6 +299,12 @@ func (w *watched) judged() bool {
 	return w.gone != nil
 }
 
+func (w *watched) isCalled() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.called
+}
+
 // next waits for starts to tell; nil is the end.
 func (w *watched) next() []*wire.Start {
 	w.mu.Lock()
@@ -333,7 +375,7 @@ func (a *Agent) callJudge(s *yamux.Stream, r *wire.Reader, req *wire.Judge) {
 		return
 	}
 	a.starts.follow(req.Rules)
-	w.join.Do(func() { close(w.joined) })
+	w.waitNoMore()
 	defer func() {
 		leave()
 		a.starts.drop(req.ID, w)
@@ -367,7 +409,7 @@ func (w *watched) seat(left chan struct{}, req *wire.Judge) bool {
 	if isClosed(left) {
 		return false
 	}
-	w.gone, w.enough, w.told, w.variables = left, false, 0, matterOf(req.Variables)
+	w.gone, w.enough, w.told = left, false, 0
 	if req.Again {
 		w.repeatLocked()
 	}

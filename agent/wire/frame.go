@@ -35,6 +35,7 @@ const (
 	TypeObserved                 // [Observed], JSON
 	TypeStart                    // [Start], JSON
 	TypeVerdict                  // [Verdict], JSON
+	TypeJudge                    // empty: the exec needs its judge
 	typeLimit
 )
 
@@ -63,7 +64,7 @@ func MaxFrame(t Type) int {
 		return MaxChunk + offsetSize
 	case TypeStdin, TypeData:
 		return MaxChunk
-	case TypeStdinEOF, TypeCancel, TypeDataEnd:
+	case TypeStdinEOF, TypeCancel, TypeDataEnd, TypeJudge:
 		return 0
 	case TypeAck:
 		return ackSize

@@ -115,8 +115,9 @@ type Welcome struct {
 	PID     int    `json:"pid"`   // the agent's, in its own namespace: 1 in a container
 	// Hardened says that it holds what it starts to what its claim asked for.
 	Hardened bool `json:"hardened,omitempty"`
-	// Starts says that what an exec starts can be seen here, and refused.
-	Starts bool `json:"starts,omitempty"`
+	// Starts says that what an exec starts can be seen here, and refused. An agent that
+	// does not know all of [Starts] says it by another name, and is not believed.
+	Starts bool `json:"judges,omitempty"`
 	// Known are the digests of texts that need not be sent: see [Stage].
 	Known []string `json:"known,omitempty"`
 }
@@ -432,6 +433,8 @@ type End struct {
 	Starts   int `json:"starts,omitempty"`
 	Refused  int `json:"refused,omitempty"`
 	Unjudged int `json:"unjudged,omitempty"`
+	// Told are those, and how they ended, of which no judge was told: see [Starts].Call.
+	Told []*Start `json:"told,omitempty"`
 }
 
 // Usage is what an exec used, each figure with its method.

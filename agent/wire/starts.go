@@ -8,6 +8,16 @@ type Starts struct {
 	// End ends the exec at the first that is refused. Otherwise it alone fails, as a
 	// program that may not be run does.
 	End bool `json:"end,omitempty"`
+	// Call has the exec's judge called for, by a frame of its own stream, once it has
+	// started what is to be asked about, or told soon. Where nobody was called, [End]
+	// tells the rest.
+	Call bool `json:"call,omitempty"`
+	// Variables are those that make programs load or run something, by name; a
+	// trailing * is a prefix. A program that gets one is not decided as another is.
+	Variables []string `json:"variables,omitempty"`
+	// Rules names what the answers follow from: with others, what was let pass is
+	// asked about anew.
+	Rules string `json:"rules,omitempty"`
 }
 
 // Judge hears what an exec starts, as Start frames, until that has ended or the
@@ -20,13 +30,8 @@ type Starts struct {
 // starts are seen; else it fails. It hears at once a Start without a number that has the
 // exec's Env, another one once the place is free, and then what was told before.
 type Judge struct {
-	ID string `json:"id"` // of the exec
-	// Variables are those that make programs load or run something, by name; a
-	// trailing * is a prefix. A program that gets one is not decided as another is.
-	Variables []string `json:"variables,omitempty"`
-	// Rules names what the answers follow from: with others, what was let pass is
-	// asked about anew.
-	Rules string `json:"rules,omitempty"`
+	ID    string `json:"id"`              // of the exec
+	Rules string `json:"rules,omitempty"` // as in [Starts], from now on
 	Again bool   `json:"again,omitempty"`
 }
 
@@ -41,7 +46,7 @@ type Start struct {
 	Path Name   `json:"path"`
 	File Name   `json:"file,omitempty"`
 	Argv []Name `json:"argv"`
-	Env  []Name `json:"env,omitempty"` // of [Judge].Variables, where the exec itself has them otherwise
+	Env  []Name `json:"env,omitempty"` // of [Starts].Variables, where the exec itself has them otherwise
 	Dir  Name   `json:"dir"`
 	// Cut says that Argv or Env is not all of it.
 	Cut bool `json:"cut,omitempty"`
