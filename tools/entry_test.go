@@ -116,12 +116,24 @@ func TestEndpoint(t *testing.T) {
 			http.Error(w, "not you", http.StatusForbidden)
 		case "away":
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
+		case "flood":
+			for piece := make([]byte, 1<<20); ; {
+				if _, err := w.Write(piece); err != nil {
+					return // the reader has had enough
+				}
+			}
+		case "die":
+			w.Header().Set("Content-Length", "100")
+			_, _ = w.Write([]byte("half"))
+		case "hang":
+			<-r.Context().Done()
 		}
 	}))
 	defer srv.Close()
 	got, err := open(t, `
 tools:
   - {name: web, url: '`+srv.URL+`', headers: {Authorization: 'Bearer ${KEY}'}}
+  - {name: slow, url: '`+srv.URL+`', timeout: 100ms}
   - {name: gone, url: 'http://127.0.0.1:1/path?key=s3cret'}`)
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +144,9 @@ tools:
 		kind           error
 	}{
 		{"web", "json", `{"key":"Bearer s3cret","type":"application/json"}`, nil}, {"web", "text", `"plain"`, nil}, {"web", "bytes", `"//4="`, nil}, {"web", "nothing", "null", nil},
-		{"web", "forbidden", "403 Forbidden: not you", sandbox.Denied}, {"web", "away", "302", sandbox.Internal}, {"gone", "json", "does not answer", sandbox.Unavailable},
+		{"web", "forbidden", "403 Forbidden: not you", sandbox.Denied}, {"web", "away", "302", sandbox.Internal},
+		{"web", "flood", "answered more than", sandbox.Exhausted}, {"web", "die", "read the answer", sandbox.Unavailable}, {"slow", "hang", "has not answered within 100ms", sandbox.TimedOut},
+		{"gone", "json", "does not answer", sandbox.Unavailable},
 	} {
 		result, err := w.Call(t.Context(), tt.tool, []byte(`{"do":"`+tt.do+`"}`))
 		if err != nil {

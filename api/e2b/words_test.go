@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,7 +76,9 @@ func TestAsked(t *testing.T) {
 	}
 	for name, in := range map[string]created{
 		"volumes": {VolumeMounts: []any{1}}, "mcp": {MCP: map[string]any{}}, "ours": {Metadata: map[string]string{labelWire: "x"}}, "a past": {Timeout: seconds(-1)},
-		"rules": {Network: &network{Rules: 1}}, "open but for some": {Network: &network{DenyOut: []string{"x.org"}}},
+		"iam":   {IAM: map[string]any{}},
+		"rules": {Network: &network{Rules: 1}}, "a proxy": {Network: &network{EgressProxy: map[string]any{}}}, "another host": {Network: &network{MaskHost: "x.org"}},
+		"open but for some":     {Network: &network{DenyOut: []string{"x.org"}}},
 		"waking without memory": {AutoPause: true, KeepMemory: new(bool), AutoResume: struct{ Enabled bool }{true}},
 	} {
 		if _, err := session(in); err == nil {
@@ -89,10 +92,13 @@ func TestNotServed(t *testing.T) {
 	t.Parallel()
 	s := server(t, &double{views: []sandbox.SessionView{view("", "i1", 0, time.Hour, nil)}})
 	for target, want := range map[string]int{
-		"/v2/sandboxes/i1/nothing": http.StatusNotImplemented, "/sandboxes/none": http.StatusNotFound, "/sandboxes/i1": http.StatusOK,
+		"GET /v2/sandboxes/i1/nothing": http.StatusNotImplemented, "GET /sandboxes/none": http.StatusNotFound, "GET /sandboxes/i1": http.StatusOK,
+		"POST /v3/templates": http.StatusNotImplemented, "GET /templates": http.StatusNotImplemented, "GET /volumes": http.StatusNotImplemented,
+		"PUT /sandboxes/i1/network": http.StatusNotImplemented,
 	} {
+		method, path, _ := strings.Cut(target, " ")
 		w := httptest.NewRecorder()
-		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, nil))
+		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, path, nil))
 		var said struct {
 			Code    int
 			Message string
