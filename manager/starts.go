@@ -81,6 +81,9 @@ func (m *Manager) seesStarts(ctx context.Context, plan *runtimes.Plan) (bool, er
 	if err != nil {
 		return false, err
 	}
+	if s, ok := rt.(runtimes.StartsSeer); ok {
+		return s.SeesStarts(), nil
+	}
 	caps, err := m.capabilities(ctx, plan.Runtime, rt)
 	return err == nil && caps.SeesStarts(plan.Spec.OCIRuntime), err
 }

@@ -281,6 +281,13 @@ func (c Capabilities) NotEnforced() []string {
 // Starts is the name by which a policy may require that starts are seen.
 const Starts = "starts"
 
+// StartsSeer is a [Runtime] that knows without asking anybody whether starts are seen
+// here, so that no sandbox waits for its Capabilities. It agrees with
+// [Capabilities].Starts.
+type StartsSeer interface {
+	SeesStarts() bool
+}
+
 // SeesStarts reports whether what is started in a sandbox is seen that the OCI runtime
 // of that name makes. One that is named and neither runc nor crun may have a kernel of
 // its own.

@@ -138,7 +138,6 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := os.MkdirAll(wire.StageDir, 0o711); err != nil {
 		return fmt.Errorf("make staging place: %w", err)
 	}
-	startThreads()
 	go a.reaper.run()
 	go a.spawn.run()
 	ln, err := new(net.ListenConfig).Listen(ctx, "unix", a.cfg.Dir+"/"+wire.SocketName)
@@ -153,6 +152,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := a.announce(ctx); err != nil {
 		return err
 	}
+	startThreads() // while the host hears of it; nobody is answered before
 	a.mu.Lock()
 	a.unclaimed = time.AfterFunc(a.cfg.Unclaimed, func() {
 		a.mu.Lock()

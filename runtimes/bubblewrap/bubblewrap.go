@@ -49,6 +49,7 @@ var (
 	_ runtimes.SizeHolder  = (*Runtime)(nil)
 	_ runtimes.Provisioner = (*Runtime)(nil)
 	_ runtimes.Adopter     = (*Runtime)(nil)
+	_ runtimes.StartsSeer  = (*Runtime)(nil)
 )
 
 // New checks a Config. It starts nothing. Errors: Invalid.
@@ -130,6 +131,10 @@ func (r *Runtime) capabilities() runtimes.Capabilities {
 	r.Limited(&c)
 	return c
 }
+
+// SeesStarts implements [runtimes.StartsSeer]: no sandbox waits for bwrap to be tried
+// out before it.
+func (r *Runtime) SeesStarts() bool { return r.capabilities().Starts == runtimes.Enforced }
 
 // Provision implements [runtimes.Provisioner]: a sandbox has the host's own
 // programs, or those of an unpacked image that was named. Errors: NotFound for an

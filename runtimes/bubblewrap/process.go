@@ -42,17 +42,25 @@ func (m *making) start(ctx context.Context) (*local.Process, error) {
 // with what is staged, and that is in the sandbox's control group: what it starts has
 // both, and they end with it.
 func (m *making) mountAndRun(ctx context.Context) (*local.Process, error) {
-	if err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS); err != nil {
-		return nil, fmt.Errorf("leave the host's mounts: %w", err)
+	s, err := m.stageApart()
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, local.NoNamespaces("bubblewrap", err.Error(), local.Host{})
 	}
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return nil, fmt.Errorf("leave the host's mounts: %w", err)
-	}
-	s, err := m.stage()
 	if err != nil {
 		return nil, err
 	}
 	return m.run(ctx, s)
+}
+
+// stageApart stages in a mount namespace of the thread's own.
+func (m *making) stageApart() (staged, error) {
+	if err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS); err != nil {
+		return staged{}, fmt.Errorf("leave the host's mounts: %w", err)
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return staged{}, fmt.Errorf("leave the host's mounts: %w", err)
+	}
+	return m.stage()
 }
 
 // files are bwrap's ends of what is spoken with it.

@@ -3,9 +3,11 @@
 package bubblewrap_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -62,5 +64,35 @@ func startsAreSeenAsSaid(t *testing.T) {
 		if err := m.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A run starts one bwrap, the one that makes its sandbox: what the machine can is known
+// without.
+func TestRunStartsOneBwrap(t *testing.T) {
+	t.Parallel()
+	both(t, runStartsOneBwrap)
+}
+
+func runStartsOneBwrap(t *testing.T) {
+	p := newPlace(t)
+	started := filepath.Join(t.TempDir(), "started")
+	name := filepath.Join(t.TempDir(), "bwrap")
+	if err := enginetest.WriteProgram(name, []byte("#!/bin/sh\necho $$ >>"+started+"\nexec bwrap \"$@\"\n")); err != nil {
+		t.Fatal(err)
+	}
+	m, err := manager.New(manager.Config{
+		Runtimes: runtimes.Only(bubblewrap.Name, p.runtime(t, name, p.agent)), Images: hostLanguages{}, Gate: manager.Unjudged, Patience: enginetest.Patience,
+		Holder: "suite", Starts: sandbox.StartsRule{Mode: sandbox.StartsJudge},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if res, err := m.Run(t.Context(), sandbox.Run{Language: "shell", Command: []string{"true"}}, sandbox.Streams{}); err != nil || res.Code != 0 {
+		t.Fatalf("%v, %+v", err, res.Exit)
+	}
+	if b, err := os.ReadFile(started); err != nil || bytes.Count(b, []byte("\n")) != 1 {
+		t.Errorf("%v, started by one run:\n%s", err, b)
 	}
 }

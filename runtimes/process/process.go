@@ -3,6 +3,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,6 +50,7 @@ var (
 	_ runtimes.Runtime     = (*Runtime)(nil)
 	_ runtimes.SizeHolder  = (*Runtime)(nil)
 	_ runtimes.Provisioner = (*Runtime)(nil)
+	_ runtimes.StartsSeer  = (*Runtime)(nil)
 )
 
 // New checks a Config. It starts nothing. Errors: Invalid.
@@ -109,6 +111,9 @@ func (r *Runtime) capabilities() runtimes.Capabilities {
 	r.Limited(&c)
 	return c
 }
+
+// SeesStarts implements [runtimes.StartsSeer].
+func (r *Runtime) SeesStarts() bool { return r.capabilities().Starts == runtimes.Enforced }
 
 // HeldBy implements [runtimes.SizeHolder].
 func (r *Runtime) HeldBy(_ context.Context, w sandbox.Workspace) (sandbox.HeldBy, error) {
@@ -217,6 +222,9 @@ func (m *making) start() (_ *local.Process, err error) {
 	cmd.Stdin, cmd.SysProcAttr = in, m.r.attr(m.Spec.Identity.UID)
 	var p *local.Process
 	local.OnThread(func() { p, err = m.Start(cmd) }) // which enters a control group
+	if err != nil {
+		err = cmp.Or(m.r.try(), err) // why there are no namespaces, where that is it
+	}
 	if err = errors.Join(err, in.Close()); err != nil {
 		return nil, err
 	}

@@ -127,6 +127,9 @@ func testCapabilities(t *testing.T, s Subject) {
 	if _, branches := rt.(runtimes.Brancher); branches != caps.Branch {
 		t.Errorf("the runtime branches: %v; the capabilities say %v", branches, caps.Branch)
 	}
+	if s, knows := rt.(runtimes.StartsSeer); knows && s.SeesStarts() != (caps.Starts == runtimes.Enforced) {
+		t.Errorf("the runtime sees starts: %v; the capabilities say %q", s.SeesStarts(), caps.Starts)
+	}
 }
 
 func testPlan(t *testing.T, s Subject) {
