@@ -32,6 +32,7 @@ func TestWorkspaceHoldsItsSize(t *testing.T) {
 		"written":   `while :; do head -c 1M /dev/zero >>a; done`,
 		"allocated": python(`import os, time; f = os.open("a%d" % time.time_ns(), os.O_RDWR | os.O_CREAT); os.posix_fallocate(f, 0, 64 << 20); time.sleep(60)`),
 		"removed":   python(`import os, time; f = os.open("a", os.O_RDWR | os.O_CREAT); os.unlink("a"); os.posix_fallocate(f, 0, 64 << 20); time.sleep(60)`),
+		"hidden":    python(`import ctypes, os, time; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); f = os.open("a", os.O_RDWR | os.O_CREAT); os.unlink("a"); os.posix_fallocate(f, 0, 64 << 20); time.sleep(60)`),
 		"entries":   `mkdir d; cd d; i=0; while :; do mkdir $i.1 $i.2 $i.3 $i.4 $i.5 $i.6 $i.7 $i.8 $i.9; i=$((i+1)); done`,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -72,3 +72,26 @@ func TestDeniedStartInShell(t *testing.T) {
 		t.Errorf("%v %+v %q %q", err, res.Exit, res.Stdout, res.Stderr)
 	}
 }
+
+// What a shell has open itself it can start, though it hides that from others.
+func TestShellStartsByDescriptor(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "python")
+	p.create(t, sandbox.SessionOptions{Name: "work", Language: "python"})
+	j := &judge{}
+	m := p.judging(t, j.Judge)
+	if _, err := m.OpenShell(t.Context(), "work", "main", sandbox.ShellOptions{Kind: sandbox.ShellPython}, sandbox.Local{}); err != nil {
+		t.Fatal(err)
+	}
+	const text = `
+import os, subprocess
+fd = os.open("/bin/echo", os.O_RDONLY)
+subprocess.run(["/proc/self/fd/%d" % fd, "by its path"], pass_fds=[fd])
+if os.fork() == 0:
+    os.execve(fd, ["echo", "by itself"], {})
+os.wait()[1]`
+	res, err := m.RunShell(t.Context(), "work", "main", sandbox.ShellRun{Text: text}, sandbox.Streams{})
+	if err != nil || string(res.Stdout) != "by its path\nby itself\n0\n" || len(res.Starts) != 2 || len(j.about("echo")) == 0 {
+		t.Errorf("%v %+v %q %q %+v", err, res.Exit, res.Stdout, res.Stderr, res.Starts)
+	}
+}

@@ -18,12 +18,13 @@ type counter struct {
 	stop    func() bool
 	stopped bool
 	dev     uint64
+	seen    map[uint64]bool // by nameless
 }
 
 // deepest bounds how many folders are open at once.
 const deepest = 200
 
-// workspace counts all files, and those that have no name any more and are open.
+// workspace counts all files.
 func (c *counter) workspace() {
 	fd, err := unix.Open(wire.WorkspaceDir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -36,7 +37,6 @@ func (c *counter) workspace() {
 	}
 	c.dev = st.Dev
 	c.folder(fd, 0)
-	c.nameless()
 }
 
 // folder counts what is below an open one. A file with several names counts once
@@ -73,9 +73,9 @@ func (c *counter) folder(fd, depth int) {
 	}
 }
 
-// nameless counts files that were removed and that processes still have open.
+// nameless counts files that were removed and that processes still have open, among those
+// whose files the caller may see.
 func (c *counter) nameless() {
-	seen := map[uint64]bool{}
 	_ = scanAll(func(p procInfo) { // without /proc there is nothing to see
 		dir := "/proc/" + strconv.Itoa(p.pid) + "/fd"
 		names, err := os.ReadDir(dir)
@@ -84,8 +84,8 @@ func (c *counter) nameless() {
 		}
 		for _, n := range names {
 			var st unix.Stat_t
-			if unix.Stat(dir+"/"+n.Name(), &st) == nil && st.Nlink == 0 && st.Dev == c.dev && st.Mode&unix.S_IFMT == unix.S_IFREG && !seen[st.Ino] {
-				seen[st.Ino] = true
+			if unix.Stat(dir+"/"+n.Name(), &st) == nil && st.Nlink == 0 && st.Dev == c.dev && st.Mode&unix.S_IFMT == unix.S_IFREG && !c.seen[st.Ino] {
+				c.seen[st.Ino] = true
 				c.bytes += st.Blocks * 512
 			}
 		}

@@ -80,9 +80,27 @@ func (a *Agent) spawnNested(ex *exec, binary string, env []string, files [3]uint
 	case b.Errno != 0:
 		return errors.Join(b.Errno, a.abandon(ex))
 	}
+	if ex.shell != nil {
+		if err := a.hideNested(ex); err != nil {
+			return errors.Join(err, a.abandon(ex))
+		}
+	}
 	ex.nest.own = time.Duration(b.OwnUS) * time.Microsecond
 	go a.hearEnd(ex, hear)
 	return nil
+}
+
+// hideNested closes a nested shell to what it starts.
+func (a *Agent) hideNested(ex *exec) error {
+	pid := a.shellPID(ex.shell)
+	if pid == 0 {
+		return nil // it has ended
+	}
+	return a.spawn.on(func() error {
+		a.reaper.mu.Lock()
+		defer a.reaper.mu.Unlock()
+		return hide(pid)
+	})
 }
 
 // abandon ends a namespace whose program did not begin.

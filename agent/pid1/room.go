@@ -214,7 +214,7 @@ func (r *room) look(within time.Duration) bool {
 	brought := r.brought
 	r.mu.Unlock()
 	at, _ := r.free()
-	c := &counter{stop: func() bool {
+	c := &counter{seen: map[uint64]bool{}, stop: func() bool {
 		if within > 0 {
 			return time.Since(began) > within
 		}
@@ -222,9 +222,10 @@ func (r *room) look(within time.Duration) bool {
 		defer r.mu.Unlock()
 		return len(r.guests) == 0
 	}}
-	if err := r.a.as("", func() { c.workspace() }); err != nil || c.stopped {
+	if err := r.a.as("", func() { c.workspace(); c.nameless() }); err != nil || c.stopped {
 		return false
 	}
+	c.nameless() // a hidden process's are root's
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.last = look{known: brought == r.brought, held: c.held, at: at, when: time.Now(), took: time.Since(began)}

@@ -31,10 +31,9 @@ import (
 //
 // How a run ended stands in the shell's name in /proc, behind the key: that a process
 // gives itself alone, and the kernel tells it to everybody. So what a shell has started
-// may read and write all that the shell has open: it takes no text away, since nothing
-// that is read goes, and tells no end in the shell's place. While a run has its input
-// open, the shell has its usual name. (What may trace the shell is the shell. Kernels
-// without Yama let programs trace those of their own exec.)
+// may read and write all of these that it finds: it takes no text away, since nothing
+// that is read goes, and tells no end in the shell's place. It may not trace the shell
+// either: see [hide]. While a run has its input open, the shell has its usual name.
 //
 // All of these are opened by name, for the moment that they are needed: there is no
 // descriptor that a program could inherit, or a text close. Streams lie in a folder that
@@ -90,11 +89,11 @@ var pythonDriver string
 func kindsOf(name string) []kind {
 	bash := kind{
 		name: wire.ShellBash, argv: []string{"bash", "--norc", "--noprofile", "--noediting", "+H", "-i"}, driver: bashDriver, field: "\x00", evals: true,
-		first: "echo - >/proc/self/comm; . '{ctl}/driver'\n", again: "_caisson_end $?; _caisson_debug=$(\\trap -p DEBUG); . '{ctl}/driver'\n",
+		first: "echo - >/proc/thread-self/comm; . '{ctl}/driver'\n", again: "_caisson_end $?; _caisson_debug=$(\\trap -p DEBUG); . '{ctl}/driver'\n",
 	}
 	sh := kind{
 		name: wire.ShellSh, argv: []string{"sh", "-i"}, driver: shDriver, field: "\n", evals: true, sources: true,
-		first: "echo - >/proc/self/comm; . '{ctl}/driver'\n", again: "_caisson_end $?; . '{ctl}/driver'\n",
+		first: "echo - >/proc/thread-self/comm; . '{ctl}/driver'\n", again: "_caisson_end $?; . '{ctl}/driver'\n",
 	}
 	python := kind{name: wire.ShellPython, argv: []string{"python3", "-u", "{driver}"}, driver: pythonDriver, field: "\n"}
 	switch name {

@@ -287,7 +287,7 @@ func (a *Agent) look(r *run, end *wire.End) (left bool) {
 	sh.jobs.Store(left)
 	dir := ""
 	if own := a.shellPID(sh); end.ShellEnded == "" && own > 0 {
-		err = a.as(sh.ex.req.Role, func() { dir, err = os.Readlink(fmt.Sprintf("/proc/%d/cwd", own)) })
+		dir, err = os.Readlink(fmt.Sprintf("/proc/%d/cwd", own)) // which CAP_SYS_PTRACE is for
 	}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

@@ -107,6 +107,9 @@ func (s *spawner) fork(o order) error {
 		start = s.cage.forkExec
 	}
 	pid, err := start(o.binary, o.argv, o.attr)
+	if err == nil && o.ex.shell != nil && o.ex.nest == nil {
+		err = hideOrEnd(pid)
+	}
 	if err != nil {
 		return err
 	}
@@ -116,6 +119,18 @@ func (s *spawner) fork(o order) error {
 	r.empty = false
 	r.changed.Broadcast()
 	return nil
+}
+
+// hideOrEnd ends a process that cannot be hidden, so that it has never begun.
+func hideOrEnd(pid int) error {
+	err := hide(pid)
+	if err != nil {
+		err = errors.Join(fmt.Errorf("close a shell to what it starts: %w", err), unix.Kill(pid, unix.SIGKILL))
+		for again := error(unix.EINTR); errors.Is(again, unix.EINTR); {
+			_, again = unix.Wait4(pid, nil, 0, nil)
+		}
+	}
+	return err
 }
 
 // procAttr says how ex is run: as its role's user, in a session and a group

@@ -159,6 +159,8 @@ type reader struct {
 	// files are those of the image, which stay what they are.
 	files map[imageFile]string
 	hosts bool // the root is the host's, and can be written
+	// own does with what is the process's own, as who may look at that.
+	own func(do func()) error
 }
 
 // imageFile is one of the image, with the path that led to it.
@@ -177,13 +179,18 @@ func (r *reader) start(n *notice, p procInfo, matter matter, as func(uid int) er
 		thread += "/task/" + strconv.Itoa(int(n.PID))
 	}
 	fd, err := unix.Open(thread+"/mem", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	r.own = func(do func()) error { do(); return nil }
 	if errors.Is(err, unix.EACCES) {
-		// It hides its memory, which is root's then: CAP_SYS_PTRACE is for this.
-		if err = as(0); err == nil {
-			fd, err = unix.Open(thread+"/mem", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		// It hides its memory and files, which are root's then: CAP_SYS_PTRACE is for this.
+		r.own = func(do func()) error {
+			err := as(0)
+			if err == nil {
+				do()
+			}
+			return errors.Join(err, as(p.uid))
 		}
-		if back := as(p.uid); back != nil && err == nil {
-			err = errors.Join(back, unix.Close(fd))
+		if acting := r.own(func() { fd, err = unix.Open(thread+"/mem", unix.O_RDONLY|unix.O_CLOEXEC, 0) }); acting != nil {
+			return nil, acting
 		}
 	}
 	if err != nil {
@@ -220,31 +227,30 @@ func (r *reader) start(n *notice, p procInfo, matter matter, as func(uid int) er
 	if b.dir, err = readLink(thread + "/cwd"); err != nil {
 		return nil, err
 	}
-	r.locate(b, name, dirfd, flags, proc, thread)
-	return b, nil
+	return b, r.locate(b, name, dirfd, flags, proc, thread)
 }
 
-// locate finds the file that a process means by a name.
-func (r *reader) locate(b *begin, name string, dirfd int32, flags uint64, proc, thread string) {
+// locate finds the file that a process means by a name. Its errors are those of becoming
+// another user.
+func (r *reader) locate(b *begin, name string, dirfd int32, flags uint64, proc, thread string) error {
 	open := name
 	switch {
 	case path.IsAbs(name):
 	case dirfd == unix.AT_FDCWD:
 		if name == "" {
 			b.errno = unix.ENOENT
-			return
+			return nil
 		}
 		open = path.Join(b.dir, name)
 	default:
 		link := thread + "/fd/" + strconv.Itoa(int(dirfd))
-		dir, err := readLink(link)
-		if err != nil {
-			return
+		dir := ""
+		if err := r.own(func() { dir, _ = readLink(link) }); err != nil || dir == "" {
+			return err
 		}
 		if name == "" && flags&unix.AT_EMPTY_PATH != 0 {
 			b.path = dir
-			r.look(b, link, 0)
-			return
+			return r.own(func() { r.look(b, link, 0) })
 		}
 		open = path.Join(dir, name)
 	}
@@ -253,12 +259,12 @@ func (r *reader) locate(b *begin, name string, dirfd int32, flags uint64, proc, 
 	for _, self := range []struct{ name, means string }{{"/proc/self/", proc + "/"}, {"/proc/thread-self/", thread + "/"}, {"/dev/fd/", thread + "/fd/"}} {
 		if rest, ok := strings.CutPrefix(open, self.name); ok {
 			if open = self.means + rest; rest == "exe" || strings.HasPrefix(open, thread+"/fd/") || strings.HasPrefix(rest, "fd/") {
-				r.look(b, open, 0)
-				return
+				return r.own(func() { r.look(b, open, 0) })
 			}
 		}
 	}
 	r.look(b, open, unix.RESOLVE_NO_MAGICLINKS)
+	return nil
 }
 
 // look opens what a path leads to, and says whose it is. A link of /proc in the middle

@@ -117,7 +117,7 @@ func (p place) faults() []runtimetest.Fault {
 	}
 	return append(faults,
 		runtimetest.Fault{Name: "no filter", Want: sandbox.Unavailable, New: p.bwrap(`--ro-bind-data) shift; shift ;;`)},
-		runtimetest.Fault{Name: "more capabilities", Want: sandbox.Conflict, New: p.bwrap(`--cap-drop) args+=("$1" ALL --cap-add CAP_SYS_PTRACE); shift ;;`)})
+		runtimetest.Fault{Name: "more capabilities", Want: sandbox.Conflict, New: p.bwrap(`--cap-drop) args+=("$1" ALL --cap-add CAP_SYS_CHROOT); shift ;;`)})
 }
 
 // bwrap is a runtime whose bwrap treats one argument in its own way, by an arm of a

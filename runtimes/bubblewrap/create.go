@@ -162,7 +162,7 @@ func (m *making) asPlanned() error {
 	want := map[string]string{"NoNewPrivs": "1", "Seccomp": "2", "CapEff": "00000000000800e0"} // SETUID, SETGID, KILL and SYS_PTRACE
 	if m.req.Nested {
 		// The agent has to make namespaces; what it starts in them is filtered by itself.
-		want = map[string]string{"NoNewPrivs": "1", "CapEff": "0000000000200000"} // SYS_ADMIN, of a namespace without rights
+		want = map[string]string{"NoNewPrivs": "1", "CapEff": "0000000000280000"} // SYS_ADMIN and SYS_PTRACE, of a namespace without rights
 	}
 	want["CapPrm"] = want["CapEff"]
 	for name, value := range want {

@@ -45,7 +45,7 @@ func asUser(uid int) []string {
 // is an administrator of the sandbox's user namespace, which rules over nothing outside.
 var (
 	rootsCapabilities = []string{"CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_SYS_PTRACE"}
-	usersCapabilities = []string{"CAP_SYS_ADMIN"}
+	usersCapabilities = []string{"CAP_SYS_ADMIN", "CAP_SYS_PTRACE"}
 )
 
 // Plan resolves a spec. It makes nothing. Errors: Invalid, Unsupported.

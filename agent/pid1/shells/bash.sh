@@ -6,7 +6,7 @@ _caisson_next() {
   [[ ${_caisson_go[1]} != /dev/null ]] || _caisson_name {name}
 }
 _caisson_was() { return "$1"; }
-_caisson_name() { \builtin printf %s "$1" >|/proc/self/comm; }
+_caisson_name() { \builtin printf %s "$1" >|/proc/thread-self/comm; }
 _caisson_opened() { _caisson_name {name}; \builtin printf ! >'{ctl}/end'; }
 _caisson_end() {
   [[ ! -o errexit ]] || \builtin set -- "$1e"

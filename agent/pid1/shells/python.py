@@ -20,7 +20,7 @@ def _caisson(ctl, dir):
         close(fd)
 
     def call(name):
-        put("/proc/self/comm", name)
+        put("/proc/thread-self/comm", name)
 
     def ring(used=""):
         put(ctl + "/end", used.encode() + b"!")

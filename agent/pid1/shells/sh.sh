@@ -5,7 +5,7 @@ _caisson_next() {
   [ "$_caisson_in" != /dev/null ] || _caisson_name {name}
 }
 _caisson_was() { return "$1"; }
-_caisson_name() { command printf %s "$1" >|/proc/self/comm; }
+_caisson_name() { command printf %s "$1" >|/proc/thread-self/comm; }
 _caisson_opened() { _caisson_name {name}; command printf ! >'{ctl}/end'; }
 _caisson_end() {
   case $- in *e*) set -- "$1e" ;; esac
