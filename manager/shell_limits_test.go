@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -68,6 +69,28 @@ func TestShellAfterFiles(t *testing.T) {
 		}
 		if res := in(t, p.Manager, "s", "cat "+name); string(res.Stdout) != "x" || len(res.Changes) != 0 {
 			t.Errorf("%q, %q, %+v, %s", res.Stdout, res.Stderr, res.Exit, summary(res.Changes))
+		}
+	}
+}
+
+// What an earlier text has left, and that starts others all the time, goes on as it was when
+// a later one is ended.
+func TestShellBusyJob(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.create(t, sandbox.SessionOptions{Name: "work"})
+	for _, kind := range []sandbox.ShellKind{sandbox.ShellBash, sandbox.ShellSh} {
+		name := string(kind)
+		openIn(t, p.Manager, name, kind)
+		in(t, p.Manager, name, "sh -c 'while sleep 0.01; do :; done' & job=$!")
+		for range 3 {
+			limits := sandbox.ExecLimits{Timeout: sandbox.Duration(300 * time.Millisecond)}
+			if res := inWith(t, p.Manager, name, sandbox.ShellRun{Text: "sleep 1000", ExecLimits: limits}, ""); res.Reason != sandbox.ReasonTimeout || res.Shell.Ended != "" {
+				t.Errorf("%s: %+v, %+v", kind, res.Exit, res.Shell)
+			}
+		}
+		if res := in(t, p.Manager, name, "kill $job && echo there"); string(res.Stdout) != "there\n" {
+			t.Errorf("%s: the job has gone: %q", kind, res.Stderr)
 		}
 	}
 }

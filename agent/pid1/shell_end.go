@@ -232,14 +232,33 @@ func (a *Agent) killRun(r *run) int {
 // killOnce kills what is there of a run at one look, and returns how many that were.
 func (a *Agent) killOnce(r *run) (alive int, err error) {
 	own := a.shellPID(r.sh)
+	parents := map[int]int{}
+	var found []int
 	err = a.scan(func(p procInfo) {
-		if !p.inGroup(r.sh.ex.group) || p.pid == own || r.before[p.pid] || p.dead() {
-			return
+		parents[p.pid] = p.parent
+		if p.inGroup(r.sh.ex.group) && p.pid != own && !p.dead() {
+			found = append(found, p.pid)
 		}
-		alive++
-		_ = unix.Kill(p.pid, unix.SIGKILL) // gone meanwhile is what we want
 	})
+	for _, pid := range found {
+		if !r.earlier(pid, parents) {
+			alive++
+			_ = unix.Kill(pid, unix.SIGKILL) // gone meanwhile is what we want
+		}
+	}
 	return alive, err
+}
+
+// earlier reports whether a process was there before the run, or descends from one that
+// was: that may start others all the time.
+func (r *run) earlier(pid int, parents map[int]int) bool {
+	for range len(parents) { // which change while they are read, and may lead in a circle
+		if r.before[pid] {
+			return true
+		}
+		pid = parents[pid]
+	}
+	return false
 }
 
 // shellEnded says how a shell's process has ended.

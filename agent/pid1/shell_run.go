@@ -160,7 +160,8 @@ func (a *Agent) beginRun(r *run, text string) (err error) {
 	}()
 	if sh.jobs.Load() {
 		r.before = map[int]bool{}
-		if _, err := a.members(sh.ex.group, func(pid int) { r.before[pid] = true }); err != nil {
+		own := a.shellPID(sh)
+		if _, err := a.members(sh.ex.group, func(pid int) { r.before[pid] = pid != own }); err != nil {
 			return err
 		}
 	}
