@@ -94,3 +94,35 @@ func TestShellBusyJob(t *testing.T) {
 		}
 	}
 }
+
+// A shell has what its session and its own list of variables give, and is the best that
+// there is: sh where there is no bash, and none where there is neither.
+func TestShellOfImage(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.create(t, sandbox.SessionOptions{Name: "work", Env: []string{"OF=session", "BOTH=session"}})
+	openIn(t, p.Manager, "best", sandbox.ShellAny)
+	in(t, p.Manager, "best", "mkdir bin && ln -s $(command -v sh) bin/")
+	for _, c := range []struct{ path, want string }{{"/bin:/usr/bin", "bash"}, {"/workspace/bin", "sh"}, {"/nowhere", ""}} {
+		s, err := p.OpenShell(t.Context(), "work", "", sandbox.ShellOptions{Env: []string{"PATH=" + c.path, "BOTH=shell"}}, sandbox.Local{})
+		if c.want == "" {
+			if !errors.Is(err, sandbox.NotFound) || sandbox.HintOf(err) == "" {
+				t.Errorf("where there is none: %v", err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		res := in(t, p.Manager, s.Name, "read name </proc/$$/comm; echo $name $OF $BOTH")
+		if want := c.want + " session shell\n"; string(res.Stdout) != want {
+			t.Errorf("%q, %q, want %q", res.Stdout, res.Stderr, want)
+		}
+	}
+	if err := p.RemoveSession(t.Context(), "work", true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.RunShell(t.Context(), "work", "best", sandbox.ShellRun{Text: "true"}, sandbox.Streams{}); !errors.Is(err, sandbox.NotFound) {
+		t.Errorf("after the end of its session: %v", err)
+	}
+}

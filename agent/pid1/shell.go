@@ -174,6 +174,7 @@ func (sh *shell) named(text string) string {
 const (
 	mayRead  = 0o444
 	mayWrite = 0o222
+	weWrite  = 0o200
 )
 
 func makeFIFO(name string, mode os.FileMode) error {

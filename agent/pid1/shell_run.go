@@ -270,7 +270,7 @@ func (r *run) openFiles(text string) (out [2]*os.File, err error) {
 	in := os.DevNull
 	if r.ex.req.Stdin {
 		in = r.at(".in")
-		if r.ex.stdin, err = openFIFO(in, mayRead, unix.O_RDWR); err != nil {
+		if r.ex.stdin, err = openFIFO(in, mayRead|weWrite, unix.O_RDWR); err != nil {
 			return out, err
 		}
 	}
@@ -331,9 +331,7 @@ func (r *run) open() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.opened = true
-	if r.closed {
-		r.ex.dropStdin()
-	}
+	r.endInputLocked()
 }
 
 // closeStdin ends the run's input, once the shell has opened it: to open a pipe that
@@ -342,7 +340,29 @@ func (r *run) closeStdin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
-	if r.opened {
+	r.endInputLocked()
+}
+
+func (r *run) endInputLocked() {
+	if r.opened && r.closed {
 		r.ex.dropStdin()
+		go r.showEnd()
+	}
+}
+
+// showEnd has programs that open the input by a name, such as /dev/stdin, after its end find
+// that: to open a pipe with a name waits until somebody opens it to write. Nobody tells of
+// who waits so.
+func (r *run) showEnd() {
+	const most = 100 * time.Millisecond
+	for pause := time.Millisecond; ; pause = min(2*pause, most) {
+		select {
+		case <-r.ex.over:
+			return
+		case <-time.After(pause):
+		}
+		if h, err := openHandle(r.at(".in"), unix.O_WRONLY|unix.O_NONBLOCK); err == nil { // else nobody reads
+			h.close()
+		}
 	}
 }
