@@ -241,7 +241,7 @@ func (r *reader) locate(b *begin, name string, dirfd int32, flags uint64, proc, 
 			b.errno = unix.ENOENT
 			return nil
 		}
-		open = path.Join(b.dir, name)
+		open = b.dir + "/" + name
 	default:
 		link := thread + "/fd/" + strconv.Itoa(int(dirfd))
 		dir := ""
@@ -252,9 +252,9 @@ func (r *reader) locate(b *begin, name string, dirfd int32, flags uint64, proc, 
 			b.path = dir
 			return r.own(func() { r.look(b, link, 0) })
 		}
-		open = path.Join(dir, name)
+		open = dir + "/" + name
 	}
-	b.path = open
+	b.path = path.Clean(open)
 	// What a process calls itself is the process, and not us.
 	for _, self := range []struct{ name, means string }{{"/proc/self/", proc + "/"}, {"/proc/thread-self/", thread + "/"}, {"/dev/fd/", thread + "/fd/"}} {
 		if rest, ok := strings.CutPrefix(open, self.name); ok {
@@ -303,7 +303,8 @@ func (r *reader) look(b *begin, file string, resolve uint64) {
 			r.files[known] = b.file
 		}
 	}
-	if b.path == "" || strings.HasPrefix(b.path, "/proc/") || strings.HasPrefix(b.path, "/dev/fd/") {
+	// What stands before dots may be a link.
+	if b.path == "" || strings.HasPrefix(b.path, "/proc/") || strings.HasPrefix(b.path, "/dev/fd/") || strings.Contains(file, "/../") {
 		b.path = b.file
 	}
 	b.own, b.openAs = !b.image, file

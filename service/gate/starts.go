@@ -4,6 +4,7 @@ import (
 	"context"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/caisson-dev/caisson/manager"
@@ -31,6 +32,14 @@ func StartVariables() []string {
 
 // functionPrefix begins the names of variables by which bash hands its functions on.
 const functionPrefix = "BASH_FUNC_"
+
+// loadsAny reports whether a loader is given a program by a name that says nothing of it.
+func loadsAny(t manager.Start) bool {
+	name := path.Base(t.File)
+	return strings.HasPrefix(name, "ld") && strings.Contains(name, ".so") && slices.ContainsFunc(t.Argv, func(a string) bool {
+		return strings.HasPrefix(a, "/proc/") || strings.HasPrefix(a, "/dev/")
+	})
+}
 
 // several are programs that are what they are called.
 var several = []string{"busybox", "toybox", "coreutils"}
@@ -64,9 +73,9 @@ func (g *Gate) start(ctx context.Context, p Policy, q *manager.StartQuestion) (m
 			return manager.Answer{Decision: d}, err
 		}
 	}
-	// What depends on files of the workspace may be another thing the next time, and
-	// what a person let pass was this once.
-	same := d.Verdict == sandbox.Allow && !e.w.loads && len(e.w.lists) == 0 && len(e.w.order) == 1+len(functions)
+	// What depends on files of the workspace may be another thing the next time, as its
+	// number is another's, and what a person let pass was this once.
+	same := slices.Equal(ownProc(q.Start), wordsOf(q.Start)) && d.Verdict == sandbox.Allow && !e.w.loads && len(e.w.lists) == 0 && len(e.w.order) == 1+len(functions)
 	return manager.Answer{Decision: d, Same: same}, nil
 }
 
@@ -120,12 +129,9 @@ func commandOf(t manager.Start, at places) []string {
 	if !t.Own && at.writable(path.Dir(name)) {
 		name = t.File // whatever the link to it is called
 	}
-	var words []string
-	if len(t.Argv) > 0 {
-		words = t.Argv[1:]
-		if slices.Contains(several, path.Base(t.File)) {
-			name = path.Join(path.Dir(t.File), path.Base(t.Argv[0]))
-		}
+	words := ownProc(t)
+	if len(t.Argv) > 0 && slices.Contains(several, path.Base(t.File)) {
+		name = path.Join(path.Dir(t.File), path.Base(t.Argv[0]))
 	}
 	if t.Own && !t.Native {
 		return slices.Concat(shebang(t.Script), []string{name}, words)
@@ -133,16 +139,38 @@ func commandOf(t manager.Start, at places) []string {
 	return slices.Concat([]string{name}, words)
 }
 
-// shebang is the interpreter that a script names, as the kernel reads it; a text that
-// names none is for a shell.
+func wordsOf(t manager.Start) []string { return t.Argv[min(1, len(t.Argv)):] }
+
+// ownProc are a start's words, where its own number and that of the process that made it,
+// which the first of a sandbox did not, are as it calls itself in /proc.
+func ownProc(t manager.Start) []string {
+	words := slices.Clone(wordsOf(t))
+	for i, word := range words {
+		number, rest, _ := strings.Cut(strings.TrimPrefix(word, "/proc/"), "/")
+		if n, err := strconv.Atoi(number); err == nil && n > 1 && (n == t.PID || n == t.Parent) && strings.HasPrefix(word, "/proc/") {
+			words[i] = "/proc/self/" + rest
+		}
+	}
+	return words
+}
+
+// shebang is the interpreter that a script names, as the kernel reads it: from the
+// folder that it is started in. A text that names none is for a shell.
 func shebang(script []byte) []string {
 	line, _, _ := strings.Cut(string(script[:min(len(script), 256)]), "\n")
 	line, named := strings.CutPrefix(line, "#!")
 	if !named {
 		return []string{"/bin/sh"}
 	}
-	name, arg, _ := strings.Cut(strings.TrimSpace(line), " ")
-	if arg = strings.TrimSpace(arg); arg == "" {
+	line, _, _ = strings.Cut(line, "\x00")
+	name, arg := strings.Trim(line, " \t"), ""
+	if i := strings.IndexAny(name, " \t"); i >= 0 {
+		name, arg = name[:i], strings.Trim(name[i:], " \t")
+	}
+	if !strings.Contains(name, "/") {
+		name = "./" + name
+	}
+	if arg == "" {
 		return []string{name}
 	}
 	if path.Base(name) == "env" && !strings.HasPrefix(arg, "-") {
@@ -194,6 +222,8 @@ func (g *Gate) decideStart(ctx context.Context, p Policy, asked *manager.ExecQue
 			w.cannot(t.Path, "it is machine code, and the sandbox does not contain it")
 		case t.Own && t.Script == nil:
 			w.cannot(t.Path, "it is too large to be judged")
+		case loadsAny(t):
+			w.cannot(t.Path, "what it loads is named by a descriptor")
 		}
 		if q.Start.Cut {
 			w.cannot(q.Start.Path, "its arguments and variables are too long to be told whole")

@@ -109,6 +109,11 @@ func TestStartsJudged(t *testing.T) {
 		"the loader":            "import os\nos.system('/lib64/ld-linux-x86-64.so.2 --argv0 ls /bin/rm -rf --no-preserve-root /')",
 		"the loader's library":  "import os\nos.system('/lib64/ld-linux-x86-64.so.2 --preload ./evil.so /bin/true')",
 		"a link to the loader":  "import os\nos.symlink('/lib64/ld-linux-x86-64.so.2', 'x')\nos.system('./x /bin/rm -rf --no-preserve-root /')",
+		"the loader's number":   "import os\nos.system('exec 9</bin/rm; /lib64/ld-linux-x86-64.so.2 /proc/self/fd/9 -rf --no-preserve-root /')",
+		"a shebang with a tab":  "import os\nopen('x','w').write('#!/bin/rm\\t-rf\\n')\nos.chmod('x',0o755)\nos.system('./x --no-preserve-root /')",
+		"a shebang's end":       "import os\nopen('x','w').write('#!/bin/rm\\0 -x\\n')\nos.chmod('x',0o755)\nos.system('./x -rf --no-preserve-root /')",
+		"a shebang from here":   "import os\nos.symlink('/bin/rm','ls')\nopen('x','w').write('#!ls -rf\\n')\nos.chmod('x',0o755)\nos.system('./x --no-preserve-root /')",
+		"a shebang's return":    "import os\nos.symlink('/bin/rm','ls\\r')\nopen('x','w').write('#!/workspace/ls\\r\\n')\nos.chmod('x',0o755)\nos.system('./x -rf --no-preserve-root /')",
 		"a library before it":   "import os\nos.environ['LD_PRELOAD']='/workspace/evil.so'\nos.system('/bin/true')",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,6 +143,7 @@ func TestStartsLetPass(t *testing.T) {
 		{"shell", "printf '#!/bin/sh\\necho in $1\\n' >/tmp/x.sh; chmod +x /tmp/x.sh; /tmp/x.sh b", "in b\n"},
 		{"shell", "touch \"$(printf \"it's\\\\ \\377\")\"; ls | od -An -c", "   i   t   '   s   \\     377  \\n\n"},
 		{"shell", "cp /bin/true ./t; ./t; echo $?", "0\n"},
+		{"shell", "cat /proc/$$/cmdline | tr -d '\\0' | head -c 4; sh -c 'exec cat /proc/$$/cmdline' | head -c 3", "bashcat"},
 	} {
 		res, err := p.Run(t.Context(), sandbox.Run{Language: tt.lang, Code: tt.code}, sandbox.Streams{})
 		if err != nil || string(res.Stdout) != tt.want || res.Reason != sandbox.ReasonExited {
