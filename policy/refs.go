@@ -56,6 +56,8 @@ type Ref struct {
 	Text []byte
 	// Known says that Text is what will be there.
 	Known bool
+	// Nested says of a file that a text starts it which is code in another one.
+	Nested bool
 	// Start is how the code is started, as far as this text says: of shells.
 	Start Start `json:",omitzero"`
 }
@@ -159,7 +161,7 @@ func codeRefs(d *facts.Dynamic) []Ref {
 
 func fileRefs(known *starts, f *facts.File, writable []string) []Ref {
 	lang, interpreter := interpreterOf(f.By)
-	r := Ref{Kind: RefFile, Lang: lang, Path: f.Path, By: f.By, Line: f.Line}
+	r := Ref{Kind: RefFile, Lang: lang, Path: f.Path, By: f.By, Line: f.Line, Nested: f.Depth > 0}
 	if lang == "" || lang == string(facts.Shell) || lang == string(facts.Python) || lang == string(facts.JavaScript) {
 		var ok bool
 		if r.Start, ok = known.of(f); !ok {

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"path"
 	"slices"
@@ -197,12 +198,23 @@ func own(r policy.Ref) bool {
 }
 
 // later reports that a reference needs no look: what a text starts is judged when that
-// happens. The command that is asked about is what happens now.
+// happens. The command that is asked about is what happens now, and what its text starts
+// is looked at where it is there already.
 func (w *walker) later(ctx context.Context, from *unit, r policy.Ref) (bool, error) {
-	if own(r) || from.command && !slices.Contains(starters, r.Name) {
+	if own(r) || from.command && !slices.Contains(starters, r.Name) && !w.yetToCome(ctx, r) {
 		return false, nil
 	}
 	return w.judgesStarts(ctx)
+}
+
+// yetToCome reports a file that a text in a command starts, and that is not there now.
+func (w *walker) yetToCome(ctx context.Context, r policy.Ref) bool {
+	name, in := inWorkspace(r.Path)
+	if !r.Nested || r.Known || r.Kind != policy.RefFile || !in {
+		return false
+	}
+	_, err := w.ws.ReadFile(ctx, name, mostFile)
+	return errors.Is(err, sandbox.NotFound)
 }
 
 // judgesStarts reports whether what the run starts is judged when that happens.

@@ -152,6 +152,36 @@ func TestStartsLetPass(t *testing.T) {
 	}
 }
 
+// What a command's text writes and then starts is judged at its start; what is there
+// already, before.
+func TestCommandStartsWhatItWrites(t *testing.T) {
+	t.Parallel()
+	p := startsPlaceWith(t, sandbox.StartsRule{Mode: sandbox.StartsJudge}, func(g *gate.Gate) manager.Gate { return g.Judge }, "python")
+	run := func(files []sandbox.File, command ...string) (sandbox.Result, error) {
+		return p.Run(t.Context(), sandbox.Run{Language: "python", Command: command, Files: files, Approve: sandbox.ApproveNever}, sandbox.Streams{})
+	}
+	for _, text := range []string{"echo 'print(1)' >x.py; python3 x.py", "mkdir d; cd d; cat >x.py <<'E'\nprint(1)\nE\npython3 x.py"} {
+		if res, err := run(nil, "bash", "-c", text); err != nil || string(res.Stdout) != "1\n" {
+			t.Errorf("%s: %v %+v %q %q", text, err, res.Exit, res.Stdout, res.Stderr)
+		}
+	}
+	const evil = "import shutil\nprint(1)\nshutil.rmtree('/')\n"
+	const text = "python3 gen.py && python3 x.py"
+	files := []sandbox.File{{Path: "a", Data: []byte(evil[:30])}, {Path: "b", Data: []byte(evil[30:])}, {Path: "gen.py", Data: []byte("open('x.py', 'w').write(open('a').read() + open('b').read())")}}
+	if res, err := run(files, "bash", "-c", text); err != nil || res.Reason != sandbox.ReasonDenied || len(res.Stdout) > 0 {
+		t.Errorf("%s: %v %+v %q %q", text, err, res.Exit, res.Stdout, res.Stderr)
+	}
+	var denied *sandbox.DeniedError
+	for _, command := range [][]string{{"bash", "-c", "python3 x.py"}, {"python3", "x.py"}} {
+		if _, err := run([]sandbox.File{{Path: "x.py", Data: []byte(evil)}}, command...); !errors.As(err, &denied) {
+			t.Errorf("%q: %v", command, err)
+		}
+	}
+	if _, err := run(nil, "python3", "missing.py"); !errors.As(err, &denied) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
 // The program that calls tools is let pass: its calls are judged one by one. What else
 // runs beside calls is judged as ever, also where a program returns a value.
 func TestStartsBesideTools(t *testing.T) {
