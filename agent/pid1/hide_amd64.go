@@ -12,9 +12,13 @@ import (
 // hide closes a process to all others of its user: they may not trace it, nor reach its
 // memory or what it has open. That a process asks for itself, and no program begins so:
 // it is made to ask in place of its next system call, which it makes then. The calling
-// thread is locked, and nobody else waits for the process. One that has ended is hidden.
+// thread is locked, and nobody else waits for the process. One that has ended is hidden,
+// and so is one that even its parent may not trace, as where Yama forbids that to all.
 func hide(pid int) error {
 	err := unix.PtraceSeize(pid)
+	if errors.Is(err, unix.EPERM) {
+		return nil
+	}
 	if err == nil {
 		err = ask(pid)
 		_ = unix.PtraceDetach(pid) // it has ended, or stands still
