@@ -90,7 +90,7 @@ func surroundingsOf(q *manager.ExecQuestion, plan runtimes.Plan) sandbox.Surroun
 // and what stands around it. about is what rules see beside each text; before, where
 // there is one, tells more.
 func (g *Gate) decide(ctx context.Context, p Policy, q *manager.ExecQuestion, at room, about map[string]any, before func(*walker) error) (*execution, sandbox.Decision, error) {
-	e := &execution{q: q, ours: g.c.Own, shipped: g.c.Shipped, keeping: &g.keeping, f: formOf(q, at), w: newWalker(p, q, ownerOf(q), at)}
+	e := &execution{q: q, ours: g.c.Own, shipped: g.c.Shipped, keeping: &g.keeping, begins: before != nil, f: formOf(q, at), w: newWalker(p, q, ownerOf(q), at)}
 	e.w.about = about
 	defer e.w.wait()
 	if before != nil {
@@ -132,6 +132,7 @@ type execution struct {
 	ours    []string // texts of caisson's own
 	shipped []string // and those that need not be judged: see [Config]
 	keeping *keeping
+	begins  bool // it is a start of a running exec: its interpreter reads the files itself
 	main    *unit
 	stdin   io.Reader // in place of the question's; nil is that
 	// input says of the standard input, for the digest, what is known of it.
@@ -161,7 +162,7 @@ func (e *execution) examine(ctx context.Context) error {
 	}
 	switch {
 	case e.f.code:
-		e.main = &unit{lang: e.f.lang, code: []byte(q.Run.Code), staged: true, roots: e.here(), start: e.w.begun("", e.f.args)}
+		e.main = &unit{lang: e.f.lang, code: []byte(q.Run.Code), staged: !e.begins, roots: e.here(), start: e.w.begun("", e.f.args)}
 		if e.isShipped(e.main.lang, q.Run.Code) {
 			e.w.ship(e.main) // what it loads lies beside it, and was judged
 		} else if err := e.w.examine(ctx, e.main); err != nil {

@@ -29,7 +29,7 @@ const mostInline = 96 << 10
 
 // stageable reports whether the run's file can be run from a copy.
 func (e *execution) stageable() bool {
-	if len(e.f.interpreter) == 0 {
+	if len(e.f.interpreter) == 0 || e.begins {
 		return false
 	}
 	switch e.f.lang {

@@ -114,6 +114,7 @@ func TestStartsJudged(t *testing.T) {
 		"a shebang's end":       "import os\nopen('x','w').write('#!/bin/rm\\0 -x\\n')\nos.chmod('x',0o755)\nos.system('./x -rf --no-preserve-root /')",
 		"a shebang from here":   "import os\nos.symlink('/bin/rm','ls')\nopen('x','w').write('#!ls -rf\\n')\nos.chmod('x',0o755)\nos.system('./x --no-preserve-root /')",
 		"a shebang's return":    "import os\nos.symlink('/bin/rm','ls\\r')\nopen('x','w').write('#!/workspace/ls\\r\\n')\nos.chmod('x',0o755)\nos.system('./x -rf --no-preserve-root /')",
+		"bytecode":              "import py_compile, subprocess, sys\nopen('a','w').write('print(1)')\npy_compile.compile('a', cfile='__pycache__/m.cpython-%d%d.pyc' % sys.version_info[:2], invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)\nopen('m.py','w').close()\nopen('x.py','w').write('import m')\nsubprocess.run(['python3', 'x.py'])",
 		"a library before it":   "import os\nos.environ['LD_PRELOAD']='/workspace/evil.so'\nos.system('/bin/true')",
 	} {
 		t.Run(name, func(t *testing.T) {
