@@ -186,7 +186,7 @@ func (s *starts) end(ex *exec, settled bool) {
 	defer s.mu.Unlock()
 	switch id, w := ex.req.ID, ex.watched; {
 	case w.judged(): // whoever judges it drops it
-	case w.isCalled():
+	case w.awaited():
 		time.AfterFunc(judgePatience, func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()

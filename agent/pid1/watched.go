@@ -299,10 +299,12 @@ func (w *watched) judged() bool {
 	return w.gone != nil
 }
 
-func (w *watched) isCalled() bool {
+// awaited reports whether a judge is on its way: one that was called, or that comes by
+// itself and may still be behind the exec's end.
+func (w *watched) awaited() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.called
+	return w.called || w.call == nil
 }
 
 // next waits for starts to tell; nil is the end.
