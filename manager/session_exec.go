@@ -132,21 +132,17 @@ const keepEnded = 256
 
 // execRecord reads one exec of a session. Errors: NotFound.
 func (m *Manager) execRecord(ctx context.Context, session string, id sandbox.ID) (sandbox.ExecRecord, error) {
-	v, err := m.Session(ctx, session)
+	execs, err := m.Execs(ctx, sandbox.ExecFilter{ID: id, Session: session})
+	if err == nil && len(execs) == 0 {
+		err = sandbox.Errorf(sandbox.NotFound, "no exec %s in session %s", id, session).WithHint("see those there are with: caisson session show %s", session)
+		if _, missing := m.Session(ctx, session); missing != nil {
+			err = missing
+		}
+	}
 	if err != nil {
 		return sandbox.ExecRecord{}, err
 	}
-	return execOf(v, id)
-}
-
-// execOf finds an exec of a session. Errors: NotFound.
-func execOf(v sandbox.SessionView, id sandbox.ID) (sandbox.ExecRecord, error) {
-	for _, e := range v.Execs {
-		if e.ID == id {
-			return e, nil
-		}
-	}
-	return sandbox.ExecRecord{}, sandbox.Errorf(sandbox.NotFound, "no exec %s in session %s", id, v.Name).WithHint("see those there are with: caisson session show %s", v.Name)
+	return execs[0], nil
 }
 
 // execBox finds an exec of a session and the connection to its sandbox.
@@ -155,13 +151,11 @@ func (m *Manager) execBox(ctx context.Context, session string, id sandbox.ID) (s
 	if err != nil {
 		return sandbox.ExecRecord{}, nil, err
 	}
-	e, err := execOf(v, id)
-	if err != nil { // maybe it has ended
-		if v, err = m.Session(ctx, session); err == nil {
-			e, err = execOf(v, id)
-		}
-	}
-	if err != nil {
+	i := slices.IndexFunc(v.Execs, func(e sandbox.ExecRecord) bool { return e.ID == id })
+	var e sandbox.ExecRecord
+	if i >= 0 {
+		e = v.Execs[i]
+	} else if e, err = m.execRecord(ctx, session, id); err != nil { // maybe it has ended
 		return e, nil, err
 	}
 	for _, rec := range v.Sandboxes {

@@ -295,6 +295,7 @@ type SessionFilter struct {
 // ExecFilter selects execs that are kept, the newest first: those that run, and
 // those in the background that have ended. The zero value selects all of them.
 type ExecFilter struct {
+	ID      ID      `json:"id,omitempty"` // the one
 	Session string  `json:"session,omitempty"`
 	Owner   *string `json:"owner,omitempty"`  // nil is everybody
 	Labels  Labels  `json:"labels,omitempty"` // those that have them all

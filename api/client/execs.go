@@ -15,6 +15,7 @@ import (
 // ListExecs implements [api.Execs].
 func (c *Client) ListExecs(ctx context.Context, f sandbox.ExecFilter) ([]sandbox.ExecRecord, error) {
 	q := selection(f.Owner, f.Labels)
+	setString(q, "id", string(f.ID))
 	setString(q, "session", f.Session)
 	setBool(q, "running", f.Running)
 	return listAll[sandbox.ExecRecord](ctx, c, request{method: get, path: "/v1/execs", query: q}, string(f.After), f.Limit)

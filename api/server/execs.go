@@ -24,11 +24,12 @@ func execs(s *Server) {
 	handle(s, call{"ListExecs", get, "/v1/execs", "List execs, the newest first", 0}, func(ctx context.Context, in *struct {
 		Selection
 		Paging
-		Session string `query:"session"`
-		Running bool   `query:"running" doc:"only those that run"`
+		ID      sandbox.ID `query:"id"`
+		Session string     `query:"session"`
+		Running bool       `query:"running" doc:"only those that run"`
 	}) (wire.Page[sandbox.ExecRecord], error) {
 		list, err := s.svc.ListExecs(ctx, sandbox.ExecFilter{
-			Session: in.Session, Owner: in.owner(), Labels: in.labels(), Running: in.Running, After: sandbox.ID(in.Cursor), Limit: in.Limit + 1,
+			ID: in.ID, Session: in.Session, Owner: in.owner(), Labels: in.labels(), Running: in.Running, After: sandbox.ID(in.Cursor), Limit: in.Limit + 1,
 		})
 		return page(in.Paging, list, func(e sandbox.ExecRecord) string { return string(e.ID) }), err
 	})

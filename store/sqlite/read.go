@@ -184,6 +184,9 @@ func decoded[T any](all []T, data []byte) ([]T, error) {
 // Execs returns the execs that a filter selects, the newest first.
 func (s *Store) Execs(ctx context.Context, f sandbox.ExecFilter) ([]sandbox.ExecRecord, error) {
 	var c conditions
+	if f.ID != "" {
+		c.add("id = ?", string(f.ID))
+	}
 	if f.Session != "" {
 		c.add("session = ?", f.Session)
 	}

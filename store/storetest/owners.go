@@ -63,6 +63,9 @@ func owners(t *testing.T, open Open) {
 	if got, _ := execs(sandbox.ExecFilter{Owner: &ann, Labels: sandbox.Labels{"n": "a"}, Running: true}); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("execs by owner and label: %v", got)
 	}
+	if got, _ := execs(sandbox.ExecFilter{ID: last}); !slices.Equal(got, page[1:]) {
+		t.Errorf("an exec by its id: %v, not %v", got, page[1:])
+	}
 	run, err := s.Session(t.Context(), "b")
 	if err != nil {
 		t.Fatal(err)
