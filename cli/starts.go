@@ -52,10 +52,14 @@ func (t *startTree) conclude(res sandbox.Result) {
 	if t.count == 0 {
 		t.line("it started nothing that was seen")
 	}
-	if n := res.StartsLeftOut; n > 0 {
+	compiled := sandbox.Compiled{}
+	if res.Compiled != nil {
+		compiled = *res.Compiled
+	}
+	if n := res.StartsLeftOut + compiled.StartsLeftOut; n > 0 {
 		t.line(fmt.Sprintf("and %d more", n))
 	}
-	if n := res.StartsUnjudged; n > 0 {
+	if n := res.StartsUnjudged + compiled.StartsUnjudged; n > 0 {
 		t.line(unjudged(n))
 	}
 }

@@ -15,7 +15,8 @@ import (
 )
 
 // compile is what is done before a program runs whose language is compiled. To the
-// gate, to the audit and to all others it is a part of that run.
+// gate, to the audit and to all others it is a part of that run, and what it starts is
+// judged as what that starts.
 type compile struct {
 	id      sandbox.ID // the agent's, since what is staged goes with an id
 	argv    []string
@@ -66,7 +67,7 @@ func (r *resolved) patience() time.Duration {
 
 // runCompiled is [Manager.runTracked], once what has to be compiled is. Where that
 // fails, its outcome is the run's, and what it said goes to the run's standard error.
-func (m *Manager) runCompiled(ctx context.Context, b *box.Box, r *resolved, cmd client.Command) (client.Outcome, *sandbox.Compiled, error) {
+func (m *Manager) runCompiled(ctx context.Context, b *box.Box, r *resolved, w ways, cmd client.Command) (client.Outcome, *sandbox.Compiled, error) {
 	c := r.compile
 	if c == nil {
 		out, err := m.runTracked(ctx, b, r, cmd)
@@ -80,15 +81,24 @@ func (m *Manager) runCompiled(ctx context.Context, b *box.Box, r *resolved, cmd 
 	}
 	stdout, stderr := newCapture(nil, int64(r.limits.KeepOutput)), newCapture(nil, int64(r.limits.KeepOutput))
 	compiling, done := telemetry.Start(ctx, "compile")
-	out, err := b.Client.Run(compiling, client.Command{
+	compiler := client.Command{
 		ID: c.id, Argv: c.argv, Env: cmd.Env, Dir: cmd.Dir, Role: cmd.Role, Timeout: time.Duration(c.timeout), MaxOutput: cmd.MaxOutput, Stage: r.stage,
 		Stdout: stdout, Stderr: stderr, Reap: true,
-	})
+	}
+	w.compiler.into(ctx, &compiler)
+	out, err := b.Client.Run(compiling, compiler)
 	done(err)
 	if err != nil {
 		return out, nil, err
 	}
-	did := &sandbox.Compiled{Exit: out.Coded(), Duration: sandbox.Duration(out.Usage.Wall)}
+	var started sandbox.Result
+	if err := w.compiler.tell(ctx, &started, out); err != nil {
+		return out, nil, err
+	}
+	did := &sandbox.Compiled{
+		Exit: out.Coded(), Duration: sandbox.Duration(out.Usage.Wall),
+		Starts: started.Starts, StartsLeftOut: started.StartsLeftOut, StartsUnjudged: started.StartsUnjudged,
+	}
 	did.Stdout, did.Truncated.Stdout = stdout.text()
 	did.Stderr, did.Truncated.Stderr = stderr.text()
 	if did.Failed() {

@@ -315,7 +315,7 @@ func (m *Manager) runIn(ctx context.Context, b *box.Box, r *resolved, d sandbox.
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Reap = r.stdin(streams), stdout, stderr, reap || r.run.Reap
 	seen := b.Witness(ctx, r.patience())
 	running, done := telemetry.Start(ctx, "exec")
-	out, compiled, err := m.runCompiled(running, b, r, cmd)
+	out, compiled, err := m.runCompiled(running, b, r, ways, cmd)
 	seen.Tell(&out)
 	guard.explain(&out)
 	box.ExplainStop(ctx, &out)

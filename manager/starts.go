@@ -88,9 +88,10 @@ func (m *Manager) seesStarts(ctx context.Context, plan *runtimes.Plan) (bool, er
 	return err == nil && caps.SeesStarts(plan.Spec.OCIRuntime), err
 }
 
-// seeStarts has an exec's starts seen that is about to begin, where that is the rule
-// and can be had. Errors: Unsupported where it must be had.
-func (m *Manager) seeStarts(ctx context.Context, b *box.Box, r *resolved, d sandbox.Decision, watch func(sandbox.Start)) (*starting, error) {
+// seeStarts has the starts of a step of an exec seen that is about to begin, which the
+// agent knows by an id, where that is the rule and can be had. Errors: Unsupported where
+// it must be had.
+func (m *Manager) seeStarts(ctx context.Context, b *box.Box, r *resolved, whose sandbox.ID, d sandbox.Decision, watch func(sandbox.Start)) (*starting, error) {
 	rule := m.cfg.Starts
 	if !rule.Sees() {
 		return nil, nil //nolint:nilnil // nothing that is asked of it minds
@@ -106,7 +107,6 @@ func (m *Manager) seeStarts(ctx context.Context, b *box.Box, r *resolved, d sand
 	asked.in(b)
 	s := m.newStarting(&asked, d, b)
 	s.watch = watch
-	whose := r.id
 	if r.shell != nil { // the shell's process starts things, and this process may judge it already
 		if whose = r.shell.record.ID; s.lent(whose) {
 			return s, nil

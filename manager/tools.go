@@ -229,10 +229,11 @@ func (l *lentCalls) back() {
 
 // ways are an exec's ways out of its sandbox.
 type ways struct {
-	out    *wayOut
-	calls  *callWay
-	lent   *lentCalls
-	starts *starting // how what it starts is seen
+	out      *wayOut
+	calls    *callWay
+	lent     *lentCalls
+	starts   *starting // how what it starts is seen
+	compiler *starting // and what its compiler does
 }
 
 // openWays opens the ways that an exec is to have, which was judged so. started, where
@@ -247,8 +248,13 @@ func (m *Manager) openWays(ctx context.Context, b *box.Box, r *resolved, d sandb
 	if w.lent, err = m.lendCalls(r, d); err != nil {
 		return ways{}, errors.Join(err, w.close(ctx))
 	}
-	if w.starts, err = m.seeStarts(ctx, b, r, d, started); err != nil {
+	if w.starts, err = m.seeStarts(ctx, b, r, r.id, d, started); err != nil {
 		return ways{}, errors.Join(err, w.close(ctx))
+	}
+	if c := r.compile; c != nil {
+		if w.compiler, err = m.seeStarts(ctx, b, r, c.id, d, started); err != nil {
+			return ways{}, errors.Join(err, w.close(ctx))
+		}
 	}
 	return w, nil
 }
@@ -272,7 +278,7 @@ func (w ways) tell(ctx context.Context, res *sandbox.Result, ended client.Outcom
 func (w ways) close(ctx context.Context) error {
 	w.calls.close()
 	w.lent.back()
-	if err := errors.Join(w.out.close(ctx), w.starts.close(ctx)); err != nil {
+	if err := errors.Join(w.out.close(ctx), w.compiler.close(ctx), w.starts.close(ctx)); err != nil {
 		return fmt.Errorf("close the ways of an exec: %w", err)
 	}
 	return nil

@@ -274,6 +274,10 @@ type Compiled struct {
 	Stderr    string    `json:"stderr"`
 	Truncated Truncated `json:"truncated"`
 	Duration  Duration  `json:"duration_ms"`
+	// Starts are the programs that it started, as those of a [Result].
+	Starts         []Start `json:"starts,omitempty"`
+	StartsLeftOut  int     `json:"starts_left_out,omitempty"`
+	StartsUnjudged int     `json:"starts_unjudged,omitempty"`
 }
 
 // Failed reports whether there is no program to run.
