@@ -16,9 +16,12 @@ import (
 // be paused then: who pauses it is this server, which may be away for a while.
 const pauseGrace = time.Hour
 
+// mostSeconds is the longest time that a client can set, some 68 years.
+const mostSeconds = 1 << 31
+
 // ttl is a sandbox's, for a timeout of a client's. One of no time ends at once.
 func ttl(seconds int64, labels sandbox.Labels) sandbox.Duration {
-	d := max(time.Duration(min(seconds, 1<<31))*time.Second, time.Millisecond)
+	d := max(time.Duration(min(seconds, mostSeconds))*time.Second, time.Millisecond)
 	if labels[labelOnTimeout] == "pause" {
 		d += pauseGrace
 	}
@@ -67,10 +70,18 @@ func (s *Server) lives(v sandbox.SessionView) bool {
 	return isPaused(v) || v.Labels[labelOnTimeout] == "pause" || s.cfg.Now().Before(s.ends(v))
 }
 
+// checkTimeout refuses a time that is none.
+func checkTimeout(seconds int64) error {
+	if seconds < 0 {
+		return sandbox.Errorf(sandbox.Invalid, "a timeout of %d seconds", seconds).WithHint("0 is at once")
+	}
+	return nil
+}
+
 // renew sets when a sandbox ends, counted from now.
 func (s *Server) renew(ctx context.Context, v sandbox.SessionView, seconds int64) error {
-	if seconds < 0 {
-		return sandbox.Errorf(sandbox.Invalid, "a timeout of %d seconds", seconds)
+	if err := checkTimeout(seconds); err != nil {
+		return err
 	}
 	d := ttl(seconds, v.Labels)
 	defer s.deadlineSet()
@@ -79,7 +90,10 @@ func (s *Server) renew(ctx context.Context, v sandbox.SessionView, seconds int64
 
 // extend is renew, but never takes time away.
 func (s *Server) extend(ctx context.Context, v sandbox.SessionView, seconds int64) error {
-	if s.cfg.Now().Add(time.Duration(seconds) * time.Second).Before(s.ends(v)) {
+	if err := checkTimeout(seconds); err != nil {
+		return err
+	}
+	if s.cfg.Now().Add(time.Duration(min(seconds, mostSeconds)) * time.Second).Before(s.ends(v)) {
 		return nil
 	}
 	return s.renew(ctx, v, seconds)
@@ -166,8 +180,8 @@ func (s *Server) freeze(ctx context.Context, v sandbox.SessionView, memory bool)
 // that is wanted.
 func (s *Server) resume(ctx context.Context, v sandbox.SessionView, seconds int64, memory bool) error {
 	ctx = context.WithoutCancel(ctx) // as above
-	var err error
-	if !memory {
+	err := checkTimeout(seconds)
+	if err == nil && !memory {
 		err = s.svc.StopSession(ctx, v.Name)
 	}
 	switch {

@@ -118,6 +118,11 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) error {
 	if err := body(w, r, &in); err != nil {
 		return err
 	}
+	// Clients of the first version ask for the internet where nobody has said a word: it is
+	// no wish, and they name all addresses in allowOut where it is one.
+	if !strings.HasPrefix(r.URL.Path, "/v2/") {
+		in.Internet, in.InternetOld = no(in.Internet), no(in.InternetOld)
+	}
 	opts, err := session(in)
 	if err != nil {
 		return err
@@ -166,7 +171,7 @@ func session(in created) (o api.SessionOptions, err error) {
 	case in.MCP != nil, in.IAM != nil, len(in.VolumeMounts) > 0:
 		return o, sandbox.Errorf(sandbox.Unsupported, "mcp, iam and volumeMounts are not served").WithHint("leave them out; docs/e2b.md says why")
 	case in.Timeout != nil && *in.Timeout < 0:
-		return o, sandbox.Errorf(sandbox.Invalid, "a timeout of %d seconds", *in.Timeout)
+		return o, checkTimeout(*in.Timeout)
 	}
 	o = api.SessionOptions{Name: "i" + string(sandbox.NewID()), Labels: sandbox.Labels{labelWire: "true", labelTemplate: cmp.Or(in.Template, baseTemplate)}}
 	for k, v := range in.Metadata {
@@ -202,6 +207,14 @@ func session(in created) (o api.SessionOptions, err error) {
 	return o, err
 }
 
+// no is what a client says against something; what it says for it is nothing.
+func no(said *bool) *bool {
+	if said != nil && *said {
+		return nil
+	}
+	return said
+}
+
 // net is the network that a client asks for. What it leaves open is none.
 func (c created) net() (sandbox.Network, error) {
 	internet := c.Internet
@@ -216,11 +229,15 @@ func (c created) net() (sandbox.Network, error) {
 		if len(allow) > 0 {
 			return sandbox.Network{Mode: sandbox.NetworkAllow, Allow: allow, Deny: slices.DeleteFunc(slices.Clone(n.DenyOut), isAll)}, nil
 		}
-		if slices.ContainsFunc(n.DenyOut, isAll) {
+		open := slices.ContainsFunc(n.AllowOut, isAll)
+		if slices.ContainsFunc(n.DenyOut, isAll) && !open {
 			return sandbox.Network{}, nil
 		}
-		if len(n.DenyOut) > 0 {
+		if len(slices.DeleteFunc(slices.Clone(n.DenyOut), isAll)) > 0 {
 			return sandbox.Network{}, sandbox.Errorf(sandbox.Unsupported, "a network that is open but for some hosts").WithHint("name what may be reached in allowOut")
+		}
+		if open {
+			return sandbox.Network{Mode: sandbox.NetworkBridge}, nil
 		}
 	}
 	if internet != nil && *internet {

@@ -1,6 +1,7 @@
 package e2b
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/caisson-dev/caisson/api"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -58,7 +60,8 @@ func TestAsked(t *testing.T) {
 		"internet": {created{Internet: &yes}, sandbox.SessionOptions{Language: baseLanguage, TTL: sandbox.Duration(300 * time.Second), Network: sandbox.Network{Mode: sandbox.NetworkBridge}, Labels: sandbox.Labels{labelWire: "true", labelTemplate: "base"}}},
 		"hosts": {created{Internet: &yes, Network: &network{AllowOut: []string{"pypi.org"}, DenyOut: []string{"0.0.0.0/0"}}}, sandbox.SessionOptions{
 			Language: baseLanguage, TTL: sandbox.Duration(300 * time.Second), Network: sandbox.Network{Mode: sandbox.NetworkAllow, Allow: []string{"pypi.org"}, Deny: []string{}}, Labels: sandbox.Labels{labelWire: "true", labelTemplate: "base"}}},
-		"nowhere": {created{Internet: &yes, Network: &network{DenyOut: []string{"0.0.0.0/0"}}}, sandbox.SessionOptions{Language: baseLanguage, TTL: sandbox.Duration(300 * time.Second), Labels: sandbox.Labels{labelWire: "true", labelTemplate: "base"}}},
+		"nowhere":    {created{Internet: &yes, Network: &network{DenyOut: []string{"0.0.0.0/0"}}}, sandbox.SessionOptions{Language: baseLanguage, TTL: sandbox.Duration(300 * time.Second), Labels: sandbox.Labels{labelWire: "true", labelTemplate: "base"}}},
+		"everywhere": {created{Network: &network{AllowOut: []string{"0.0.0.0/0"}, DenyOut: []string{"0.0.0.0/0"}}}, sandbox.SessionOptions{Language: baseLanguage, TTL: sandbox.Duration(300 * time.Second), Network: sandbox.Network{Mode: sandbox.NetworkBridge}, Labels: sandbox.Labels{labelWire: "true", labelTemplate: "base"}}},
 		"pause": {created{AutoPause: true, Timeout: seconds(1), Env: map[string]string{"B": "2", "A": "1"}, Metadata: map[string]string{"m": "v"}}, sandbox.SessionOptions{
 			Language: baseLanguage, TTL: sandbox.Duration(time.Second + pauseGrace), Env: []string{"A=1", "B=2"}, Labels: sandbox.Labels{labelWire: "true", labelTemplate: "base", labelOnTimeout: "pause", "m": "v"}}},
 		"forgetting": {created{AutoPause: true, KeepMemory: new(bool)}, sandbox.SessionOptions{
@@ -85,6 +88,83 @@ func TestAsked(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
+}
+
+// full is a service that has no room, and keeps what it was asked for.
+type full struct {
+	*double
+	asked sandbox.SessionOptions
+}
+
+func (f *full) CreateSession(_ context.Context, o sandbox.SessionOptions, _ sandbox.Local) (sandbox.Session, error) {
+	f.asked = o
+	return sandbox.Session{}, sandbox.Exhausted
+}
+
+// TestUnasked: clients of the first version ask for the internet by themselves, and do
+// not get it for that.
+func TestUnasked(t *testing.T) {
+	t.Parallel()
+	f := &full{double: &double{}}
+	s, err := New(Config{Service: f, Key: make([]byte, 32)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		path, body string
+		want       sandbox.NetworkMode
+	}{
+		{"/sandboxes", `{"allow_internet_access": true}`, ""},
+		{"/sandboxes", `{"allowInternetAccess": true}`, ""},
+		{"/sandboxes", `{"allow_internet_access": true, "network": {"allowOut": ["0.0.0.0/0"]}}`, sandbox.NetworkBridge},
+		{"/sandboxes", `{"allow_internet_access": true, "network": {"allowOut": ["pypi.org"]}}`, sandbox.NetworkAllow},
+		{"/v2/sandboxes", `{"allow_internet_access": true}`, sandbox.NetworkBridge},
+	} {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, c.path, strings.NewReader(c.body)))
+		if w.Code != http.StatusTooManyRequests || f.asked.Network.Mode != c.want {
+			t.Errorf("%s %s: %d, %q", c.path, c.body, w.Code, f.asked.Network.Mode)
+		}
+	}
+}
+
+// TestNoTime: a time below zero is refused before anything is done, and one of many
+// years is long.
+func TestNoTime(t *testing.T) {
+	t.Parallel()
+	paused, runs := view("", "i1", 0, time.Hour, nil), view("", "i2", 0, time.Hour, nil)
+	paused.Sandboxes[0].State = sandbox.StatePaused
+	r := &renewed{double: &double{views: []sandbox.SessionView{paused, runs}}}
+	s, err := New(Config{Service: r, Key: make([]byte, 32), Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for target, want := range map[string]int{
+		`/sandboxes/i1/connect {"timeout": -1}`: http.StatusBadRequest, `/sandboxes/i2/connect {"timeout": -1}`: http.StatusBadRequest,
+		`/sandboxes/i2/timeout {"timeout": -1}`: http.StatusBadRequest, `/sandboxes/i2/refreshes {"duration": -1}`: http.StatusBadRequest,
+		`/sandboxes/i2/refreshes {"duration": 9223372036854775807}`: http.StatusNoContent,
+	} {
+		path, body, _ := strings.Cut(target, " ")
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body)))
+		if w.Code != want {
+			t.Errorf("%s: %d, %s", target, w.Code, w.Body)
+		}
+	}
+	if d := cmp.Diff([]sandbox.Duration{sandbox.Duration(mostSeconds * time.Second)}, r.to); d != "" {
+		t.Error(d)
+	}
+}
+
+// renewed is a service that puts ends off alone.
+type renewed struct {
+	*double
+	to []sandbox.Duration
+}
+
+func (r *renewed) RenewSession(_ context.Context, _ string, o api.RenewOptions) error {
+	r.to = append(r.to, *o.TTL)
+	return nil
 }
 
 // TestNotServed: what is not served is told in the form that clients read.

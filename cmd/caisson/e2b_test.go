@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/caisson-dev/caisson/internal/enginetest"
@@ -14,50 +15,73 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// e2bServer starts a server that E2B's clients can ask, and returns what to run a
-// script of theirs with.
-func e2bServer(t *testing.T, kit *enginetest.Kit, base, modules string) (srv *process, env []string) {
+// e2bServer starts a server that E2B's clients can ask, and returns its address.
+func e2bServer(t *testing.T, kit *enginetest.Kit, base string) (srv *process, address string) {
 	t.Helper()
 	srv = start(t, kit, base, "serve", "--listen", freeport.Address(), "--wire", "e2b")
 	line, err := srv.out.ReadString('\n')
 	if err != nil {
 		t.Fatalf("%v; %s", err, srv.errs)
 	}
-	address := strings.TrimSpace(line)
+	return srv, strings.TrimSpace(line)
+}
+
+// e2bClient runs a script of theirs with tokens of two owners.
+func e2bClient(t *testing.T, kit *enginetest.Kit, base, address, owner, other, script string, args ...string) *exec.Cmd {
+	t.Helper()
+	node, modules := enginetest.Tool(t, "node", "nodejs"), sdk(t, "e2b")
 	token := func(owner string, more ...string) string {
 		all := said(t, kit, base, append([]string{"token", "create", "--owner", owner}, more...)...)
 		return all[strings.LastIndex(all, "\n")+1:]
 	}
-	return srv, append(os.Environ(), "NODE_PATH="+modules, "E2B_API_URL="+address, "E2B_SANDBOX_URL="+address, "E2B_API_KEY="+token("ann"), "OTHER_KEY="+token("bob"), "APPROVER_KEY="+token("ann", "--role", "approver"))
+	cmd := exec.CommandContext(t.Context(), node, append([]string{script}, args...)...)
+	cmd.Env = append(os.Environ(), "NODE_PATH="+modules, "E2B_API_URL="+address, "E2B_SANDBOX_URL="+address, "E2B_API_KEY="+token(owner),
+		"OTHER_KEY="+token(other), "APPROVER_KEY="+token(owner, "--role", "approver"), "E2B_VALIDATE_API_KEY=false")
+	return cmd
 }
 
-// TestE2B has E2B's own SDK do all that docs/e2b.md says is served.
+// TestE2B has E2B's own SDK do all that docs/e2b.md says is served, and an old one
+// beside it what that knows: two clients at once.
 func TestE2B(t *testing.T) {
 	t.Parallel()
-	node, modules := enginetest.Tool(t, "node", "nodejs"), sdk(t, "e2b")
+	for _, name := range []string{"e2b", "e2b-2.45"} {
+		sdk(t, name)
+	}
 	kit, base := place(t)
 	kit.Image(t, "python@e2b")
 	kit.Image(t, "shell")
-	srv, env := e2bServer(t, kit, base, modules)
-	script := exec.CommandContext(t.Context(), node, "testdata/sdk/e2b.cjs")
-	script.Env = env
-	out, err := script.CombinedOutput()
-	text, readErr := os.ReadFile("testdata/sdk/e2b.cjs")
-	if readErr != nil {
-		t.Fatal(readErr)
+	text, err := os.ReadFile("testdata/sdk/e2b.cjs")
+	if err != nil {
+		t.Fatal(err)
 	}
 	var steps []string
 	for _, m := range regexp.MustCompile(`(?m)^  async (\w+)\(sbx\)`).FindAllSubmatch(text, -1) {
 		steps = append(steps, string(m[1]))
 	}
-	if err != nil || !slices.Equal(strings.Fields(string(out)), steps) {
-		t.Fatalf("%v after %s; %s", err, out, srv.errs)
+	srv, address := e2bServer(t, kit, base)
+	old := slices.DeleteFunc(slices.Clone(steps), func(step string) bool { return step == "rests" || step == "asked" }) // onResume came later; what waits is the server's
+	var both sync.WaitGroup
+	for _, c := range []struct {
+		name, owner, other string
+		steps              []string
+	}{{"e2b", "ann", "bob", steps}, {"e2b-2.45", "carol", "dave", old}} {
+		client := e2bClient(t, kit, base, address, c.owner, c.other, "testdata/sdk/e2b.cjs", c.steps...)
+		client.Env = append(client.Env, "E2B_SDK="+c.name)
+		both.Go(func() {
+			if out, err := client.CombinedOutput(); err != nil || !slices.Equal(strings.Fields(string(out)), c.steps) {
+				t.Errorf("%s: %v after %s; %s", c.name, err, out, srv.errs)
+			}
+		})
 	}
+	both.Wait()
 	audit := said(t, kit, base, "audit", "list", "--json")
 	for _, kind := range []string{sandbox.EventExecDenied, sandbox.EventExecStarted, sandbox.EventSandboxPaused, sandbox.EventSessionRemoved} {
 		if !regexp.MustCompile(`"kind":"` + regexp.QuoteMeta(kind) + `".*"owner":"ann"`).MatchString(audit) {
 			t.Errorf("the audit has no %s of ann's", kind)
 		}
+	}
+	if strings.Contains(audit, `"mode":"bridge"`) {
+		t.Error("a sandbox has the internet that nobody asked for")
 	}
 }
 
@@ -65,12 +89,10 @@ func TestE2B(t *testing.T) {
 // was handed out are good on the next one.
 func TestE2BRestart(t *testing.T) {
 	t.Parallel()
-	node, modules := enginetest.Tool(t, "node", "nodejs"), sdk(t, "e2b")
 	kit, base := place(t)
 	kit.Image(t, "python@e2b")
-	srv, env := e2bServer(t, kit, base, modules)
-	script := exec.CommandContext(t.Context(), node, "testdata/sdk/e2b_restart.cjs")
-	script.Env = env
+	srv, address := e2bServer(t, kit, base)
+	script := e2bClient(t, kit, base, address, "ann", "bob", "testdata/sdk/e2b_restart.cjs")
 	in, err := script.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -92,13 +114,7 @@ func TestE2BRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = srv.Wait() // it was killed
-	address := ""
-	for _, kv := range env {
-		if at, ok := strings.CutPrefix(kv, "E2B_API_URL=http://"); ok {
-			address = at
-		}
-	}
-	next := start(t, kit, base, "serve", "--listen", address, "--wire", "e2b")
+	next := start(t, kit, base, "serve", "--listen", strings.TrimPrefix(address, "http://"), "--wire", "e2b")
 	if _, err := next.out.ReadString('\n'); err != nil {
 		t.Fatalf("%v; %s", err, next.errs)
 	}

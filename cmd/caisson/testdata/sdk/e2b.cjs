@@ -2,7 +2,7 @@
 // addresses and a key. Each step that holds is named on a line of its own.
 const assert = require('node:assert/strict')
 const http = require('node:http')
-const { Sandbox, CommandExitError, NotFoundError, FileNotFoundError } = require('e2b')
+const { Sandbox, CommandExitError, NotFoundError, FileNotFoundError } = require(process.env.E2B_SDK || 'e2b')
 
 // A server in a sandbox: it says what it was asked, and over a WebSocket repeats one
 // short message in capitals.
