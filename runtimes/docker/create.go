@@ -220,14 +220,10 @@ func (r *Runtime) makeVolume(ctx context.Context, api *client.Client, name strin
 		return err
 	}
 	uid := spec.Identity.UID
-	if r.remote || mapped {
-		return r.giveVolume(ctx, api, name, spec)
+	if !r.remote && !mapped && os.Chown(v.Mountpoint, uid, uid) == nil {
+		return nil
 	}
-	if err := os.Chown(v.Mountpoint, uid, uid); err != nil {
-		return sandbox.Errorf(sandbox.Unsupported, "give volume %s to the sandbox's user: %w", name, err).
-			WithHint("run as root for a volume workspace, or use a tmpfs workspace")
-	}
-	return nil
+	return r.giveVolume(ctx, api, name, spec) // who may not do it has the engine do it
 }
 
 func createError(err error, spec sandbox.Spec) error {
