@@ -119,8 +119,7 @@ func Main(ctx context.Context, cfg Config, args []string) int {
 		return exitPipe
 	}
 	code := codeOfError(err)
-	if asJSON(cmd, args) {
-		_ = writeJSON(cfg.IO.Out, sandbox.ProblemOf(err, code)) // as in printError
+	if asJSON(cmd, args) && writeJSON(cfg.IO.Out, sandbox.ProblemOf(err, code)) == nil {
 		return code
 	}
 	printError(cfg.IO.Err, err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -77,6 +78,31 @@ func TestAutoTells(t *testing.T) {
 		}, []string{"run", "--runtime", runtime, "-l", "shell", "-c", "true"})
 		if code != 0 || errs.String() != want {
 			t.Errorf("--runtime %s: exit code %d, %q, want %q", runtime, code, errs.String(), want)
+		}
+	}
+}
+
+// TestNowhereToSay: an error that cannot be said in JSON where results go is said
+// where errors go.
+func TestNowhereToSay(t *testing.T) {
+	t.Parallel()
+	closed, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = closed.Close()
+	defer w.Close()
+	for _, args := range [][]string{{"ps", "--json"}, {"ps"}} {
+		var errs bytes.Buffer
+		code := Main(t.Context(), Config{
+			IO: IOStreams{In: strings.NewReader(""), Out: w, Err: &errs},
+			Service: func(context.Context) (api.Service, error) {
+				return nil, sandbox.Errorf(sandbox.Unavailable, "no engine")
+			},
+			LookupEnv: func(string) (string, bool) { return "", false },
+		}, args)
+		if code != exitFailed || errs.String() != "caisson: no engine\n" {
+			t.Errorf("%q: exit code %d, %q", args, code, errs.String())
 		}
 	}
 }
