@@ -275,7 +275,7 @@ func TestUnusable(t *testing.T) {
 		dir  string
 		kind sandbox.Kind
 	}{
-		"a file": {file, sandbox.Denied},
+		"a file": {file, sandbox.Unavailable},
 		"no database": {broken(func(p string) error {
 			return os.WriteFile(p, []byte(strings.Repeat("this is no database ", 1000)), 0o600)
 		}), sandbox.Internal},

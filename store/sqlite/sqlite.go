@@ -72,7 +72,11 @@ var _ store.Store = (*Store)(nil)
 // corrupt, Unsupported for one of a newer caisson.
 func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
-		return nil, sandbox.Errorf(sandbox.Denied, "make the state folder: %w", err).WithHint("set CAISSON_STATE_DIR to a folder of yours")
+		kind := sandbox.Unavailable
+		if errors.Is(err, fs.ErrPermission) {
+			kind = sandbox.Denied
+		}
+		return nil, sandbox.Errorf(kind, "make the state folder: %w", err).WithHint("set CAISSON_STATE_DIR to a folder of yours")
 	}
 	if cfg.Dir, err = filepath.Abs(cfg.Dir); err != nil {
 		return nil, sandbox.Errorf(sandbox.Internal, "find the state folder: %w", err)
@@ -293,7 +297,7 @@ func (s *Store) class(err error, doing string) error {
 	case codeBusy, codeLocked:
 		return sandbox.Errorf(sandbox.Unavailable, "%s: another caisson holds the state for too long: %w", doing, err).WithHint("try again")
 	case codeReadOnly, codeCantOpen, codeIOErr:
-		return sandbox.Errorf(sandbox.Unavailable, "%s: %w", doing, err).WithHint("check the disk and the permissions of %s, or set CAISSON_STATE_DIR", s.dir)
+		return sandbox.Errorf(sandbox.Unavailable, "%s: %w", doing, err).WithHint("make room on the disk of %s and see that it can be written, or set CAISSON_STATE_DIR", s.dir)
 	case codeFull:
 		return sandbox.Errorf(sandbox.Exhausted, "%s: the disk is full: %w", doing, err).WithHint("make room on the disk of %s", s.dir)
 	case codeCorrupt, codeNotADB:
