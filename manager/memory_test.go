@@ -86,6 +86,8 @@ func TestRunOnce(t *testing.T) {
 		"an environment": {Language: "shell", Code: "x", Env: []string{"x"}},
 		"a NUL":          {Language: "shell", Command: []string{"echo", "a\x00b"}},
 		"a path":         {Language: "shell", Code: "x", Files: []sandbox.File{{Path: "../x"}}},
+		"no path":        {Language: "shell", Code: "x", Files: []sandbox.File{{Path: ""}}},
+		"the workspace":  {Language: "shell", Code: "x", Files: []sandbox.File{{Path: "./"}}},
 		"a limit":        {Language: "shell", Code: "x", Limits: sandbox.Limits{Memory: 1}},
 	} {
 		if _, err := m.Run(t.Context(), run, sandbox.Streams{}); !errors.Is(err, sandbox.Invalid) {

@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"errors"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -298,10 +299,10 @@ func (s *Sandbox) Sample(ctx context.Context) (sandbox.Sample, error) {
 	return b.Sample(ctx)
 }
 
-// checkFiles reports the first file whose path would leave the workspace.
+// checkFiles reports the first file whose path would leave the workspace, or be it.
 func checkFiles(files []sandbox.File) error {
 	for _, f := range files {
-		if f.Path == "" || strings.HasPrefix(f.Path, "/") || slices.Contains(strings.Split(f.Path, "/"), "..") || strings.ContainsRune(f.Path, 0) {
+		if path.Clean(f.Path) == "." || strings.HasPrefix(f.Path, "/") || slices.Contains(strings.Split(f.Path, "/"), "..") || strings.ContainsRune(f.Path, 0) {
 			return sandbox.Errorf(sandbox.Invalid, "%q is not a path inside the workspace", f.Path).
 				WithHint("name it relative to %s, without '..'", sandbox.WorkspaceDir)
 		}
