@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -51,9 +52,27 @@ func Decode(body []byte, into any) []Fault {
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		loc := slices.DeleteFunc(strings.Split(wrong.Field, "."), func(s string) bool { return s == "" })
-		return []Fault{At("type_error", fmt.Sprintf("Input should be %s, and is %s", wrong.Type, wrong.Value), loc...)}
+		return []Fault{At("type_error", fmt.Sprintf("Input should be %s, and is %s", kindName(wrong.Type), wrong.Value), loc...)}
 	}
 	return []Fault{At("json_invalid", "JSON decode error: "+err.Error())}
+}
+
+// kindName is what JSON calls values of a type.
+func kindName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		return "object"
+	case reflect.Slice, reflect.Array:
+		return "array"
+	case reflect.Float64:
+		return "number"
+	case reflect.Int, reflect.Int64:
+		return "integer"
+	case reflect.Pointer:
+		return kindName(t.Elem())
+	default:
+		return t.String()
+	}
 }
 
 // Write answers with JSON.
