@@ -54,7 +54,7 @@ func wires(ctx context.Context, names []string, parts wireParts) (made []server.
 		if !ok {
 			stop()
 			known := slices.Sorted(maps.Keys(wireMakers))
-			return nil, nil, sandbox.Errorf(sandbox.Invalid, "no wire is called %q", name).WithHint("--wire takes %s", strings.Join(known, ", "))
+			return nil, nil, sandbox.Errorf(sandbox.Invalid, "no wire is called %q", name).WithHint("--wire takes one of %s, and may be given for each", strings.Join(known, ", "))
 		}
 		w, err := wire(parts)
 		if err != nil {

@@ -169,3 +169,39 @@ func TestFusionLanguages(t *testing.T) {
 		})
 	}
 }
+
+// TestFusionSteps: a step has its own time, and what ends one says which.
+func TestFusionSteps(t *testing.T) {
+	t.Parallel()
+	kit, base := place(t)
+	needLanguage(t, kit, "cpp")
+	config := filepath.Join(base, "caisson.yaml")
+	if err := os.WriteFile(config, []byte("version: 1\nunknown_language: allow\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address, token, end := wired(t, kit, base, "--config", config, "--wire", "fusion")
+	defer end()
+	type step struct{ Status string }
+	type answer struct {
+		Status  string
+		Compile *step `json:"compile_result"`
+		Run     *step `json:"run_result"`
+	}
+	over, well := &step{"TimeLimitExceeded"}, &step{"Finished"}
+	for name, c := range map[string]struct {
+		compile, run float64
+		want         answer
+	}{
+		"compiling": {0.001, 120, answer{"Failed", over, nil}},
+		"running":   {120, 1, answer{"Failed", well, over}},
+	} {
+		var got answer
+		what := map[string]any{"language": "cpp", "code": "int main() { for (volatile int i = 0;; i = 0) {} }", "compile_timeout": c.compile, "run_timeout": c.run}
+		if code := ask(t, address, "POST", "/run_code", token, what, &got); code != http.StatusOK {
+			t.Errorf("%s: %d", name, code)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
