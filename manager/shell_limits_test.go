@@ -2,6 +2,7 @@ package manager_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -124,5 +125,48 @@ func TestShellOfImage(t *testing.T) {
 	}
 	if _, err := p.RunShell(t.Context(), "work", "best", sandbox.ShellRun{Text: "true"}, sandbox.Streams{}); !errors.Is(err, sandbox.NotFound) {
 		t.Errorf("after the end of its session: %v", err)
+	}
+}
+
+// A shell that has left itself no room to go on ends at once and says so, with the output up
+// to there; one that has room goes on.
+func TestShellLimitsItself(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "python")
+	p.create(t, sandbox.SessionOptions{Name: "work", Language: "python"})
+	limit := "import resource\nprint('out', flush=True)\nresource.setrlimit(resource.RLIMIT_NOFILE, (%d, %d))"
+	for i, tt := range []struct {
+		kind sandbox.ShellKind
+		text string
+		ends bool
+	}{
+		{sandbox.ShellBash, "echo out; ulimit -n 3", true},
+		{sandbox.ShellBash, "echo out; ulimit -n 5", true},
+		{sandbox.ShellBash, "echo out; ulimit -n 40", false},
+		{sandbox.ShellSh, "echo out; ulimit -n 3", true},
+		{sandbox.ShellSh, "echo out; ulimit -n 40", false},
+		{sandbox.ShellPython, fmt.Sprintf(limit, 3, 3), true},
+		{sandbox.ShellPython, fmt.Sprintf(limit, 40, 40), false},
+		{sandbox.ShellBash, "echo out; ulimit -f 0", false},
+		{sandbox.ShellSh, "echo out; ulimit -f 0", false},
+		{sandbox.ShellBash, "echo out; ulimit -u 0", false},
+	} {
+		name := fmt.Sprintf("s%d", i)
+		openIn(t, p.Manager, name, tt.kind)
+		res := in(t, p.Manager, name, tt.text)
+		if string(res.Stdout) != "out\n" || (res.Shell.Ended != "") != tt.ends || res.Reason == sandbox.ReasonTimeout {
+			t.Errorf("%s, %q: %+v, %+v, %q, %.300q", tt.kind, tt.text, res.Exit, res.Shell, res.Stdout, res.Stderr)
+			continue
+		}
+		say := "echo more"
+		if tt.kind == sandbox.ShellPython {
+			say = "print('more')"
+		}
+		if tt.ends {
+			continue
+		}
+		if res := in(t, p.Manager, name, say); string(res.Stdout) != "more\n" || res.Code != 0 {
+			t.Errorf("%s, after %q: %+v, %q, %q", tt.kind, tt.text, res.Exit, res.Stdout, res.Stderr)
+		}
 	}
 }

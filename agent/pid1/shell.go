@@ -41,6 +41,9 @@ import (
 // text puts in the shell's place knows no key. What is on the shell's own input, a socket,
 // is read when the driver's loop is gone, after an interrupt say: there always lies one
 // line that begins it anew, and tells of the end of what ran.
+//
+// To tell an end takes as many descriptors as to run a text. A shell that has no room for
+// them ends, instead of being silent.
 type shell struct {
 	a    *Agent
 	ex   *exec  // its process

@@ -10,7 +10,7 @@ _caisson_name() { \builtin printf %s "$1" >|/proc/thread-self/comm; }
 _caisson_opened() { _caisson_name {name}; \builtin printf ! >'{ctl}/end'; }
 _caisson_end() {
   [[ ! -o errexit ]] || \builtin set -- "$1e"
-  { \builtin times; _caisson_name "${_caisson_go[0]-}$1"; \builtin printf !; } >'{ctl}/end'
+  { \builtin times; _caisson_name "${_caisson_go[0]-}$1"; \builtin printf !; } <'{ctl}/driver' >'{ctl}/end' 2>/dev/null || \builtin exit 1
 }
 PS1=
 : "${_caisson_n:=0}"

@@ -9,7 +9,7 @@ _caisson_name() { command printf %s "$1" >|/proc/thread-self/comm; }
 _caisson_opened() { _caisson_name {name}; command printf ! >'{ctl}/end'; }
 _caisson_end() {
   case $- in *e*) set -- "$1e" ;; esac
-  { command times; _caisson_name "${_caisson_key-}$1"; command printf !; } >'{ctl}/end'
+  { command times; _caisson_name "${_caisson_key-}$1"; command printf !; } <'{ctl}/driver' >'{ctl}/end' 2>/dev/null || command exit 1
 }
 PS1=
 : "${_caisson_n:=0}"
