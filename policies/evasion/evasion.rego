@@ -182,6 +182,8 @@ unpacks(from) if startswith(from, "file:")
 #     - {"language": "bash", "code": "LD_LIBRARY_PATH=/tmp/lib ls"}
 #     - {"language": "bash", "code": "NODE_OPTIONS='--require ./x.js' npm test"}
 #     - {"language": "bash", "code": "export PROMPT_COMMAND=./x"}
+#     - {"language": "bash", "code": "PHPRC=/tmp/x php a.php"}
+#     - {"language": "bash", "code": "JDK_JAVA_OPTIONS=-javaagent:x.jar java A"}
 #     - {"language": "bash", "code": "LESSOPEN='|./x %s' less y"}
 #   not_match:
 #     - {"language": "bash", "code": "PROMPT_COMMAND=\"${PROMPT_COMMAND:+$PROMPT_COMMAND; }note\""}
@@ -194,6 +196,7 @@ unpacks(from) if startswith(from, "file:")
 #     - {"language": "bash", "code": "LD_LIBRARY_PATH=$PWD/lib ./app"}
 #     - {"language": "bash", "code": "export NODE_OPTIONS=--max-old-space-size=4096"}
 #     - {"language": "bash", "code": "PS4='+ '; set -x"}
+#     - {"language": "bash", "code": "export JDK_JAVA_OPTIONS=-Xmx1g"}
 findings contains {"id": "SBX-EV-0008", "at": e.at, "msg": sprintf("%s is set", [e.name])} if {
 	some e in input.env.write.loader
 	not searched(e)
@@ -221,7 +224,7 @@ plain(e) if {
 }
 
 plain(e) if {
-	e.name in {"NODE_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "RUBYOPT", "PERL5OPT"}
+	e.name in {"NODE_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "RUBYOPT", "PERL5OPT"}
 	not e.open
 	not regex.match(`(^|\s)(-r\b|--require|--import|--loader|--experimental-loader|--inspect|--eval|-javaagent|-agentlib|-agentpath|-XX:On|-[IMme])`, e.value)
 }

@@ -8,32 +8,6 @@ import (
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
-// startup are variables that make programs load or run something when they
-// start, by name; a trailing * is a prefix.
-var startup = []string{
-	"LD_*", "GLIBC_TUNABLES", "GCONV_PATH", "DYLD_*",
-	"BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND", "PS0", "PS1", "PS4", "BASH_FUNC_*", "IFS", "CDPATH", "BASH_XTRACEFD",
-	"PYTHONSTARTUP", "PYTHONHOME", "PYTHONINSPECT", "PYTHONUSERBASE", "PYTHONBREAKPOINT", "PYTHONPYCACHEPREFIX", "PYTHONWARNINGS", "PYTHONEXECUTABLE",
-	"PYTHONPLATLIBDIR", "PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONCASEOK",
-	"NODE_OPTIONS", "NODE_PATH", "NODE_REPL_*", "NODE_EXTRA_CA_CERTS", "NODE_V8_COVERAGE", "NPM_CONFIG_*", "npm_config_*", "npm_*",
-	"GIT_*", "PAGER", "EDITOR", "VISUAL", "BROWSER", "LESSOPEN", "LESSCLOSE", "MANPAGER",
-	"PERL5OPT", "PERL5LIB", "PERLLIB", "PERL5DB", "RUBYOPT", "RUBYLIB", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH",
-	"MAKEFLAGS", "MAKEFILES", "GNUMAKEFLAGS", "SHELL", "ZDOTDIR", "INPUTRC", "XDG_CONFIG_*", "AWKPATH", "AWKLIBPATH", "LUA_*", "PHP*", "RUSTC_WRAPPER",
-	"CC", "CXX", "CPP", "AR", "AS", "LD", "FC", "LEX", "YACC", "RM", "TAR_OPTIONS", "RSYNC_RSH", "VIMINIT", "EXINIT", "POSIXLY_CORRECT", "SSH_ASKPASS", "SUDO_ASKPASS", "OPENSSL_CONF", "OPENSSL_ENGINES", "OPENSSL_MODULES",
-}
-
-// startsSomething reports whether a variable is of that kind. The catalogue of
-// languages may set them all the same: it is the operator's.
-func startsSomething(name string) bool {
-	for _, p := range startup {
-		prefix, wild := strings.CutSuffix(p, "*")
-		if name == p || wild && strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
-}
-
 // places are folders of a sandbox that programs can write in.
 type places []string
 
@@ -72,10 +46,10 @@ func (p places) writable(dir string) bool {
 	return dir == "/" || sandbox.Within(dir, p) || sandbox.Within(dir, aliases) || sandbox.Within(dir, []string{"/home", "/run", "/var/run"})
 }
 
-// ofImage reports whether a list of folders to load libraries from has only such as
-// programs cannot write, by their whole names.
+// ofImage reports whether a list of files or folders has only such as programs cannot
+// write, by their whole names.
 func (p places) ofImage(list string) bool {
-	return !strings.ContainsAny(list, "$;") && !slices.ContainsFunc(strings.Split(list, ":"), p.writable)
+	return !strings.ContainsAny(list, "$; ") && !slices.ContainsFunc(strings.Split(list, ":"), p.writable)
 }
 
 // envFinding is what the rules are told of one variable.
@@ -108,8 +82,7 @@ func (p places) judgeEnv(env []string) (found []envFinding, pythonPath []string)
 			if value != sandbox.HomeDir && p.writable(value) {
 				class = "search"
 			}
-		case name == "LD_LIBRARY_PATH" && p.ofImage(value):
-		case startsSomething(name):
+		case value != "" && p.loads(name, value):
 			class = "startup"
 		}
 		if class != "" {

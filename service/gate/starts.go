@@ -17,22 +17,6 @@ import (
 // So only what a program does in its own process has to be known of it: what it starts
 // in turn is asked about in its turn.
 
-// StartVariables are the variables that make a program load code into its own process,
-// by name; a trailing * is a prefix. Others make programs start something, which is
-// seen when it happens.
-func StartVariables() []string {
-	return []string{
-		"LD_*", "GLIBC_TUNABLES", "GCONV_PATH", "OPENSSL_CONF", "OPENSSL_ENGINES", "OPENSSL_MODULES",
-		"BASH_ENV", "ENV", functionPrefix + "*",
-		"PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONWARNINGS", "PYTHONBREAKPOINT", "PYTHONINSPECT", "PYTHONPLATLIBDIR",
-		"NODE_OPTIONS", "NODE_PATH", "PERL5OPT", "PERL5LIB", "PERLLIB", "PERL5DB", "RUBYOPT", "RUBYLIB",
-		"JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH", "LUA_*", "AWKPATH", "AWKLIBPATH",
-	}
-}
-
-// functionPrefix begins the names of variables by which bash hands its functions on.
-const functionPrefix = "BASH_FUNC_"
-
 // loadsAny reports whether a loader is given a program by a name that says nothing of it.
 func loadsAny(t manager.Start) bool {
 	name := path.Base(t.File)
