@@ -23,16 +23,14 @@ import (
 // out of it by its text alone is refused here, what does so by links by
 // os.Root.
 func below(p string) (string, error) {
-	if rest, ok := strings.CutPrefix(p, wire.WorkspaceDir+"/"); ok || p == wire.WorkspaceDir {
-		p = rest
+	name := strings.TrimPrefix(path.Clean(p), wire.WorkspaceDir+"/")
+	if name == wire.WorkspaceDir {
+		name = "."
 	}
-	if p == "" {
-		p = "."
-	}
-	if !filepath.IsLocal(p) {
+	if !filepath.IsLocal(name) {
 		return "", fmt.Errorf("%q is not a path inside the workspace", p)
 	}
-	return path.Clean(p), nil
+	return name, nil
 }
 
 // callFile serves the calls on one path.
