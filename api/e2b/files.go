@@ -212,7 +212,7 @@ func (s *Server) writeFiles(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return sandbox.Errorf(sandbox.Invalid, "the body: %w", err)
 		}
-		in = z
+		in = coded{z}
 	default:
 		return statusError{sandbox.Errorf(sandbox.Invalid, "the coding %q", coding).WithHint("send gzip, or none"), http.StatusUnsupportedMediaType}
 	}
@@ -237,6 +237,18 @@ func (s *Server) writeFiles(w http.ResponseWriter, r *http.Request) error {
 	}
 	answer(w, http.StatusOK, all)
 	return nil
+}
+
+// coded is a body that its sender has coded.
+type coded struct{ io.Reader }
+
+// Read implements [io.Reader].
+func (c coded) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = sandbox.Errorf(sandbox.Invalid, "the body: %w", err)
+	}
+	return n, err
 }
 
 // writeParts writes each file of a form: to the path of the request, or where there

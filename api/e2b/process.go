@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -41,8 +39,8 @@ func runOf(h http.Header, in *startRequest) (run sandbox.Run, err error) {
 	}
 	// Whoever is asked about it answers in time, or the client's own patience ends.
 	run = sandbox.Run{Command: append([]string{p.Cmd}, withoutLogin(p.Args)...), Hold: true, Guard: true, Approve: sandbox.ApproveAsk, Input: in.PTY == nil && (in.Stdin == nil || *in.Stdin)}
-	for _, k := range slices.Sorted(maps.Keys(p.Envs)) {
-		run.Env = append(run.Env, k+"="+p.Envs[k])
+	if run.Env, err = envOf(p.Envs); err != nil {
+		return run, err
 	}
 	if p.Cwd != nil && *p.Cwd != "" {
 		if run.Dir, err = placeOf(*p.Cwd); err != nil {

@@ -195,8 +195,8 @@ func session(in created) (o api.SessionOptions, err error) {
 	if in.AutoResume.Enabled {
 		o.Labels[labelAutoResume] = "true"
 	}
-	for _, k := range slices.Sorted(maps.Keys(in.Env)) {
-		o.Env = append(o.Env, k+"="+in.Env[k])
+	if o.Env, err = envOf(in.Env); err != nil {
+		return o, err
 	}
 	timeout := int64(defaultTimeout)
 	if in.Timeout != nil {
@@ -205,6 +205,17 @@ func session(in created) (o api.SessionOptions, err error) {
 	o.TTL = ttl(timeout, o.Labels)
 	o.Network, err = in.net()
 	return o, err
+}
+
+// envOf are variables as caisson has them.
+func envOf(all map[string]string) (env []string, err error) {
+	for _, k := range slices.Sorted(maps.Keys(all)) {
+		if k == "" || strings.Contains(k, "=") {
+			return nil, sandbox.Errorf(sandbox.Invalid, "%q is no name of a variable", k)
+		}
+		env = append(env, k+"="+all[k])
+	}
+	return env, nil
 }
 
 // no is what a client says against something; what it says for it is nothing.

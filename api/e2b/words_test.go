@@ -79,7 +79,8 @@ func TestAsked(t *testing.T) {
 	}
 	for name, in := range map[string]created{
 		"volumes": {VolumeMounts: []any{1}}, "mcp": {MCP: map[string]any{}}, "ours": {Metadata: map[string]string{labelWire: "x"}}, "a past": {Timeout: seconds(-1)},
-		"iam":   {IAM: map[string]any{}},
+		"iam":    {IAM: map[string]any{}},
+		"a name": {Env: map[string]string{"A=B": "c"}}, "no name": {Env: map[string]string{"": "c"}},
 		"rules": {Network: &network{Rules: 1}}, "a proxy": {Network: &network{EgressProxy: map[string]any{}}}, "another host": {Network: &network{MaskHost: "x.org"}},
 		"open but for some":     {Network: &network{DenyOut: []string{"x.org"}}},
 		"waking without memory": {AutoPause: true, KeepMemory: new(bool), AutoResume: struct{ Enabled bool }{true}},

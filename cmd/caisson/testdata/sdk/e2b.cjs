@@ -2,6 +2,7 @@
 // addresses and a key. Each step that holds is named on a line of its own.
 const assert = require('node:assert/strict')
 const http = require('node:http')
+const zlib = require('node:zlib')
 const { Sandbox, CommandExitError, NotFoundError, FileNotFoundError } = require(process.env.E2B_SDK || 'e2b')
 
 // A server in a sandbox: it says what it was asked, and over a WebSocket repeats one
@@ -172,6 +173,13 @@ const steps = {
     await sbx.files.write('dir/deep/z', 'z')
     const names = async (path, depth) => (await sbx.files.list(path, { depth })).map((e) => e.path).sort()
     assert.deepEqual(await names('dir', 1), ['/home/user/dir/deep'])
+    // The folder where commands begin has many names.
+    for (const home of ['.', '', '~', '/home/user', '/home/user/', '/workspace']) {
+      assert.ok((await names(home, 1)).includes('/home/user/dir'), home)
+      assert.deepEqual([(await sbx.files.getInfo(home)).path, await sbx.files.exists(home)], ['/home/user', true])
+      assert.equal(await sbx.files.makeDir(home), false)
+    }
+    await assert.rejects(sbx.files.remove('.'), /invalid_argument|workspace/)
     assert.deepEqual(await names('dir', 2), ['/home/user/dir/deep', '/home/user/dir/deep/z'])
     assert.equal((await sbx.files.rename('dir/deep/z', 'dir/w')).path, '/home/user/dir/w')
     assert.equal(await sbx.files.exists('dir/deep/z'), false)
@@ -181,6 +189,9 @@ const steps = {
     await assert.rejects(sbx.files.read('none'), (e) => e instanceof FileNotFoundError)
     await assert.rejects(sbx.files.list('none'), (e) => e instanceof FileNotFoundError)
     await assert.rejects(sbx.files.write('/etc/passwd', 'x'), /outside/)
+    const cut = { method: 'POST', headers: { 'E2b-Sandbox-Id': sbx.sandboxId, 'X-Access-Token': sbx.envdAccessToken, 'Content-Type': 'application/octet-stream', 'Content-Encoding': 'gzip' } }
+    assert.equal((await fetch(process.env.E2B_SANDBOX_URL + '/files?path=cut', { ...cut, body: zlib.gzipSync('cut off').subarray(0, 12) })).status, 400)
+    assert.equal(await sbx.files.exists('cut'), false)
   },
   async metadata(sbx) {
     const of = async (path) => (await sbx.files.getInfo(path)).metadata
@@ -226,6 +237,7 @@ const steps = {
     const seen = new Set()
     let ended
     const over = new Promise((done) => { ended = done })
+    await (await sbx.files.watchDir('/home/user', () => {})).stop()
     const h = await sbx.files.watchDir('watched', (e) => { seen.add(e.type + ' ' + e.name) }, { recursive: true, timeoutMs: 0, onExit: ended })
     await sbx.commands.run('cd watched; mkdir sub; echo 1 > one; mv one two; chmod 600 two; rm two; while ! [ -e sub/late ]; do echo > sub/early; [ -e ../stop ] && break; sleep 0.1; rm -f sub/early; done & disown')
     while (!['create one', 'write one', 'rename one', 'chmod two', 'remove two', 'create sub', 'create sub/early'].every((e) => seen.has(e))) await new Promise((next) => setTimeout(next, 50))
