@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path"
 	"strconv"
 	"syscall"
 	"time"
@@ -43,7 +44,11 @@ func runOf(h http.Header, in *startRequest) (run sandbox.Run, err error) {
 		return run, err
 	}
 	if p.Cwd != nil && *p.Cwd != "" {
-		if run.Dir, err = placeOf(*p.Cwd); err != nil {
+		run.Dir, err = placeOf(*p.Cwd)
+		if errors.Is(err, sandbox.Denied) && path.IsAbs(*p.Cwd) {
+			run.Dir, err = path.Clean(*p.Cwd), nil // a command may read it, and so begin there
+		}
+		if err != nil {
 			return run, err
 		}
 	}

@@ -61,7 +61,7 @@ const steps = {
     assert.equal(r.stderr, 'err\n')
     assert.equal(seen.join(''), r.stdout)
     await assert.rejects(sbx.commands.run('echo gone >&2; exit 3'), (e) => e instanceof CommandExitError && e.exitCode === 3 && e.stderr === 'gone\n' && e.error === 'exit status 3')
-    assert.equal((await sbx.commands.run('pwd', { cwd: '/tmp' })).stdout, '/tmp\n')
+    for (const [cwd, at] of [['/tmp', '/tmp'], ['/', '/'], ['/usr/lib/../bin', '/usr/bin'], ['~', '/workspace']]) assert.equal((await sbx.commands.run('pwd', { cwd })).stdout, `${at}\n`)
     assert.equal((await sbx.commands.run('cat; echo end')).stdout, 'end\n')
   },
   async background(sbx) {
