@@ -159,7 +159,7 @@ type Exit struct {
 	Code   int        `json:"exit_code"`
 	Reason ExitReason `json:"exit_reason"`
 	Signal string     `json:"signal"`          // "SIGKILL", or ""
-	Cause  string     `json:"cause,omitempty"` // of [ReasonInfra]
+	Cause  string     `json:"cause,omitempty"` // of [ReasonInfra], [ReasonDenied] and [ReasonCanceled], where it is known
 	// Events are limits that were hit while it ran: oom, pids, disk. One that
 	// it survived stands here too.
 	Events []string `json:"events,omitempty"`

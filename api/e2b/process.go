@@ -121,6 +121,8 @@ func (s *Server) follow(ctx context.Context, h http.Header, box string, e sandbo
 		return sandbox.Errorf(sandbox.Unavailable, "the command's end was not seen: %s", cmp.Or(got.Exit.Cause, "the connection to its sandbox broke"))
 	case got.Exit.Reason == sandbox.ReasonTimeout:
 		return sandbox.Errorf(sandbox.TimedOut, "the time of the command is over")
+	case got.Exit.Reason == sandbox.ReasonDenied: // by what it started
+		return sandbox.Errorf(sandbox.Denied, "%s", got.Exit.Cause)
 	}
 	return to.end(&processEvent{event{End: endOf(got.Exit)}})
 }

@@ -99,6 +99,10 @@ const steps = {
   async denied(sbx) {
     await assert.rejects(sbx.commands.run('rm -rf /'), (e) => /permission_denied/.test(e.message) && /SH|rm|delet/i.test(e.message))
     await assert.rejects(sbx.commands.run('true', { user: 'root' }), /permission_denied|root/)
+    // What is refused to start while the command runs ends it so, after what it had said.
+    let said = ''
+    await assert.rejects(sbx.commands.run('echo up; awk -v c="rm -rf" \'BEGIN { system(c " /"); print "on" }\'; echo on', { onStdout: (s) => { said += s } }), (e) => /permission_denied/.test(e.message) && /SBX-[A-Z]+-\d+/.test(e.message))
+    assert.equal(said, 'up\n')
     // What is named by the home folder is the workspace's.
     await sbx.files.write('/home/user/evil.py', "import shutil\nshutil.rmtree('/')\n")
     await sbx.files.write('/home/user/sub/mild.py', "import os; print(os.path.exists('/home/user/evil.py'), open('/home/user/evil.py').read()[:6])")
