@@ -65,6 +65,7 @@ type walker struct {
 	env       map[string]policy.Given             // the run's own variables
 	starts    func(context.Context) (bool, error) // [manager.ExecQuestion.JudgesStarts]
 	judged    bool                                // starts said so
+	begins    bool                                // it is a start of a running exec: what it names can be read
 	decision  sandbox.Decision
 	unjudged  []map[string]any
 	unknown   []any // texts of languages that cannot be judged
@@ -313,6 +314,9 @@ func (w *walker) follow(ctx context.Context, from *unit, r policy.Ref, all []pol
 		if path.IsAbs(r.Path) && !w.writable(path.Dir(r.Path)) {
 			return nil // of the image, which nothing in the sandbox can write
 		}
+		if w.begins && isBeside(r.Path) {
+			return w.addStarted(ctx, from, r.Path, r)
+		}
 		w.cannot(firstOf(r.Path, "a file"), "it lies outside the workspace, where it cannot be read before")
 	case policy.RefStartup:
 		w.cannot(r.By, fmt.Sprintf("line %d: as a login shell, or one for a person, it begins with files of the home folder, which programs can write", r.Line))
@@ -344,8 +348,8 @@ func (w *walker) follow(ctx context.Context, from *unit, r policy.Ref, all []pol
 
 // rootsOf are where Python looks for the modules of a program that lies in dir.
 func (w *walker) rootsOf(dir string) []string {
-	if path.IsAbs(dir) {
-		return w.search // of no folder of the workspace
+	if path.IsAbs(dir) && !w.writable(dir) {
+		return w.search // of the image
 	}
 	roots := append([]string{dir}, w.search...)
 	slices.Sort(roots[1:])

@@ -92,6 +92,12 @@ func (p places) judgeEnv(env []string) (found []envFinding, pythonPath []string)
 	return found, pythonPath
 }
 
+// beside are the folders whose files can be read as those of the workspace.
+var beside = []string{"/tmp", "/var/tmp", sandbox.HomeDir}
+
+// isBeside reports whether a path is absolute and in one of them.
+func isBeside(name string) bool { return path.IsAbs(name) && sandbox.Within(path.Clean(name), beside) }
+
 // inWorkspace gives a path relative to the workspace; a relative one is taken
 // to be so already.
 func inWorkspace(p string) (string, bool) {

@@ -91,7 +91,7 @@ func surroundingsOf(q *manager.ExecQuestion, plan runtimes.Plan) sandbox.Surroun
 // there is one, tells more.
 func (g *Gate) decide(ctx context.Context, p Policy, q *manager.ExecQuestion, at room, about map[string]any, before func(*walker) error) (*execution, sandbox.Decision, error) {
 	e := &execution{q: q, ours: g.c.Own, shipped: g.c.Shipped, keeping: &g.keeping, begins: before != nil, f: formOf(q, at), w: newWalker(p, q, ownerOf(q), at)}
-	e.w.about = about
+	e.w.about, e.w.begins = about, e.begins
 	defer e.w.wait()
 	if before != nil {
 		if err := before(e.w); err != nil {
@@ -163,6 +163,9 @@ func (e *execution) examine(ctx context.Context) error {
 	switch {
 	case e.f.code:
 		e.main = &unit{lang: e.f.lang, code: []byte(q.Run.Code), staged: !e.begins, roots: e.here(), start: e.w.begun("", e.f.args)}
+		if e.begins { // it is a script elsewhere
+			e.main.name, e.main.roots = e.f.file, e.w.rootsOf(path.Dir(e.f.file))
+		}
 		if e.isShipped(e.main.lang, q.Run.Code) {
 			e.w.ship(e.main) // what it loads lies beside it, and was judged
 		} else if err := e.w.examine(ctx, e.main); err != nil {

@@ -35,7 +35,7 @@ var plainFlags = map[string][]string{
 func formOf(q *manager.ExecQuestion, at room) form {
 	switch {
 	case len(q.Run.Command) == 0 && q.Run.Code != "":
-		return form{code: true, lang: policyLanguage(q.Language.Name), args: q.Run.Args}
+		return form{code: true, lang: policyLanguage(q.Language.Name), args: q.Run.Args, file: q.Run.File}
 	case q.Run.File != "":
 		t := q.Language.RunFile
 		f := form{file: path.Clean(q.Run.File), lang: policyLanguage(q.Language.Name), args: q.Run.Args}

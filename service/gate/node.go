@@ -99,7 +99,7 @@ func (w *walker) nodeFrom(ctx context.Context, from *unit, dir, name string) err
 				return err
 			}
 		}
-		if dir == "." || dir == "" || strings.HasPrefix(dir, "..") {
+		if dir == "." || dir == "" || strings.HasPrefix(dir, "..") || path.IsAbs(dir) && !isBeside(path.Dir(dir)) {
 			return nil
 		}
 		dir = path.Dir(dir)

@@ -210,6 +210,9 @@ func (w *walker) later(ctx context.Context, from *unit, r policy.Ref) (bool, err
 // yetToCome reports a file that a text in a command starts, and that is not there now.
 func (w *walker) yetToCome(ctx context.Context, r policy.Ref) bool {
 	name, in := inWorkspace(r.Path)
+	if r.Kind == policy.RefOutside && isBeside(r.Path) && !w.begins {
+		return r.Nested
+	}
 	if !r.Nested || r.Known || r.Kind != policy.RefFile || !in {
 		return false
 	}

@@ -185,7 +185,7 @@ func questionOf(q *manager.StartQuestion, command []string) (asked *manager.Exec
 			lang = "bash"
 		}
 		e.Language = sandbox.Language{Name: lang}
-		e.Run.Command, e.Run.Code, e.Run.Args = nil, string(q.Start.Script), command[len(shebang(q.Start.Script))+1:]
+		e.Run.Command, e.Run.File, e.Run.Code, e.Run.Args = nil, q.Start.File, string(q.Start.Script), command[len(shebang(q.Start.Script))+1:]
 	}
 	return &e, functions
 }
