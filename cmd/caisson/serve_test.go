@@ -69,6 +69,8 @@ func answered(t *testing.T, tr *http.Transport, r *http.Request, out any) int {
 		if err := json.Unmarshal(b, out); err != nil {
 			t.Fatalf("%s %s: %d %s: %v", r.Method, r.URL, res.StatusCode, b, err)
 		}
+	} else if res.StatusCode >= http.StatusBadRequest {
+		t.Logf("%s %s: %s", r.Method, r.URL, b)
 	}
 	return res.StatusCode
 }
