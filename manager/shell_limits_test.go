@@ -170,3 +170,61 @@ func TestShellLimitsItself(t *testing.T) {
 		}
 	}
 }
+
+// A text that closes whatever it finds open takes nothing from the shell that a later one needs:
+// an interrupt ends that alone, and the shell's last words are heard.
+func TestShellInterruptedAfterCloses(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "python")
+	p.create(t, sandbox.SessionOptions{Name: "work", Language: "python"})
+	openIn(t, p.Manager, "other", "")
+	in(t, p.Manager, "other", "mkdir bin && ln -s $(command -v bash) bin/sh")
+	closes, ends := "i=3; while [ $i -lt %d ]; do eval \"exec $i>&-\"; i=$((i+1)); done; x=5", "trap 'echo bye' EXIT; exit 3"
+	for _, tt := range []struct {
+		name                     string
+		kind                     sandbox.ShellKind
+		closes, waits, says, end string
+	}{
+		{"bash", sandbox.ShellBash, fmt.Sprintf(closes, 256), "sleep 100", "echo $x", ends},
+		{"dash", sandbox.ShellSh, fmt.Sprintf(closes, 10), "sleep 100", "echo $x", ends}, // it knows no others
+		{"bin", sandbox.ShellSh, fmt.Sprintf(closes, 256), "sleep 100", "echo $x", ends},
+		{"python", sandbox.ShellPython, "import os, time, atexit\nos.closerange(3, 256)\nx = 5", "time.sleep(100)", "print(x)", "atexit.register(print, 'bye')\nraise SystemExit(3)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			name := tt.name
+			env := []string{"PATH=/workspace/" + name + ":/usr/local/bin:/usr/bin:/bin"} // bin/sh is a bash
+			if _, err := p.OpenShell(t.Context(), "work", name, sandbox.ShellOptions{Kind: tt.kind, Env: env}, sandbox.Local{}); err != nil {
+				t.Fatal(err)
+			}
+			in(t, p.Manager, name, tt.closes)
+			for range 3 {
+				limits := sandbox.ExecLimits{Timeout: sandbox.Duration(300 * time.Millisecond)}
+				if res := inWith(t, p.Manager, name, sandbox.ShellRun{Text: tt.waits, ExecLimits: limits}, ""); res.Reason != sandbox.ReasonTimeout || res.Shell.Ended != "" {
+					t.Fatalf("%+v, %+v, %q, %q", res.Exit, res.Shell, res.Stdout, res.Stderr)
+				}
+				if res := in(t, p.Manager, name, tt.says); string(res.Stdout) != "5\n" || res.Shell.Ended != "" {
+					t.Errorf("after it %+v, %q, %q", res.Shell, res.Stdout, res.Stderr)
+				}
+			}
+			if res := in(t, p.Manager, name, tt.end); string(res.Stdout) != "bye\n" || res.Code != 3 || res.Shell.Ended != "it exited with 3" {
+				t.Errorf("at its end %+v, %+v, %q, %q", res.Exit, res.Shell, res.Stdout, res.Stderr)
+			}
+		})
+	}
+}
+
+// An interrupt of the very text that has closed what bash reads from ends the shell, once that
+// has used up what it had read before; it says so, with the output up to there.
+func TestShellInterruptedInCloses(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.create(t, sandbox.SessionOptions{Name: "work"})
+	openIn(t, p.Manager, "s", sandbox.ShellBash)
+	for _, want := range []string{"", "it exited with 130"} {
+		run := sandbox.ShellRun{Text: "echo out; for i in {3..255}; do eval \"exec $i>&-\"; done; sleep 100", ExecLimits: sandbox.ExecLimits{Timeout: sandbox.Duration(3 * time.Second)}}
+		if res := inWith(t, p.Manager, "s", run, ""); res.Reason != sandbox.ReasonTimeout || res.Shell.Ended != want || string(res.Stdout) != "out\n" {
+			t.Errorf("%+v, %+v, %q, %q", res.Exit, res.Shell, res.Stdout, res.Stderr)
+		}
+	}
+}

@@ -121,6 +121,9 @@ func (a *Agent) start(req *wire.Exec, l *lease, call func()) (*exec, error) {
 		a.calling.end(req.ID)
 		ex.answer.end()
 		a.unstage(req)
+		if ex.shell != nil {
+			ex.shell.close()
+		}
 		a.forget(ex)
 		return nil, err
 	}
@@ -350,6 +353,9 @@ type pipeSet struct {
 // openPipes makes the pipes as the exec's user: whose they are decides who may open
 // them by a name such as /dev/stdout.
 func (a *Agent) openPipes(ex *exec) (p *pipeSet, err error) {
+	if ex.shell != nil {
+		return ex.shell.pipes()
+	}
 	open := a.makePipes
 	if ex.req.Terminal != nil {
 		open = a.makeTerminal
@@ -369,8 +375,8 @@ func (a *Agent) makePipes(ex *exec) (_ *pipeSet, err error) {
 		}
 	}()
 	if ex.req.Stdin {
-		fds, err := inputPipe(ex)
-		if err != nil {
+		var fds [2]int
+		if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
 			return nil, err
 		}
 		p.fds = append(p.fds, fds[0])
@@ -393,15 +399,6 @@ func (a *Agent) makePipes(ex *exec) (_ *pipeSet, err error) {
 		}
 	}
 	return p, nil
-}
-
-// inputPipe makes the two ends of a standard input, that of the process first. A shell's
-// own is a socket: what it starts finds it in /proc, and cannot open it there.
-func inputPipe(ex *exec) (fds [2]int, err error) {
-	if ex.req.Shell == "" {
-		return fds, unix.Pipe2(fds[:], unix.O_CLOEXEC)
-	}
-	return unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 }
 
 // parentEnd makes our end of a pipe one that the runtime can wait for without

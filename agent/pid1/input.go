@@ -75,8 +75,7 @@ func (ex *exec) input(b []byte) (int, error) {
 	return n, err
 }
 
-// inputTaken reports whether all that was written to a shell's own input was read. That is
-// a socket.
+// inputTaken reports whether all that was written to a shell's own input was read.
 func (ex *exec) inputTaken() bool {
 	ex.mu.Lock()
 	f := ex.stdin
@@ -89,6 +88,6 @@ func (ex *exec) inputTaken() bool {
 		return false
 	}
 	left := -1
-	_ = raw.Control(func(fd uintptr) { left, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) }) // a closed one has no reader
+	_ = raw.Control(func(fd uintptr) { left, err = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
 	return err == nil && left == 0
 }

@@ -38,9 +38,10 @@ import (
 // All of these are opened by name, for the moment that they are needed: there is no
 // descriptor that a program could inherit, or a text close. Streams lie in a folder that
 // programs find by them; the rest in one whose name is secret, so that a program which a
-// text puts in the shell's place knows no key. What is on the shell's own input, a socket,
-// is read when the driver's loop is gone, after an interrupt say: there always lies one
-// line that begins it anew, and tells of the end of what ran.
+// text puts in the shell's place knows no key. What is on the shell's own input is read when
+// the driver's loop is gone, after an interrupt say: there always lies one line that begins
+// it anew, and tells of the end of what ran. Its own streams have secret names too, apart
+// from those of the rest: whom a trap starts between two texts has them open.
 //
 // To tell an end takes as many descriptors as to run a text. A shell that has no room for
 // them ends, instead of being silent.
@@ -50,8 +51,9 @@ type shell struct {
 	kind kind   // how it is spoken with
 	dir  string // of the runs' files
 	ctl  string // whose name is secret
+	own  string // what the names of its own streams begin with
 	end  *os.File
-	ends handle      // of end too, so that it never ends
+	ends [3]handle   // of end too, and of what it puts out, so that they never end
 	jobs atomic.Bool // something that it started lived when it was last looked
 
 	mu   sync.Mutex
@@ -132,7 +134,7 @@ func (a *Agent) makeShell(ex *exec, env []string) error {
 		return missing
 	}
 	dir := path.Join(wire.StageDir, ex.req.ID)
-	sh := &shell{a: a, ex: ex, kind: k, dir: dir, ctl: path.Join(dir, rand.Text()), held: wire.Held{Dir: ex.dir}}
+	sh := &shell{a: a, ex: ex, kind: k, dir: dir, ctl: path.Join(dir, rand.Text()), own: path.Join(dir, rand.Text()), held: wire.Held{Dir: ex.dir}}
 	if err := sh.prepare(); err != nil {
 		sh.close()
 		return fmt.Errorf("make a shell: %w", err)
@@ -161,15 +163,45 @@ func (sh *shell) prepare() (err error) {
 	if sh.end, err = openFIFO(name, mayWrite, unix.O_RDONLY); err != nil {
 		return err
 	}
-	sh.ends, err = openHandle(name, unix.O_WRONLY)
+	sh.ends[0], err = openHandle(name, unix.O_WRONLY)
 	return err
+}
+
+// pipes makes the shell's own streams. They have names, by which it opens them again before
+// each text: an earlier one may have closed what a shell keeps them in meanwhile.
+func (sh *shell) pipes() (p *pipeSet, err error) {
+	p = &pipeSet{}
+	defer func() {
+		if err != nil {
+			p.closeChild()
+			p.closeParent()
+		}
+	}()
+	if p.stdin, err = openFIFO(sh.own+".in", mayRead, unix.O_RDWR); err != nil {
+		return nil, err
+	}
+	for i, name := range [2]string{sh.own + ".out", sh.own + ".err"} {
+		if p.out[i], err = openFIFO(name, mayWrite, unix.O_RDONLY); err != nil {
+			return nil, err
+		}
+		if sh.ends[i+1], err = openHandle(name, unix.O_WRONLY); err != nil {
+			return nil, err
+		}
+		p.child[i+1] = uintptr(sh.ends[i+1])
+	}
+	in, err := openHandle(sh.own+".in", unix.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	p.fds, p.child[0] = []int{int(in)}, uintptr(in)
+	return p, nil
 }
 
 // goOf is the pipe that the driver waits at for run n.
 func (sh *shell) goOf(n int) string { return path.Join(sh.ctl, strconv.Itoa(n)+".go") }
 
 func (sh *shell) named(text string) string {
-	return strings.NewReplacer("{ctl}", sh.ctl, "{dir}", sh.dir, "{name}", sh.kind.argv[0]).Replace(text)
+	return strings.NewReplacer("{ctl}", sh.ctl, "{dir}", sh.dir, "{own}", sh.own, "{name}", sh.kind.argv[0]).Replace(text)
 }
 
 // What a shell's user may do with a pipe. It is who made it, too, where all of a sandbox
@@ -246,7 +278,9 @@ func (sh *shell) close() {
 	if sh.end != nil {
 		_ = sh.end.Close()
 	}
-	sh.ends.close()
+	for i := range sh.ends {
+		sh.ends[i].close()
+	}
 	_ = os.RemoveAll(sh.dir) // what stays is small, and goes with the sandbox
 }
 

@@ -1,4 +1,5 @@
 _caisson_next() {
+  \command exec <'{own}.in' >'{own}.out' 2>'{own}.err'
   _caisson_status=
   \builtin : <"{ctl}/$_caisson_n.go" &&
     \builtin mapfile -t -d '' -n 3 _caisson_go <"{ctl}/$_caisson_n.run" || \builtin return

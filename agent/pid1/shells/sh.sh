@@ -1,4 +1,5 @@
 _caisson_next() {
+  command exec <'{own}.in' >'{own}.out' 2>'{own}.err'
   _caisson_status=
   command : <"{ctl}/$_caisson_n.go" && { IFS= read -r _caisson_key && IFS= read -r _caisson_in && IFS= read -r _caisson_text; } <"{ctl}/$_caisson_n.run" || return
   _caisson_at={dir}/$_caisson_n _caisson_n=$((_caisson_n + 1))
