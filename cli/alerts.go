@@ -54,7 +54,7 @@ func newAlerts(cfg Config) *cobra.Command {
 	f.StringVar(&filter.Session, "session", "", "only of this session")
 	f.StringVar(&filter.Rule, "rule", "", "only of this rule")
 	labelFilterFlag(f, &labels)
-	f.IntVar(&filter.Limit, "limit", 100, "at most so many, the newest; 0 is all")
+	limitFlag(f, &filter.Limit, 100, "at most so many, the newest")
 	f.StringVar((*string)(&filter.After), "after", "", "only those behind this alert, by its whole `ID`: the last one of the page before")
 	f.BoolVarP(&follow, "follow", "f", false, "print alerts of all processes as they fire and are resolved, until interrupted")
 	f.BoolVar(&asJSON, "json", false, "print JSON; with --follow, one line an alert")

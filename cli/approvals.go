@@ -63,7 +63,7 @@ func newApprovalsList(cfg Config) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVarP(&all, "all", "a", false, "also those that were answered or whose time is over")
 	labelFilterFlag(f, &labels)
-	f.IntVar(&limit, "limit", 0, "at most so many; 0 is all")
+	limitFlag(f, &limit, 0, "at most so many")
 	f.StringVar(&after, "after", "", "only those behind this `QUESTION`: the last one of the page before")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

@@ -27,8 +27,8 @@ type attachOptions struct {
 }
 
 func (o *attachOptions) flags(f *pflag.FlagSet) {
-	f.Int64Var(&o.opts.Stdout, "offset", 0, "begin at this byte of standard output")
-	f.Int64Var(&o.opts.Stderr, "stderr-offset", 0, "begin at this byte of standard error")
+	countVar(f, &o.opts.Stdout, "offset", 0, "begin at this byte of standard output")
+	countVar(f, &o.opts.Stderr, "stderr-offset", 0, "begin at this byte of standard error")
 	f.BoolVar(&o.json, "json", false, "print the new offsets as JSON on standard error")
 }
 

@@ -78,8 +78,8 @@ func newAuditList(cfg Config) *cobra.Command {
 	f.StringSliceVar(&filter.Kinds, "kind", nil, "only of these kinds, such as exec.ended")
 	labelFilterFlag(f, &labels)
 	durationVar(f, &since, "since", 0, "only those younger than this")
-	f.Int64Var(&filter.After, "after", 0, "only those behind this number")
-	f.IntVar(&filter.Limit, "limit", 0, "at most so many; 0 is all")
+	countVar(f, &filter.After, "after", 0, "only those behind this number")
+	limitFlag(f, &filter.Limit, 0, "at most so many")
 	f.BoolVarP(&follow, "follow", "f", false, "go on with new events until interrupted")
 	f.BoolVar(&asJSON, "json", false, "print JSON lines")
 	return cmd

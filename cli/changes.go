@@ -69,7 +69,7 @@ m (its mode alone); a + behind that says that others may have done it too.`,
 	f.BoolVar(&asJSON, "json", false, "print JSON, one object a line")
 	f.BoolVar(&opts.Exact, "exact", false, "walk the whole workspace first, whatever its watches say")
 	f.BoolVar(&opts.Recorded, "recorded", false, "what is recorded already, without a look at the workspace")
-	f.IntVar(&opts.Limit, "limit", 0, "the newest records alone; 0 is all of them")
+	limitFlag(f, &opts.Limit, 0, "the newest records alone")
 	return cmd
 }
 

@@ -51,7 +51,7 @@ func newExecutionList(cfg Config) *cobra.Command {
 	f.StringArrayVar(&states, "state", nil, "only those that are queued, running, succeeded, failed, canceled or lost (repeatable)")
 	f.StringVar(&filter.Session, "session", "", "only of this session")
 	labelFilterFlag(f, &labels)
-	f.IntVar(&filter.Limit, "limit", 100, "at most so many; 0 is all")
+	limitFlag(f, &filter.Limit, 100, "at most so many")
 	f.StringVar(&after, "after", "", "only those behind this `EXECUTION`: the last one of the page before")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -175,7 +175,7 @@ func newDeadLettersList(cfg Config) *cobra.Command {
 		},
 	}
 	labelFilterFlag(cmd.Flags(), &labels)
-	cmd.Flags().IntVar(&filter.Limit, "limit", 100, "at most so many; 0 is all")
+	limitFlag(cmd.Flags(), &filter.Limit, 100, "at most so many")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

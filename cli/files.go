@@ -113,7 +113,7 @@ func newFilesList(cfg Config) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().IntVar(&depth, "depth", 1, "how many levels; 0 is all of them")
+	countVar(cmd.Flags(), &depth, "depth", 1, "how many levels; 0 is all of them")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON lines")
 	return cmd
 }

@@ -140,7 +140,7 @@ it. A server keeps the process too.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&event, "event", "", "what the handler gets: `JSON`, a file that has it, or - for standard input (default null)")
-	f.IntVar(&call.Version, "version", 0, "refuse another version than this; 0 is whichever there is")
+	countVar(f, &call.Version, "version", 0, "refuse another version than this; 0 is whichever there is")
 	f.Var((*approveFlag)(&call.Approve), "approve", "what becomes of code that policy asks about: `ask` and wait, never, or always (default ask on a terminal, else never)")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object with all that is known of the call")
 	return completeArgs(cfg, cmd, asked(functionNames))
@@ -217,7 +217,7 @@ func newFunctionList(cfg Config) *cobra.Command {
 	}
 	f := cmd.Flags()
 	labelFilterFlag(f, &labels)
-	f.IntVar(&filter.Limit, "limit", 0, "at most so many; 0 is all")
+	limitFlag(f, &filter.Limit, 0, "at most so many")
 	f.StringVar(&filter.After, "after", "", "only those behind this `NAME`: the last one of the page before")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

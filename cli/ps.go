@@ -71,7 +71,7 @@ the first, whatever its session. Where the settings have starts seen, what an ex
 	}
 	f := cmd.Flags()
 	labelFilterFlag(f, &opts.labels)
-	f.IntVar(&opts.limit, "limit", 0, "at most so many; 0 is all")
+	limitFlag(f, &opts.limit, 0, "at most so many")
 	f.StringVar(&opts.after, "after", "", "only those behind this `EXEC`: the last one of the page before")
 	f.BoolVar(&opts.asJSON, "json", false, "print JSON")
 	return cmd

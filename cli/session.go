@@ -171,7 +171,7 @@ func newSessionList(cfg Config) *cobra.Command {
 	}
 	f := cmd.Flags()
 	labelFilterFlag(f, &labels)
-	f.IntVar(&filter.Limit, "limit", 0, "at most so many; 0 is all")
+	limitFlag(f, &filter.Limit, 0, "at most so many")
 	f.StringVar(&filter.After, "after", "", "only those behind this `NAME`: the last one of the page before")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

@@ -62,7 +62,7 @@ func newTop(cfg Config) *cobra.Command {
 	f.BoolVarP(&opts.all, "all", "a", false, "also sandboxes that are gone, with their peak")
 	labelFilterFlag(f, &opts.given)
 	f.StringVar(&opts.sort, "sort", "cpu", "by cpu, memory, processes, workspace, age or session")
-	f.IntVarP(&opts.count, "count", "n", 0, "end after so many looks; 0 is never")
+	f.VarP(count[int]{&opts.count}, "count", "n", "end after so many looks; 0 is never")
 	durationVar(f, &opts.every, "every", sandbox.Duration(2*time.Second), "between two looks")
 	return cmd
 }

@@ -157,3 +157,9 @@ type ApprovalFilter struct {
 	After  ID              `json:"after,omitempty"`  // only those behind this one: a page's cursor is the last id of the one before
 	Limit  int             `json:"limit,omitempty"`  // 0 is no limit; the newest first
 }
+
+// Check refuses a state that there is not, of which nothing would be found. Errors:
+// Invalid.
+func (f ApprovalFilter) Check() error {
+	return knownWords("state of a question", f.States, []ApprovalState{ApprovalPending, ApprovalApproved, ApprovalDenied, ApprovalExpired, ApprovalWithdrawn, ApprovalUsed})
+}

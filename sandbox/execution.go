@@ -151,6 +151,15 @@ type ExecutionFilter struct {
 	Limit    int              `json:"limit,omitempty"`    // 0 is no limit
 }
 
+// Check refuses a state that there is not, of which nothing would be found. Errors:
+// Invalid.
+func (f ExecutionFilter) Check() error {
+	if err := knownWords("state of an execution", f.States, ExecutionStates()); err != nil || f.Callback == "" {
+		return err
+	}
+	return knownWords("state of a callback", []CallbackState{f.Callback}, []CallbackState{CallbackWaiting, CallbackPending, CallbackDelivered, CallbackDead})
+}
+
 // DeadLetter is a callback that was given up.
 type DeadLetter struct {
 	Execution ID             `json:"execution"`

@@ -123,63 +123,6 @@ type ExecRecord struct {
 	NotEnforced []string `json:"not_enforced,omitempty"`
 }
 
-// Kinds of event. A start is recorded before what it tells of begins, and an
-// end before anybody is told of it.
-const (
-	EventSessionCreated   = "session.created"
-	EventSessionChanged   = "session.changed"
-	EventSessionRemoved   = "session.removed"
-	EventSessionSnapshot  = "session.snapshot"
-	EventSessionRestored  = "session.restored"
-	EventSessionForked    = "session.forked"
-	EventSandboxCreating  = "sandbox.creating"
-	EventSandboxReady     = "sandbox.ready"
-	EventSandboxPaused    = "sandbox.paused"
-	EventSandboxResumed   = "sandbox.resumed"
-	EventSandboxFailed    = "sandbox.failed"
-	EventSandboxRemoved   = "sandbox.removed"
-	EventExecStarted      = "exec.started"
-	EventExecEnded        = "exec.ended"
-	EventExecDenied       = "exec.denied"
-	EventExecConnected    = "exec.connected" // its connections, once its way out is closed
-	EventToolCalled       = "tool.called"    // a call of a tool has ended: its data is the [ToolCall]
-	EventExecStarts       = "exec.starts"    // what it started, once it has ended
-	EventPortOpened       = "port.opened"    // somebody connects to a port inside, from this process for the first time
-	EventFilesChanged     = "files.changed"  // by no exec that has just ended
-	EventUndone           = "undone"
-	EventApprovalAsked    = "approval.asked"
-	EventApprovalAnswered = "approval.answered"
-	EventExecution        = "execution"   // one was submitted, or moved on: its data has id, state and labels
-	EventAlertFired       = "alert.fired" // its data is the [Alert]
-	EventAlertResolved    = "alert.resolved"
-	EventAlertActed       = "alert.acted" // what its action came to
-	EventFunctionPut      = "function.put"
-	EventFunctionRemoved  = "function.removed"
-	EventFunctionInvoked  = "function.invoked" // once a call has ended
-	EventRecovered        = "recovered"        // a manager took up what another had left
-	EventTokenCreated     = "token.created"
-	EventTokenRevoked     = "token.revoked"
-	EventAuditPruned      = "audit.pruned"
-	EventAuditReanchored  = "audit.reanchored" // somebody took a log as it is whose anchor was lost
-)
-
-// Event is one line of the audit log. Seq, Prev and Hash are set by the log,
-// which chains each event to the one before.
-type Event struct {
-	Seq     int64     `json:"seq"`
-	Time    time.Time `json:"time"`
-	Kind    string    `json:"kind"`
-	Actor   string    `json:"actor"`           // who: user@host, or a client's name
-	Owner   string    `json:"owner,omitempty"` // its session's, or who runs it; "" is the local user
-	Session string    `json:"session,omitempty"`
-	Sandbox ID        `json:"sandbox,omitempty"`
-	Exec    ID        `json:"exec,omitempty"`
-	// Data is what there is to say for its kind: a JSON object.
-	Data json.RawMessage `json:"data,omitempty"`
-	Prev string          `json:"prev"`
-	Hash string          `json:"hash"`
-}
-
 // Transaction is what the store does at once: all of it or nothing.
 type Transaction struct {
 	// While makes the change only while that exec is recorded as running, and
@@ -265,20 +208,6 @@ const (
 	HeldByFileSystem HeldBy = "file system" // no byte more can be written
 	HeldByAgent      HeldBy = "agent"       // who passes it is ended soon after
 )
-
-// EventFilter selects events. The zero value selects all of them.
-type EventFilter struct {
-	After   int64     `json:"after,omitempty"` // only those with a larger Seq
-	Since   time.Time `json:"since,omitzero"`
-	Until   time.Time `json:"until,omitzero"`
-	Session string    `json:"session,omitempty"`
-	Exec    ID        `json:"exec,omitempty"`
-	Kinds   []string  `json:"kinds,omitempty"`
-	Owner   *string   `json:"owner,omitempty"`  // nil is everybody
-	Labels  Labels    `json:"labels,omitempty"` // only of sessions and runs that have them all: created, started, ended, denied
-	Limit   int       `json:"limit,omitempty"`  // 0 is no limit
-	Newest  bool      `json:"newest,omitempty"` // the last of them alone
-}
 
 // SessionFilter selects sessions, by name. The zero value selects all of them.
 type SessionFilter struct {

@@ -24,6 +24,9 @@ func (s *Service) Approvals(ctx context.Context, f sandbox.ApprovalFilter) ([]sa
 	if f.Owner, err = own(who, f.Owner); err != nil {
 		return nil, err
 	}
+	if err := f.Check(); err != nil {
+		return nil, err
+	}
 	list, err := s.cfg.Desk.Approvals(ctx, f)
 	for i := range list {
 		list[i].Session = who.Shown(list[i].Session)

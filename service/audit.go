@@ -24,6 +24,9 @@ func (s *Service) Events(ctx context.Context, f sandbox.EventFilter) iter.Seq2[s
 		if err == nil {
 			f.Owner, err = own(who, f.Owner)
 		}
+		if err == nil {
+			err = f.Check()
+		}
 		if err != nil {
 			yield(sandbox.Event{}, err)
 			return

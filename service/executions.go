@@ -77,6 +77,9 @@ func (s *Service) Executions(ctx context.Context, f sandbox.ExecutionFilter) ([]
 	if f.Owner, err = own(who, f.Owner); err != nil {
 		return nil, err
 	}
+	if err := f.Check(); err != nil {
+		return nil, err
+	}
 	list, err := s.cfg.Executions.Executions(ctx, f)
 	for i := range list {
 		list[i] = list[i].ShownTo(who)
