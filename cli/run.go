@@ -178,7 +178,7 @@ func envFlag(f *pflag.FlagSet, env *[]string) {
 func variables(cfg Config, env []string) []string {
 	var all []string
 	for _, kv := range env {
-		if !strings.Contains(kv, "=") {
+		if kv != "" && !strings.Contains(kv, "=") {
 			value, set := cfg.LookupEnv(kv)
 			if !set {
 				continue

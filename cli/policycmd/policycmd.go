@@ -115,6 +115,8 @@ func (o *checkOptions) run(ctx context.Context) error {
 		return usage("both -c and %s", o.files[0]).WithHint("give one of -c CODE and FILE")
 	case o.batch && (o.hasCode || len(o.files) > 1 || o.sarif):
 		return usage("--batch beside other programs, or --sarif").WithHint("it reads standard input or one file, and nothing else")
+	case slices.ContainsFunc(o.env, func(kv string) bool { return kv == "" || kv[0] == '=' }):
+		return usage("--env without the name of a variable").WithHint("write KEY=VALUE")
 	}
 	if o.batch {
 		p, err := o.open(ctx)
