@@ -176,7 +176,7 @@ func volumeExists(kit *enginetest.Kit, id string) bool {
 	return err == nil
 }
 
-// Ctrl-C, a terminal that is closed, and what a service manager sends, cancel the run and leave nothing.
+// Ctrl-C, Ctrl-\, a terminal that is closed, and what a service manager sends, cancel the run and leave nothing.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
@@ -186,7 +186,7 @@ func TestInterrupt(t *testing.T) {
 			t.Cleanup(func() { signal.Stop(heard) })
 		}
 	}
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
 			kit, base := place(t)
