@@ -212,7 +212,7 @@ func (w *Wire) plain(ctx context.Context, rt *runtime, s *shell, a action) (obse
 	// As one command, so that what has a wrong syntax does not run up to there.
 	res, output, err := w.runText(ctx, rt, s, "{ "+a.Command+"\n}", limitOf(a.Timeout))
 	if why, is := unparsed(err); is {
-		return out, syntaxError(a.Command, why)
+		return out, syntaxError(a.Command, w.asBash(ctx, a.Command, why))
 	}
 	if err != nil {
 		return out, err
@@ -223,7 +223,7 @@ func (w *Wire) plain(ctx context.Context, rt *runtime, s *shell, a action) (obse
 	case res.Reason == sandbox.ReasonTimeout:
 		return out, raise(commandTimeout, "timeout after %g seconds while running command %q; its output so far: %q", *a.Timeout, a.Command, output)
 	case res.Code == 2 && len(res.Stdout) == 0 && badSyntax().Match(res.Stderr):
-		return out, syntaxError(a.Command, text(res.Stderr))
+		return out, syntaxError(a.Command, strings.ReplaceAll(text(res.Stderr), "bash: eval: ", "bash: "))
 	case res.Code != 0 && (a.Check == "" || a.Check == "raise"):
 		message := fmt.Sprintf("Command %q failed with exit code %d. Its output: %q", a.Command, res.Code, output)
 		if a.ErrorMsg != "" {
@@ -262,15 +262,41 @@ func unparsed(err error) (why string, is bool) {
 	if !ok {
 		return "", false
 	}
-	i := slices.IndexFunc(denied.Decision.Findings, func(f sandbox.Finding) bool { return f.ID == ruleUnparsed })
+	return whyUnparsed(denied.Decision)
+}
+
+func whyUnparsed(d sandbox.Decision) (why string, is bool) {
+	i := slices.IndexFunc(d.Findings, func(f sandbox.Finding) bool { return f.ID == ruleUnparsed })
 	if i < 0 {
 		return "", false
 	}
-	return denied.Decision.Findings[i].Message, true
+	return d.Findings[i].Message, true
 }
 
-func syntaxError(command, why string) error {
-	return &raised{class: wrongSyntax, message: fmt.Sprintf("bash does not take %q: %s", command, why), extra: map[string]any{"bash_stdout": "", "bash_stderr": why}}
+// asBash says why a command does not parse in the form of bash -n, which agents know.
+// why is of the group that it was run as: where it does not parse without that too, the
+// places are its own.
+func (w *Wire) asBash(ctx context.Context, command, why string) string {
+	if d, err := w.cfg.Service.CheckCode(ctx, "shell", []byte(command), ""); err == nil {
+		if own, is := whyUnparsed(d); is {
+			why = own
+		}
+	}
+	if m := placed().FindStringSubmatch(why); m != nil {
+		return "bash: line " + m[1] + ": syntax error: " + m[2] + "\n"
+	}
+	return "bash: syntax error: " + why + "\n"
+}
+
+// placed is what the policy says of a text that does not parse: line, column and why.
+var placed = lazyregexp.New(`^not a shell script: (\d+):\d+: (.*)`)
+
+// syntaxError is SWE-ReX's own: agents show its stderr.
+func syntaxError(command, stderr string) error {
+	return &raised{
+		class: wrongSyntax, message: fmt.Sprintf("Error (exit code 2) while checking bash command \n%q\n---- Stderr ----\n%s\n---- Stdout ----\n", command, stderr),
+		extra: map[string]any{"bash_stdout": "", "bash_stderr": stderr},
+	}
 }
 
 var badSyntax = lazyregexp.New(`^bash: eval: line \d+: (syntax error|unexpected EOF)`)

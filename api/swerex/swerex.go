@@ -26,6 +26,7 @@ type Service interface {
 	api.ExecControl
 	api.Terminals
 	api.Workspaces
+	api.Policy
 }
 
 // Config says what is served. Service is required.

@@ -27,8 +27,13 @@ func parse(src []byte) ([]*syntax.Stmt, error) {
 		if err == nil {
 			return stmts, nil
 		}
-		if n := len(stmts); n > 0 && stmts[n-1].End().Offset() > end {
+		n := len(stmts)
+		if n > 0 && stmts[n-1].End().Offset() > end {
 			best, end = stmts, stmts[n-1].End().Offset()
+		} else if d != syntax.LangBash {
+			continue
+		}
+		if why = errUnparsable; !errors.Is(err, errUnparsable) {
 			why = fmt.Errorf("%w: %w", errUnparsable, err)
 		}
 	}
