@@ -88,7 +88,7 @@ func hardening(_ context.Context, r *round) finding {
 // starts: who asks for it has what programs start seen and judged.
 func starts(_ context.Context, r *round) finding {
 	if err := r.facts.SeesStarts(); err != nil {
-		return warn("use Linux 5.19 or newer on x86_64, with runc or crun", "what programs start cannot be seen, and starts: judge has no effect: %v", err)
+		return warn("use Linux 5.19 or newer on x86_64 or aarch64, with runc or crun", "what programs start cannot be seen, and starts: judge has no effect: %v", err)
 	}
 	return ok("what programs start can be seen and judged (starts: tell or judge)")
 }

@@ -40,10 +40,10 @@ var shellTries = map[string]string{
 	"an rc file": "echo id >x; bash --rcfile x -i </dev/null", "a prompt": "PROMPT_COMMAND=id bash --norc -i <<<:", "PS4": "PS4='$(id)' bash -xc :", "not found": "bash -c 'command_not_found_handle() { id; }; nothing'",
 	"a link": "ln -s /usr/bin/id x; ./x", "a link in PATH": "ln -s /usr/bin/id ls; PATH=.:$PATH ls", "a copy": "cp /usr/bin/id x; ./x", "a hard link": "cp /usr/bin/id x; ln x y; ./y",
 	"dots": "/usr/../usr/bin/./id", "slashes": "//usr///bin//id", "its root": "/proc/self/root/usr/bin/id", "its thread's": "/proc/thread-self/root/usr/bin/id",
-	"a descriptor": "exec 9</usr/bin/id; /proc/self/fd/9", "another's": "exec 9</usr/bin/id; /dev/fd/9", "a folder's": "cd /usr/bin; ./id", "the loader": "/lib64/ld-linux-x86-64.so.2 /usr/bin/id",
-	"its options": "/lib64/ld-linux-x86-64.so.2 --argv0 ls /usr/bin/id", "a link to it": "ln -s /lib64/ld-linux-x86-64.so.2 x; ./x /usr/bin/id",
+	"a descriptor": "exec 9</usr/bin/id; /proc/self/fd/9", "another's": "exec 9</usr/bin/id; /dev/fd/9", "a folder's": "cd /usr/bin; ./id", "the loader": "/lib*/ld-linux-*.so.? /usr/bin/id",
+	"its options": "/lib*/ld-linux-*.so.? --argv0 ls /usr/bin/id", "a link to it": "ln -s /lib*/ld-linux-*.so.? x; ./x /usr/bin/id",
 	"env": "env id", "env -S": "env -S 'id'", "env -i": "env -i /usr/bin/id", "nice": "nice id", "nohup": "nohup id", "timeout": "timeout 60 id", "setsid": "setsid -w id", "stdbuf": "stdbuf -o0 id",
-	"flock": "flock l id", "ionice": "ionice id", "setarch": "setarch x86_64 id", "linux64": "linux64 id", "prlimit": "prlimit id", "taskset": "taskset -c 0-63 id", "script": "script -qc id x",
+	"flock": "flock l id", "ionice": "ionice id", "setarch": "setarch $(uname -m) id", "linux64": "linux64 id", "prlimit": "prlimit id", "taskset": "taskset -c 0-63 id", "script": "script -qc id x",
 	"setpriv": "setpriv id", "chrt": "chrt -o 0 id", "xargs": "echo id | xargs -I% sh -c %", "xargs beside": "echo a b | xargs -n1 -P2 sh -c id",
 	"find": "find . -maxdepth 0 -exec id \\;", "find in folders": "find . -maxdepth 0 -execdir id \\;", "awk": "awk 'BEGIN{system(\"id\")}'", "awk reads": "awk 'BEGIN{\"id\"|getline x;print x}'",
 	"awk writes": "awk 'BEGIN{print 1|\"id\"}'", "sed": "echo x | sed '1e id'", "sed's s": "echo id | sed 's/x*/&/e'", "sort": "seq 99999 >n; sort -S 100k --compress-program=id n",
@@ -52,7 +52,7 @@ var shellTries = map[string]string{
 	"tar's volumes": "head -c 99999 /dev/zero >x; tar cf x.tar -M -L 20 -F id x", "run-parts": "mkdir d; ln -s /usr/bin/id d/x; run-parts d", "start-stop-daemon": "start-stop-daemon --start --exec /usr/bin/id",
 	"git": "git -c alias.x='!id' x", "git's diff": "git init -q; echo a >x; git add x; echo b >x; GIT_EXTERNAL_DIFF=id git diff", "git's hooks": "git init -q; printf '#!/bin/sh\\nid' >.git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; git -c user.name=a -c user.email=b commit --allow-empty -m x",
 	"git's editor": "git init -q; GIT_EDITOR=id git -c user.name=a -c user.email=b commit --allow-empty", "git's ssh": "GIT_SSH_COMMAND=id git ls-remote ssh://h/x", "git's filter": "git init -q; echo '* filter=x' >.gitattributes; git -c filter.x.clean=id add .",
-	"perl": "perl -e 'system \"id\"'", "perl's place": "perl -e 'exec {\"/usr/bin/id\"} \"ls\"'", "perl's quotes": "perl -e 'print `id`'", "perl's open": "perl -e 'open F, \"-|\", \"id\"; print <F>'", "perl's call": "perl -e '$p=\"/usr/bin/id\"; $a=pack \"pQ\",$p,0; syscall 59,$p,$a,0'",
+	"perl": "perl -e 'system \"id\"'", "perl's place": "perl -e 'exec {\"/usr/bin/id\"} \"ls\"'", "perl's quotes": "perl -e 'print `id`'", "perl's open": "perl -e 'open F, \"-|\", \"id\"; print <F>'", "perl's call": "perl -e '$p=\"/usr/bin/id\"; $a=pack \"pQ\",$p,0; syscall `uname -m` =~ /x86/ ? 59 : 221,$p,$a,0'",
 }
 
 var pythonTries = map[string]string{
@@ -60,13 +60,13 @@ var pythonTries = map[string]string{
 	"execv": "os.execv('/usr/bin/id', ['id'])", "execlp": "os.execlp('id', 'id')", "execvpe": "os.execvpe('id', ['id'], {'PATH': '/usr/bin'})", "spawnv": "os.spawnv(os.P_WAIT, '/usr/bin/id', ['id'])", "spawnlp": "os.spawnlp(os.P_WAIT, 'id', 'id')",
 	"posix_spawn": "os.posix_spawn('/usr/bin/id', ['id'], {})", "with actions": "os.posix_spawnp('id', ['id'], os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, 1, 2)], setpgroup=0)",
 	"a fork": "os.fork() or os.execv('/usr/bin/id', ['id']); os.wait()", "a terminal": "pty.spawn('id')", "forkpty": "os.forkpty()[0] or os.execv('/usr/bin/id', ['id']); os.wait()", "a thread": "t = threading.Thread(target=os.execv, args=('/usr/bin/id', ['id'])); t.start(); t.join()",
-	"a descriptor": "os.execve(os.open('/usr/bin/id', os.O_RDONLY), ['id'], {})", "a path alone": "os.execve(os.open('/usr/bin/id', os.O_PATH), ['id'], {})", "a folder": "c.syscall(322, os.open('/usr/bin', os.O_PATH), b'id', argv, None, 0)",
-	"an empty path": "c.syscall(322, os.open('/usr/bin/id', os.O_PATH), b'', argv, None, 0x1000)", "fexecve": "c.fexecve(os.open('/usr/bin/id', os.O_RDONLY), argv, argv)",
+	"a descriptor": "os.execve(os.open('/usr/bin/id', os.O_RDONLY), ['id'], {})", "a path alone": "os.execve(os.open('/usr/bin/id', os.O_PATH), ['id'], {})", "a folder": "c.syscall(execveat, os.open('/usr/bin', os.O_PATH), b'id', argv, None, 0)",
+	"an empty path": "c.syscall(execveat, os.open('/usr/bin/id', os.O_PATH), b'', argv, None, 0x1000)", "fexecve": "c.fexecve(os.open('/usr/bin/id', os.O_RDONLY), argv, argv)",
 	"memory": "fd = os.memfd_create('x'); os.write(fd, open('/usr/bin/id', 'rb').read()); os.execve(fd, ['id'], {})", "sealed memory": "fd = os.memfd_create('x', os.MFD_ALLOW_SEALING); os.write(fd, open('/usr/bin/id', 'rb').read()); fcntl.fcntl(fd, 1033, 15); os.execve(fd, ['id'], {})",
 	"a script in memory": "fd = os.memfd_create('x', 0); os.write(fd, b'#!/usr/bin/id\\n'); os.execve(fd, ['x'], {})", "a deleted file": "shutil.copy('/usr/bin/id', 'x'); fd = os.open('x', os.O_RDONLY); os.unlink('x'); os.execve(fd, ['x'], {})",
 	"a file without a name": "fd = os.open('.', os.O_TMPFILE | os.O_RDWR, 0o755); os.write(fd, open('/usr/bin/id', 'rb').read()); r = os.open(f'/proc/self/fd/{fd}', os.O_RDONLY); os.close(fd); os.execve(r, ['x'], {})",
 	"the C library's":       "c.execve(b'/usr/bin/id', argv, None)", "its system": "c.system(b'id')", "its popen": "c.popen(b'id', b'r'); os.wait()", "its spawn": "c.posix_spawn(None, b'/usr/bin/id', None, None, argv, None)", "wordexp": "c.wordexp(b'$(id)', ctypes.create_string_buffer(99), 0)",
-	"the call itself": "c.syscall(59, b'/usr/bin/id', argv, None)", "no arguments": "c.syscall(59, b'/usr/bin/id', None, None)", "a vfork": "c.vfork() or (c.execve(b'/usr/bin/id', argv, None), c._exit(1))", "a clone": "c.syscall(56, 17, 0, 0, 0, 0) or (c.execve(b'/usr/bin/id', argv, None), c._exit(1)); os.wait()",
+	"the call itself": "c.syscall(execve, b'/usr/bin/id', argv, None)", "no arguments": "c.syscall(execve, b'/usr/bin/id', None, None)", "a vfork": "c.vfork() or (c.execve(b'/usr/bin/id', argv, None), c._exit(1))", "a clone": "c.syscall(clone, 17, 0, 0, 0, 0) or (c.execve(b'/usr/bin/id', argv, None), c._exit(1)); os.wait()",
 	"a child's child": "os.fork() or (os.fork() or os.execv('/usr/bin/id', ['id'])); os.wait()", "an orphan": "r, w = os.pipe(); os.fork() or (os.setsid(), os.fork() or os.execv('/usr/bin/id', ['id']), os._exit(0)); os.close(w); os.read(r, 1)",
 	"asyncio": "asyncio.run(asyncio.create_subprocess_exec('id'))", "multiprocessing": "multiprocessing.set_start_method('spawn'); multiprocessing.set_executable('/usr/bin/id'); multiprocessing.Process(target=print).start()",
 	"a browser": "webbrowser.get('id %s').open('x')", "a pager": "os.environ['PAGER'] = 'id'; pydoc.pipepager('x', 'id')", "at its end": "atexit.register(os.system, 'id')", "an object": "pickle.loads(b'cos\\nsystem\\n(S\"id\"\\ntR.')",
@@ -83,7 +83,8 @@ func TestStartsByAHundredWays(t *testing.T) {
 	p.kit.Image(t, "python")
 	m := p.judging(t, withID)
 	const imports = "import asyncio, atexit, ctypes, fcntl, multiprocessing, os, pickle, pty, pydoc, resource, shutil, signal, subprocess, sys, threading, time, webbrowser, zipfile\n" +
-		"c = ctypes.CDLL(None); argv = (ctypes.c_char_p * 2)(b'id', None)\n"
+		"c = ctypes.CDLL(None); argv = (ctypes.c_char_p * 2)(b'id', None)\n" +
+		"execveat, execve, clone = {'x86_64': (322, 59, 56), 'aarch64': (281, 221, 220)}[os.uname().machine]\n"
 	try := func(name, language, code string) {
 		res, err := m.ExecIn(t.Context(), "work", sandbox.Run{Language: language, Command: []string{map[string]string{"python": "python3", "shell": "bash"}[language], "-c", code}, Reap: true, ExecLimits: sandbox.ExecLimits{Timeout: sandbox.Duration(time.Minute)}}, sandbox.Streams{})
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -26,8 +27,9 @@ func TestEveryStartIsSeen(t *testing.T) {
 func everyStartIsSeen(t *testing.T, on string) {
 	j := &judge{deny: []string{"id", "memfd:x (deleted)"}}
 	m := startsManager(t, on, j, sandbox.StartsRule{Mode: sandbox.StartsJudge, Goes: true})
-	const imports = "import os, ctypes, subprocess, threading, sys\nlibc = ctypes.CDLL(None, use_errno=True)\n"
-	for name, code := range map[string]string{
+	const imports = "import os, ctypes, subprocess, threading, sys\nlibc = ctypes.CDLL(None, use_errno=True)\n" +
+		"execveat = {'x86_64': 322, 'aarch64': 281}[os.uname().machine]\n"
+	ways := map[string]string{
 		"fork and exec":             "pid = os.fork()\nif not pid:\n  try: os.execv('/usr/bin/id', ['id'])\n  except PermissionError: os._exit(9)\nprint(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))",
 		"a spawn":                   "try: os.posix_spawn('/usr/bin/id', ['id'], {})\nexcept PermissionError: print(9)",
 		"a thread":                  "def f():\n  try: os.execv('/usr/bin/id', ['id'])\n  except PermissionError: print(9)\nt = threading.Thread(target=f); t.start(); t.join()",
@@ -35,14 +37,17 @@ func everyStartIsSeen(t *testing.T, on string) {
 		"a memory file":             "fd = os.memfd_create('x')\nos.write(fd, open('/usr/bin/id', 'rb').read())\ntry: os.execve(fd, ['id'], {})\nexcept PermissionError: print(9)",
 		"no arguments":              "libc.execve(b'/usr/bin/id', None, None); print(9 if ctypes.get_errno() == 13 else ctypes.get_errno())",
 		"a link":                    "os.symlink('/usr/bin/id', 'ls')\ntry: os.execv('./ls', ['ls'])\nexcept PermissionError: print(9)",
-		"32 bits":                   "import mmap\nb = mmap.mmap(-1, 4096, prot=7)\nb.write(bytes.fromhex('53b80b000000bb0000000031c931d2cd805bc3'))\nf = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(b)))\nprint(9 if f() == -38 else 'ran')",
 		"one that hides":            "libc.prctl(4, 0, 0, 0, 0)\nif os.system('true') == 0 and subprocess.run(['/bin/true'], cwd='/').returncode == 0:\n  try: os.execv('/usr/bin/id', ['id'])\n  except PermissionError: print(9)",
 		"hidden, by its descriptor": "fd = os.open('/usr/bin/id', os.O_RDONLY); libc.prctl(4, 0, 0, 0, 0)\ntry: os.execve(fd, ['id'], {})\nexcept PermissionError: print(9)",
-		"hidden, by a path alone":   "fd = os.open('/usr/bin/id', os.O_PATH); libc.prctl(4, 0, 0, 0, 0)\nprint(9 if libc.syscall(322, fd, b'', (ctypes.c_char_p * 2)(b'id', None), None, 0x1000) == -1 and ctypes.get_errno() == 13 else 'ran')",
+		"hidden, by a path alone":   "fd = os.open('/usr/bin/id', os.O_PATH); libc.prctl(4, 0, 0, 0, 0)\nprint(9 if libc.syscall(execveat, fd, b'', (ctypes.c_char_p * 2)(b'id', None), None, 0x1000) == -1 and ctypes.get_errno() == 13 else 'ran')",
 		"too much":                  "try: os.execv('/bin/true', ['true'] + ['x' * 100000] * 15)\nexcept PermissionError: print(9)",
 		"the agent's own":           "os.symlink('/proc/self/exe', 'x')\ntry: os.execv('x', ['x', '-c', '1'])\nexcept PermissionError: print(9)",
 		"a filter of its":           "libc.prctl(38, 1, 0, 0, 0)\ntry: os.execv('/usr/bin/id', ['id'])\nexcept PermissionError: print(9)",
-	} {
+	}
+	if runtime.GOARCH == "amd64" {
+		ways["32 bits"] = "import mmap\nb = mmap.mmap(-1, 4096, prot=7)\nb.write(bytes.fromhex('53b80b000000bb0000000031c931d2cd805bc3'))\nf = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(b)))\nprint(9 if f() == -38 else 'ran')"
+	}
+	for name, code := range ways {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			res := mustRun(t, m, python(imports+code+"\n"))

@@ -142,7 +142,7 @@ func (h *hearer) hear() {
 		case err != nil:
 			h.s.a.endWith(fmt.Sprintf("what is started cannot be seen any more: %v", err))
 			return
-		case n.Nr == sysArchPrctl:
+		case n.Nr == sysFirst:
 			h.lookAgain(n)
 		default:
 			h.decide(n)

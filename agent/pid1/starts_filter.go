@@ -16,7 +16,7 @@ import (
 
 // canSeeStarts reports whether the kernel can tell an agent that is not alone what is
 // started. It changes nothing.
-func canSeeStarts(alone bool) bool { return !alone && canFork && harden.SeesStarts() == nil }
+func canSeeStarts(alone bool) bool { return !alone && harden.SeesStarts() == nil }
 
 // Offsets in the kernel's struct seccomp_data, and the bit of the system calls of the
 // x32 kind.
@@ -27,18 +27,10 @@ const (
 	x32Bit   = 0x40000000
 )
 
-// sysArchPrctl is amd64's number of a system call that other machines do not have, on
-// which nothing is seen.
-const sysArchPrctl = 158
-
-// archSetFS is what arch_prctl is asked for where a program's first thread gets its
-// own data.
-const archSetFS = 0x1002
-
 // startsFilter is a program of the packet filter that has every start told, but for
 // that of who has the key in the registers that execve does not use; and what a
-// program's C library, or Go's runtime, does before anything of the program runs, so
-// that it can be looked at again. System calls of other architectures, which have
+// program's C library does before anything of the program runs, so that it can be
+// looked at again. System calls of other architectures, which have
 // numbers of their own, do not exist.
 func startsFilter(key [3]uint64) []unix.SockFilter {
 	load := func(at uint32) unix.SockFilter {
@@ -50,10 +42,10 @@ func startsFilter(key [3]uint64) []unix.SockFilter {
 	answer := func(k uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: k} }
 	absent := answer(unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS))
 	f := []unix.SockFilter{
-		load(dataArch), jump(unix.BPF_JEQ, unix.AUDIT_ARCH_X86_64, 1, 0), absent,
+		load(dataArch), jump(unix.BPF_JEQ, machine, 1, 0), absent,
 		load(dataNr), jump(unix.BPF_JGE, x32Bit, 0, 1), absent,
 		jump(unix.BPF_JEQ, unix.SYS_EXECVE, 6, 0), jump(unix.BPF_JEQ, unix.SYS_EXECVEAT, 3, 0),
-		jump(unix.BPF_JEQ, sysArchPrctl, 0, 3), load(dataArgs), jump(unix.BPF_JEQ, archSetFS, 0, 1),
+		jump(unix.BPF_JEQ, sysFirst, 0, 3), load(dataArgs), jump(firstCond, firstArg, 0, 1),
 		answer(unix.SECCOMP_RET_USER_NOTIF), answer(unix.SECCOMP_RET_ALLOW),
 	}
 	for i, word := range []uint32{uint32(key[0]), uint32(key[0] >> 32), uint32(key[1]), uint32(key[1] >> 32), uint32(key[2]), uint32(key[2] >> 32)} {

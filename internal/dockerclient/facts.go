@@ -52,7 +52,7 @@ func (f Facts) SeesStarts() error {
 	switch {
 	case !filters:
 		return errors.New("the engine filters no system calls")
-	case f.Arch != "x86_64":
+	case f.Arch != "x86_64" && f.Arch != "aarch64":
 		return fmt.Errorf("not known on %s", f.Arch)
 	case err != nil || n != 2 || major < 5 || major == 5 && minor < 19:
 		return fmt.Errorf("the kernel %s is too old", f.Kernel)

@@ -16,7 +16,7 @@ const StartsFlags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_
 // programs start, or nil. It changes nothing. An agent that is one user with what it
 // runs hears nothing either way: it could be written into.
 func SeesStarts() error {
-	if runtime.GOARCH != "amd64" {
+	if _, known := machines[runtime.GOARCH]; !known {
 		return fmt.Errorf("not known on %s", runtime.GOARCH)
 	}
 	// A filter that cannot be read is looked at after the flags.

@@ -24,9 +24,6 @@ import (
 //go:noescape
 func vforkCalls(ops *[7]uintptr, n int, left *[2]uintptr) (pid int, errno uintptr)
 
-// canFork says that [spawner.forkJudged] works here.
-const canFork = true
-
 // born are the system calls that make a program of a child. What their arguments
 // point to is pinned until free.
 type born struct {
