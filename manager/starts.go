@@ -52,6 +52,7 @@ type starting struct {
 	again   bool          // it takes another's place, and was told what that had been told
 	seated  atomic.Bool   // it has that
 	mark    chan struct{} // told once that has told all
+	none    bool          // the exec has ended and started nothing
 
 	mu    sync.Mutex
 	told  []sandbox.Start
@@ -414,8 +415,9 @@ func (s *starting) tell(ctx context.Context, res *sandbox.Result, out client.Out
 	if s == nil {
 		return nil
 	}
+	s.none = out.Starts == 0 && !out.Broken // then nothing is to come
 	switch {
-	case out.Starts == 0 && !out.Broken && s.shell == nil: // nothing is to come
+	case s.none && s.shell == nil:
 		s.once.Do(func() { go s.leave() })
 	case out.Starts > 0 && len(out.Told) == 0:
 		s.call(ctx) // the agent's own call may be on its way

@@ -53,14 +53,15 @@ func (s *starting) marked(leftOut int) {
 	}
 }
 
-// giveBack waits for what a shell has started, and leaves it what it starts later.
+// giveBack waits for what a shell has started, where there is any, and leaves it what it
+// starts later.
 func (s *starting) giveBack(ctx context.Context) {
 	if s.shell.taker() != s {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killPatience)
 	defer cancel()
-	if s.judge.Mark() == nil {
+	if !s.none && s.judge.Mark() == nil {
 		select {
 		case <-s.mark:
 		case <-s.shell.over:

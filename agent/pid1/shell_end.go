@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -62,6 +63,7 @@ func (a *Agent) followRun(r *run, before counters, disks disks) {
 	sh.release(r)
 	ex.out.finish(end)
 	a.conclude(ex, true)
+	runtime.Gosched() // the end is told before what it leaves is cleared away
 	r.remove()
 	for _, p := range ex.pumps {
 		go p.trail()
