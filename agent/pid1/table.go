@@ -5,6 +5,7 @@ package pid1
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -208,14 +209,15 @@ func (a *Agent) list() []wire.ExecInfo {
 	return infos
 }
 
-// listed describes the execs, and has by its place in that what is known of the starts
-// of each that runs.
+// listed describes the execs, the oldest first, and has by its place in that what is known
+// of the starts of each that runs.
 func (a *Agent) listed(processes map[int]int) (infos []wire.ExecInfo, seen map[int]*watched) {
 	seen = map[int]*watched{}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	infos = make([]wire.ExecInfo, 0, len(a.execs))
-	for _, ex := range a.execs {
+	oldest := slices.SortedFunc(maps.Values(a.execs), func(x, y *exec) int { return x.since.Compare(y.since) })
+	for _, ex := range oldest {
 		if ex.shownPID == 0 {
 			continue // it is being started
 		}
