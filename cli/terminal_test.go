@@ -10,6 +10,7 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -47,6 +48,16 @@ func TestKeyboard(t *testing.T) {
 		if _, err := parseKeys(wrong); err == nil {
 			t.Errorf("%q is taken", wrong)
 		}
+	}
+}
+
+// TestRecordIsAskedFor has nothing recorded where no flag asks for it.
+func TestRecordIsAskedFor(t *testing.T) {
+	t.Parallel()
+	var o terminalOptions
+	o.flags(pflag.NewFlagSet("attach", pflag.ContinueOnError))
+	if o.record != "" {
+		t.Errorf("it is recorded into %q", o.record)
 	}
 }
 
