@@ -205,7 +205,7 @@ func (s *left) sockets(t *testing.T) (all, clients []string) {
 // noneLeft ends the server by a signal at which it tells what its goroutines do.
 func (s *left) noneLeft(t *testing.T) {
 	t.Helper()
-	if err := s.server.Process.Signal(syscall.SIGQUIT); err != nil {
+	if err := s.server.Process.Signal(syscall.SIGABRT); err != nil {
 		t.Fatal(err)
 	}
 	s.server.code(t)
