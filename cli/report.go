@@ -133,7 +133,7 @@ func (o *runOptions) explainEnd(r sandbox.Result) string {
 	case sandbox.ReasonOutput:
 		return fmt.Sprintf("ended at %s of output; give more with --max-output", o.run.MaxOutput)
 	case sandbox.ReasonInfra:
-		return "the sandbox failed: " + visible(r.Cause)
+		return "the sandbox failed: " + visible(r.Cause) + "; run it again, and it gets another"
 	case sandbox.ReasonSignal:
 		return "ended by " + r.Signal
 	default: // an end of its own accord, or one that was told already

@@ -33,6 +33,16 @@ func (m *Manager) StopSession(ctx context.Context, name string) error {
 		return err
 	}
 	defer unlock()
+	m.stopAll(ctx, v, cause)
+	if v, err = m.running(ctx, name); err != nil {
+		return err
+	}
+	return m.endBoxes(ctx, v, cause)
+}
+
+// stopAll has what runs in a session's sandboxes told why it ends. What cannot be told
+// that ends with its sandbox.
+func (m *Manager) stopAll(ctx context.Context, v sandbox.SessionView, cause string) {
 	for _, rec := range v.Sandboxes {
 		if rec.State != sandbox.StateReady {
 			continue
@@ -42,13 +52,9 @@ func (m *Manager) StopSession(ctx context.Context, name string) error {
 			continue // it has ended, or ends now
 		}
 		if err := m.stopExecs(ctx, b, cause); err != nil {
-			m.cfg.Log.Info("end what runs in a sandbox that is stopped", "sandbox", rec.ID, "error", err)
+			m.cfg.Log.Info("end what runs in a sandbox that goes", "sandbox", rec.ID, "error", err)
 		}
 	}
-	if v, err = m.running(ctx, name); err != nil {
-		return err
-	}
-	return m.endBoxes(ctx, v, cause)
 }
 
 // eachBox moves all sandboxes of a session from one state to another.

@@ -231,6 +231,9 @@ func (m *Manager) RemoveSession(ctx context.Context, name string, force bool) er
 	})
 }
 
+// causeRemoved is why what runs in a session ends that is removed.
+const causeRemoved = "its session was removed"
+
 // removeSession removes one unless refused, asked while nobody else holds the session,
 // has an error.
 func (m *Manager) removeSession(ctx context.Context, name string, refused func(sandbox.SessionView) error) error {
@@ -241,6 +244,12 @@ func (m *Manager) removeSession(ctx context.Context, name string, refused func(s
 	defer unlock()
 	if err := refused(v); err != nil {
 		return err
+	}
+	if countRunning(v) > 0 {
+		m.stopAll(ctx, v, causeRemoved)
+		if v, err = m.running(ctx, name); err != nil {
+			return err
+		}
 	}
 	for _, rec := range v.Sandboxes {
 		if err := m.destroyBox(ctx, rec); err != nil {
@@ -319,7 +328,7 @@ func (m *Manager) forget(ctx context.Context, v sandbox.SessionView) error {
 			if !e.Ended.IsZero() {
 				continue
 			}
-			exit := sandbox.Exit{Reason: sandbox.ReasonCanceled, Cause: "its session was removed"}
+			exit := sandbox.Exit{Reason: sandbox.ReasonCanceled, Cause: causeRemoved}
 			if err := m.closeExec(ctx, e, client.Outcome{Exit: exit, Usage: m.hostWall(e)}); err != nil {
 				return err
 			}
