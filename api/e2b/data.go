@@ -138,7 +138,7 @@ func (plainJSON) Unmarshal(b []byte, v any) error {
 	if len(b) == 0 {
 		return nil
 	}
-	return json.Unmarshal(b, v)
+	return decodeJSON(b, v)
 }
 
 // unary serves a procedure that answers once.

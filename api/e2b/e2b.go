@@ -211,7 +211,7 @@ func body(w http.ResponseWriter, r *http.Request, into any) error {
 		return nil
 	}
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostBody)).Decode(into); err != nil {
-		return sandbox.Errorf(sandbox.Invalid, "the body of the request: %w", err)
+		return sandbox.Errorf(sandbox.Invalid, "the body of the request: %w", worded(err))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -26,6 +27,8 @@ func (s *Server) start(ctx context.Context, h http.Header, in *startRequest, to 
 	switch {
 	case errors.Is(err, errKilled):
 		return to.end(&processEvent{event{End: endOf(sandbox.Exit{Code: 128 + int(syscall.SIGKILL), Signal: "SIGKILL", Reason: sandbox.ReasonSignal})}})
+	case errors.Is(err, sandbox.NotFound) && strings.HasPrefix(err.Error(), "working directory "):
+		return sandbox.Errorf(sandbox.Invalid, "cwd '%s' does not exist", run.Dir)
 	case err != nil:
 		return err
 	}

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/binary"
 	"io"
-	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -109,17 +107,7 @@ func TestWireQuotas(t *testing.T) {
 // startInE2B starts a command as E2B's clients do, and returns all that is answered.
 func startInE2B(t *testing.T, address, key, id string) string {
 	t.Helper()
-	body := `{"process": {"cmd": "/bin/bash", "args": ["-l", "-c", "true"]}}`
-	frame := string(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(body)))) + body
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+"/process.Process/Start", strings.NewReader(frame))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header = http.Header{"Content-Type": {"application/connect+json"}, "Connect-Protocol-Version": {"1"}, "E2b-Sandbox-Id": {id}, "X-Api-Key": {key}}
-	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := processE2B(t, address, key, id, "Start", `{"process": {"cmd": "/bin/bash", "args": ["-l", "-c", "true"]}}`)
 	defer res.Body.Close()
 	answer, err := io.ReadAll(res.Body)
 	if err != nil {

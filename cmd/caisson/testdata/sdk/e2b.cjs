@@ -62,6 +62,7 @@ const steps = {
     assert.equal(seen.join(''), r.stdout)
     await assert.rejects(sbx.commands.run('echo gone >&2; exit 3'), (e) => e instanceof CommandExitError && e.exitCode === 3 && e.stderr === 'gone\n' && e.error === 'exit status 3')
     for (const [cwd, at] of [['/tmp', '/tmp'], ['/', '/'], ['/usr/lib/../bin', '/usr/bin'], ['~', '/workspace']]) assert.equal((await sbx.commands.run('pwd', { cwd })).stdout, `${at}\n`)
+    await assert.rejects(sbx.commands.run('pwd', { cwd: '/no/such' }), /cwd '\/no\/such' does not exist/)
     assert.equal((await sbx.commands.run('cat; echo end')).stdout, 'end\n')
   },
   async background(sbx) {
