@@ -313,7 +313,7 @@ func newUndo(cfg Config) *cobra.Command {
 		Short: "Take back what an exec changed in a session's workspace",
 		Long: `Take back what an exec changed in a session's workspace: contents, modes, links
 and times. What something later touched is refused; what was not kept too (see
-caisson help changes). The undo is recorded like an exec and can be undone.`,
+docs/changes.md). The undo is recorded like an exec and can be undone.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if exec == "" {

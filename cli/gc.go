@@ -20,8 +20,10 @@ func newGC(cfg Config) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc",
 		Short: "Remove what dead caisson processes left behind",
-		Long:  "Remove containers, volumes, folders, temporary sessions and records of changes whose owner is gone. What was left with --keep stays, and so does a volume with the agent that an engine elsewhere has, unless --kept is given.",
-		Args:  cobra.NoArgs,
+		Long: `Remove containers, volumes, folders, temporary sessions and records of changes
+whose owner is gone. What was left with --keep stays, and so does a volume with the
+agent that an engine elsewhere has, unless --kept is given.`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			svc, err := open[api.Housekeeping](cmd.Context(), cfg)
 			if err != nil {
