@@ -159,7 +159,7 @@ func (o *shellRunOptions) run(cmd *cobra.Command, cfg Config, args []string) err
 	res, err := svc.RunShell(ctx, args[0], args[1], o.shell, streams)
 	o.noReader = brokenPipe(pipe.failed)
 	if s := res.Shell; s != nil && s.Ended != "" && !o.json {
-		_, _ = fmt.Fprintf(cfg.IO.Err, "caisson: shell %s has ended: %s\n", s.Name, s.Ended) // as in printError
+		_, _ = fmt.Fprintf(cfg.IO.Err, "caisson: shell %s has ended: %s\n", visible(s.Name), visible(s.Ended)) // as in printError
 	}
 	return o.conclude(ctx, cfg, svc, res, err, time.Since(start))
 }
