@@ -218,6 +218,10 @@ func TestTerminalElsewhere(t *testing.T) {
 			t.Fatalf("who watches: %v", err)
 		}
 	}
+	second := start(t, kit, base, "--host", local, "attach", "work", id, "--input")
+	if code := second.code(t); code != 122 || !strings.Contains(second.errs.String(), "somebody else types") || !strings.Contains(second.errs.String(), "--watch") {
+		t.Errorf("a second who types: code %d, %s", code, second.errs)
+	}
 	p.tmux(t, "resize-window", "-x", "90", "-y", "25")
 	p.types(t, "until test \"$(stty size)\" = '25 90'; do :; done; echo now $(stty size); exit 7", "Enter")
 	p.shows(t, `(?m)^now 25 90$`)
