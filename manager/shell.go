@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -98,9 +99,28 @@ func shellOf(e sandbox.ExecRecord) sandbox.Shell {
 	return sandbox.Shell{Name: e.Shell.Name, Session: e.Session, ExecID: e.ID, Kind: e.Shell.Kind, Sandbox: e.Sandbox, Opened: e.Started}
 }
 
-// noShell says that none of that name is open.
-func noShell(session, name string) error {
-	return sandbox.Errorf(sandbox.NotFound, "session %s has no open shell %s", session, name).WithHint("open it with: caisson shell open %s %s", session, name)
+// noShell says that none of that name is open, and how the last one ended.
+func (m *Manager) noShell(ctx context.Context, session, name string) error {
+	var last sandbox.ExecRecord
+	all, _ := m.Sessions(ctx, sandbox.SessionFilter{Name: session}) // without it nothing is known
+	for _, v := range all {
+		for _, e := range v.Execs {
+			if e.Shell != nil && e.Shell.Name == name && e.Ended.After(last.Ended) {
+				last = e
+			}
+		}
+	}
+	how := ""
+	switch {
+	case last.ID == "":
+	case last.Exit.Cause != "":
+		how = ": " + last.Exit.Cause
+	case last.Exit.Signal != "":
+		how = ": " + last.Exit.Signal + " killed it"
+	default:
+		how = fmt.Sprintf(": it exited with %d", last.Exit.Code)
+	}
+	return sandbox.Errorf(sandbox.NotFound, "session %s has no open shell %s%s", session, name, how).WithHint("open it with: caisson shell open %s %s", session, name)
 }
 
 // openShell finds an open shell and the connection to its sandbox. One whose sandbox
@@ -111,10 +131,10 @@ func (m *Manager) openShell(ctx context.Context, session, name string) (v sandbo
 	}
 	found := findShell(v, name)
 	if found == nil {
-		return v, e, nil, noShell(session, name)
+		return v, e, nil, m.noShell(ctx, session, name)
 	}
 	if b, err = m.shellBox(ctx, v, *found); err == nil && b == nil {
-		err = noShell(session, name)
+		err = m.noShell(ctx, session, name)
 	}
 	return v, *found, b, err
 }
@@ -213,7 +233,7 @@ func (m *Manager) RunShell(ctx context.Context, session, name string, run sandbo
 	if err == nil && run.Open != nil {
 		var over bool
 		if over, err = m.shellOver(ctx, b, e); over && err == nil {
-			err = noShell(session, name)
+			err = m.noShell(ctx, session, name)
 		}
 	}
 	if errors.Is(err, sandbox.NotFound) && run.Open != nil && v.ID != "" {
@@ -307,7 +327,7 @@ func (m *Manager) shellGone(ctx context.Context, b *box.Box, e sandbox.ExecRecor
 	case errors.Is(err, sandbox.NotFound):
 		m.forgetShell(e.ID)
 		_, failed := m.shellOver(ctx, b, e)
-		return joinErr(noShell(e.Session, e.Shell.Name), failed)
+		return joinErr(m.noShell(ctx, e.Session, e.Shell.Name), failed)
 	case errors.Is(err, sandbox.Conflict):
 		return sandbox.Errorf(sandbox.Conflict, "shell %s: %w", e.Shell.Name, err).WithHint("wait for what runs in it, or open another")
 	}

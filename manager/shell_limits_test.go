@@ -27,11 +27,21 @@ func TestShellKilled(t *testing.T) {
 	if err != nil || string(res.Stdout) != "before\n" || res.Shell.Ended != "SIGKILL killed it" || res.Signal != "SIGKILL" || res.Code != 137 {
 		t.Errorf("%q, %+v, %+v, %v", res.Stdout, res.Exit, res.Shell, err)
 	}
-	if _, err := p.RunShell(t.Context(), "work", "one", sandbox.ShellRun{Text: "true"}, sandbox.Streams{}); !errors.Is(err, sandbox.NotFound) {
+	if _, err := p.RunShell(t.Context(), "work", "one", sandbox.ShellRun{Text: "true"}, sandbox.Streams{}); !errors.Is(err, sandbox.NotFound) || !strings.Contains(err.Error(), "SIGKILL killed it") {
 		t.Errorf("in a killed one: %v", err)
 	}
 	if res := in(t, p.Manager, "two", "echo $x"); string(res.Stdout) != "5\n" {
 		t.Errorf("the other has %q", res.Stdout)
+	}
+	in(t, p.Manager, "two", "exit 7")
+	openIn(t, p.Manager, "three", "")
+	if err := p.CloseShell(t.Context(), "work", "three"); err != nil {
+		t.Error(err)
+	}
+	for name, want := range map[string]string{"two": "it exited with 7", "three": "it was closed"} {
+		if _, err := p.RunShell(t.Context(), "work", name, sandbox.ShellRun{Text: "true"}, sandbox.Streams{}); !errors.Is(err, sandbox.NotFound) || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("in %s, which has ended: %v, want %s", name, err, want)
+		}
 	}
 }
 
