@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caisson-dev/caisson/internal/enginetest"
 	"github.com/caisson-dev/caisson/sandbox"
 )
 
@@ -224,17 +225,61 @@ func TestShellInterruptedAfterCloses(t *testing.T) {
 	}
 }
 
-// An interrupt of the very text that has closed what bash reads from ends the shell, once that
-// has used up what it had read before; it says so, with the output up to there.
+// An interrupt of the very text that has closed what bash reads from ends the shell, which says
+// so with the output up to there.
 func TestShellInterruptedInCloses(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.create(t, sandbox.SessionOptions{Name: "work"})
 	openIn(t, p.Manager, "s", sandbox.ShellBash)
-	for _, want := range []string{"", "it exited with 130"} {
-		run := sandbox.ShellRun{Text: "echo out; for i in {3..255}; do eval \"exec $i>&-\"; done; sleep 100", ExecLimits: sandbox.ExecLimits{Timeout: sandbox.Duration(3 * time.Second)}}
-		if res := inWith(t, p.Manager, "s", run, ""); res.Reason != sandbox.ReasonTimeout || res.Shell.Ended != want || string(res.Stdout) != "out\n" {
-			t.Errorf("%+v, %+v, %q, %q", res.Exit, res.Shell, res.Stdout, res.Stderr)
-		}
+	run := sandbox.ShellRun{Text: "for i in {3..255}; do eval \"exec $i>&-\"; done; echo out; sleep 100", ExecLimits: sandbox.ExecLimits{Timeout: sandbox.Duration(3 * time.Second)}}
+	if res := inWith(t, p.Manager, "s", run, ""); res.Reason != sandbox.ReasonTimeout || res.Shell.Ended != "it exited with 130" || string(res.Stdout) != "out\n" {
+		t.Errorf("%+v, %+v, %q, %q", res.Exit, res.Shell, res.Stdout, res.Stderr)
+	}
+}
+
+// A shell that has left itself no memory, time or processes says what came of it, and one that
+// can go on does.
+func TestShellTakesFromItself(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "python")
+	p.create(t, sandbox.SessionOptions{Name: "work", Language: "python"})
+	limit := "import resource, subprocess\nprint('out', flush=True)\nresource.setrlimit(resource.RLIMIT_%s, (%d, %d))\n"
+	for i, tt := range []struct {
+		kind         sandbox.ShellKind
+		text         string
+		stderr, ends string // what is in it
+	}{
+		{sandbox.ShellBash, "echo out; ulimit -v 20000; a=x; while :; do a=$a$a; done", "cannot allocate", "it exited with 2"},
+		{sandbox.ShellSh, "echo out; ulimit -v 20000; printf %0100000000d 1", "Out of space", ""},
+		{sandbox.ShellPython, fmt.Sprintf(limit, "AS", 500<<20, 500<<20) + "len('x' * 10**9)", "MemoryError", ""},
+		{sandbox.ShellBash, "echo out; ulimit -t 1; while :; do :; done", "", " killed it"},
+		{sandbox.ShellSh, "echo out; ulimit -t 1; while :; do :; done", "", " killed it"},
+		{sandbox.ShellPython, fmt.Sprintf(limit, "CPU", 1, 1) + "while True: pass", "", " killed it"},
+		{sandbox.ShellBash, "echo out; ulimit -u 0; (echo not here)", "fork: ", ""}, // which it tries for 15s
+		{sandbox.ShellSh, "echo out; ulimit -p 0; (echo not here)", "fork", ""},
+		{sandbox.ShellPython, fmt.Sprintf(limit, "NPROC", 0, 0) + "subprocess.run(['true'])", "Resource temporarily unavailable", ""},
+	} {
+		t.Run(fmt.Sprintf("%d %s", i, tt.kind), func(t *testing.T) {
+			t.Parallel()
+			name := fmt.Sprintf("s%d", i)
+			openIn(t, p.Manager, name, tt.kind)
+			run := sandbox.ShellRun{Text: tt.text, ExecLimits: sandbox.ExecLimits{Timeout: sandbox.Duration(enginetest.Patience)}}
+			res := inWith(t, p.Manager, name, run, "")
+			if string(res.Stdout) != "out\n" || !strings.Contains(string(res.Stderr), tt.stderr) || !strings.HasSuffix(res.Shell.Ended, tt.ends) ||
+				(res.Shell.Ended == "") != (tt.ends == "") || res.Code == 0 || res.Reason == sandbox.ReasonTimeout {
+				t.Fatalf("%q: %+v, %+v, %q, %.300q", tt.text, res.Exit, res.Shell, res.Stdout, res.Stderr)
+			}
+			if tt.ends != "" {
+				return
+			}
+			say := "echo more"
+			if tt.kind == sandbox.ShellPython {
+				say = "print('more')"
+			}
+			if res := in(t, p.Manager, name, say); string(res.Stdout) != "more\n" || res.Code != 0 || res.Shell.Ended != "" {
+				t.Errorf("after %q: %+v, %+v, %q, %q", tt.text, res.Exit, res.Shell, res.Stdout, res.Stderr)
+			}
+		})
 	}
 }

@@ -1,9 +1,11 @@
 package manager_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/caisson-dev/caisson/internal/enginetest"
@@ -72,6 +74,43 @@ func (p *place) shellAtWork(t *testing.T, session, name string, texts int) {
 			t.Errorf("%s, text %d of %d: code %d, not %d; stdout %s; stderr %s; %v", me, n, texts, res.Code, n%7, differs(string(res.Stdout), out), differs(string(res.Stderr), errs), err)
 			return
 		}
+	}
+}
+
+// Of texts that come to one shell at once one runs, and the others are refused meanwhile: none
+// waits for another, or is mixed into it.
+func TestShellTextsAtOnce(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.create(t, sandbox.SessionOptions{Name: "work"})
+	openIn(t, p.Manager, "s", "")
+	const texts = 8
+	var refused, ran atomic.Int32
+	var running sync.WaitGroup
+	for i := range texts {
+		running.Go(func() {
+			run := sandbox.ShellRun{
+				Text:       fmt.Sprintf("echo begin %[1]d; while [ ! -e go ]; do sleep 0.02; done; n=$((n+1)); echo end %[1]d", i),
+				ExecLimits: sandbox.ExecLimits{Timeout: sandbox.Duration(enginetest.Patience)}, Track: sandbox.ModeOff,
+			}
+			res, err := p.RunShell(t.Context(), "work", "s", run, sandbox.Streams{})
+			switch {
+			case errors.Is(err, sandbox.Conflict) && sandbox.HintOf(err) != "":
+				refused.Add(1)
+			case err != nil || string(res.Stdout) != fmt.Sprintf("begin %[1]d\nend %[1]d\n", i):
+				t.Errorf("text %d: %q, %q, %v", i, res.Stdout, res.Stderr, err)
+			default:
+				ran.Add(1)
+			}
+		})
+	}
+	until(t, "all but one are refused", func() bool { return refused.Load() == texts-1 || t.Failed() })
+	if _, err := p.ExecIn(t.Context(), "work", sandbox.Run{Command: []string{"touch", "go"}}, sandbox.Streams{}); err != nil {
+		t.Error(err)
+	}
+	running.Wait()
+	if res := in(t, p.Manager, "s", "echo $n"); string(res.Stdout) != "1\n" || ran.Load() != 1 {
+		t.Errorf("%d ran, and left %q", ran.Load(), res.Stdout)
 	}
 }
 

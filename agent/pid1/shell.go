@@ -90,15 +90,19 @@ var shDriver string
 //go:embed shells/python.py
 var pythonDriver string
 
+// begins is what the input of a bash or sh begins with. It rings, for the line behind it: that
+// is not to be read together with this one, since sh forgets what it has read at an error.
+const begins = "echo - >/proc/thread-self/comm; printf ! >'{ctl}/end'; . '{ctl}/driver'\n"
+
 // kindsOf are the kinds of shell that a name means, the best first.
 func kindsOf(name string) []kind {
 	bash := kind{
 		name: wire.ShellBash, argv: []string{"bash", "--norc", "--noprofile", "--noediting", "+H", "-i"}, driver: bashDriver, field: "\x00", evals: true,
-		first: "echo - >/proc/thread-self/comm; . '{ctl}/driver'\n", again: "_caisson_end $?; _caisson_debug=$(\\trap -p DEBUG); . '{ctl}/driver'\n",
+		first: begins, again: "_caisson_end $?; _caisson_trace=$-; \\builtin set -T; . '{ctl}/driver'\n", // with a trap of DEBUG
 	}
 	sh := kind{
 		name: wire.ShellSh, argv: []string{"sh", "-i"}, driver: shDriver, field: "\n", evals: true, sources: true,
-		first: "echo - >/proc/thread-self/comm; . '{ctl}/driver'\n", again: "_caisson_end $?; . '{ctl}/driver'\n",
+		first: begins, again: "_caisson_end $?; . '{ctl}/driver'\n",
 	}
 	python := kind{name: wire.ShellPython, argv: []string{"python3", "-u", "{driver}"}, driver: pythonDriver, field: "\n"}
 	switch name {
@@ -258,7 +262,7 @@ func openFIFO(name string, mode os.FileMode, flags int) (*os.File, error) {
 func (sh *shell) begin() {
 	go sh.listen()
 	if sh.kind.first != "" {
-		sh.say(sh.kind.first + sh.kind.again)
+		sh.say(sh.kind.first)
 	}
 }
 

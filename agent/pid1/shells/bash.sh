@@ -15,7 +15,7 @@ _caisson_end() {
 }
 PS1=
 : "${_caisson_n:=0}"
-\builtin eval "${_caisson_debug-}"
+[[ ${_caisson_trace-T} == *T* ]] || \builtin set +T
 while _caisson_next; do
   \builtin eval "${_caisson_go[2]}" <"${_caisson_go[1]}" >"$_caisson_at.out" 2>"$_caisson_at.err"
   _caisson_end "${_caisson_status:-$?}"

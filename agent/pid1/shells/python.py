@@ -56,6 +56,11 @@ def _caisson(ctl, dir):
                 key, source, text = f.read().split(b"\n", 2)
         except KeyboardInterrupt:
             continue
+        except OSError:
+            raise
+        except Exception:  # what handles a signal has failed
+            fail()
+            continue
         at = b"%s/%d" % (dir.encode(), count)
         count += 1
         status = 0
