@@ -32,6 +32,7 @@ func TestPlace(t *testing.T) {
 	got := env(sandbox.Run{})
 	for k, want := range map[string]string{
 		"HOME": "/home/sandbox", "USER": "sandbox", "LOGNAME": "sandbox", "SHELL": "/bin/sh", "PWD": "/workspace", "LANG": "C.UTF-8",
+		"PYTHONDONTWRITEBYTECODE": "1",
 	} {
 		if got[k] != want {
 			t.Errorf("%s=%q, not %q", k, got[k], want)

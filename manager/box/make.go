@@ -293,7 +293,8 @@ func watchedSize(w sandbox.Workspace) sandbox.Bytes {
 // baseEnv is what every exec finds in its environment: the image's own
 // variables, and over them what the sandbox sets. Nothing of the host's.
 func baseEnv(image sandbox.Image) []string {
-	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"}
+	// Bytecode beside a module would be asked about when the module is imported again.
+	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "PYTHONDONTWRITEBYTECODE=1"}
 	env = append(env, image.Env...)
 	return append(env, "HOME="+client.HomeDir, "USER="+image.User(), "LOGNAME="+image.User(), "SHELL=/bin/sh")
 }
