@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/policy/facts"
 	"github.com/caisson-dev/caisson/sandbox"
 )
@@ -75,8 +76,12 @@ var runners = map[string]bool{
 // are followed as.
 var pythonRunners = map[string]string{
 	"pip": "pip", "coverage": "coverage", "cProfile": "coverage", "profile": "coverage", "trace": "coverage", "runpy": "coverage",
-	"pdb": "pdb", "doctest": "doctest", "timeit": "timeit", "code": "code", "IPython": "ipython",
+	"pdb": "pdb", "doctest": "doctest", "timeit": "timeit", "code": "code", "IPython": "ipython", "asyncio": "code", "idlelib": "code",
+	"pydoc": "coverage", "inspect": "coverage", "test": "coverage", "smtpd": "coverage", "lib2to3": "coverage",
 }
+
+// pythonPrograms are those of them that are programs, too.
+var pythonPrograms = map[string]bool{"pdb": true, "pydoc": true}
 
 // foreign are programs whose -f names a program in a language of their own.
 var foreign = map[string]bool{"awk": true, "gawk": true, "mawk": true, "nawk": true, "sed": true, "gsed": true}
@@ -139,6 +144,9 @@ func interpreterOf(name string) (lang string, is bool) {
 	return base, true
 }
 
+// opened finds paths by which a process gets at what is open, but for standard input.
+var opened = lazyregexp.New(`^(/dev/fd|/proc/[^/]+(/task/[^/]+)?/fd)/([1-9]|0.)`)
+
 // codeRefs are the files whose text is run as code, as exec(open(x).read())
 // does.
 func codeRefs(d *facts.Dynamic) []Ref {
@@ -174,6 +182,8 @@ func fileRefs(known *starts, f *facts.File, writable []string) []Ref {
 			return nil // a program that is not known is a finding of its own
 		}
 		r.Kind = RefAny
+	case (lang == string(facts.Python) || lang == string(facts.JavaScript)) && opened().MatchString(f.Path):
+		r.Kind = RefOutside
 	case f.Class == "workspace" || strings.HasPrefix(f.Path, "/workspace/"):
 		r.Text, r.Known = known.written(f)
 	case slices.Contains([]string{"tmp", "outside", "shm", "runtime", "home", "relative", "unknown", "other_home", "public"}, f.Class) || sandbox.Within(path.Clean(f.Path), writable):
@@ -202,6 +212,9 @@ func commandRefs(c *facts.Command) []Ref {
 		return []Ref{{Kind: RefForeign, Path: c.Values["-f"], By: c.Name, Line: c.Line}}
 	}
 	if interpreter && lang == string(facts.Python) {
+		if slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(strings.TrimPrefix(w, "-X"), "pycache_prefix=") }) {
+			return []Ref{{Kind: RefProgram, Name: "-X pycache_prefix", Args: words, By: c.Name, Line: c.Line}}
+		}
 		module := c.Values["-m"]
 		switch {
 		case module == "pytest" || module == "unittest" || module == "nose":
@@ -215,6 +228,9 @@ func commandRefs(c *facts.Command) []Ref {
 	}
 	if interpreter && lang == string(facts.JavaScript) && slices.Contains(c.Flags, "test") {
 		return []Ref{{Kind: RefProgram, Name: "node --test", Args: words, By: c.Name, Line: c.Line}}
+	}
+	if pythonPrograms[lang] {
+		return []Ref{{Kind: RefProgram, Name: pythonRunners[lang], Args: words, By: c.Name, Line: c.Line}}
 	}
 	if !runners[c.Name] {
 		return nil
@@ -243,7 +259,7 @@ func Plain(t *facts.Tables, name string) bool {
 	case string(facts.Python), string(facts.JavaScript), string(facts.Shell):
 		return !interprets
 	}
-	if runners[name] {
+	if runners[name] || pythonPrograms[lang] {
 		return false
 	}
 	for _, n := range []string{name, strings.TrimRight(name, "0123456789.")} {

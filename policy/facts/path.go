@@ -5,10 +5,13 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 )
 
-// procRoots lead back to the root of the file system.
-var procRoots = []string{"/proc/self/root", "/proc/1/root", "/proc/thread-self/root"}
+// procRoot leads back to the root of the file system, which all processes of a sandbox
+// have in common.
+var procRoot = lazyregexp.New(`^/proc/(?:self|thread-self|\d+)(?:/task/\d+)?/root(/|$)`)
 
 // CleanPath makes a path canonical: file URLs, doubled slashes, dots, a
 // leading home directory, and the ways through /proc that lead back to the
@@ -33,13 +36,12 @@ func (t *Tables) CleanPath(p, cwd string) string {
 		p = cwd + "/" + p
 	}
 	p = path.Clean(p)
-	for again := true; again; {
-		again = false
-		for _, r := range procRoots {
-			if p == r || strings.HasPrefix(p, r+"/") {
-				p, again = path.Clean("/"+p[len(r):]), true
-			}
+	for strings.HasPrefix(p, "/proc/") {
+		root := procRoot().FindString(p)
+		if root == "" {
+			break
 		}
+		p = path.Clean("/" + p[len(root):])
 	}
 	if rest, ok := strings.CutPrefix(p, "/proc/self/cwd"); ok && cwd != "" {
 		p = path.Clean(cwd + "/" + rest)

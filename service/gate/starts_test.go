@@ -90,6 +90,7 @@ func startsOnly(g *gate.Gate) manager.Gate {
 func TestStartsJudged(t *testing.T) {
 	t.Parallel()
 	p := startsPlace(t, sandbox.StartsRule{Mode: sandbox.StartsJudge}, "python", "shell")
+	const imported = "import subprocess\nopen('m.py', 'w').write('import shutil; shutil.rmtree(\"/\")')\n"
 	for name, code := range map[string]string{
 		"a command from a file": "import os, json\nos.system(json.load(open('cmd.json'))['cmd'])",
 		"one put together":      "import subprocess\nsubprocess.run(bytes([114,109]).decode().split() + ['-rf', '--no-preserve-root', chr(47)])",
@@ -115,6 +116,18 @@ func TestStartsJudged(t *testing.T) {
 		"a shebang from here":   "import os\nos.symlink('/bin/rm','ls')\nopen('x','w').write('#!ls -rf\\n')\nos.chmod('x',0o755)\nos.system('./x --no-preserve-root /')",
 		"a shebang's return":    "import os\nos.symlink('/bin/rm','ls\\r')\nopen('x','w').write('#!/workspace/ls\\r\\n')\nos.chmod('x',0o755)\nos.system('./x -rf --no-preserve-root /')",
 		"bytecode":              "import py_compile, subprocess, sys\nopen('a','w').write('print(1)')\npy_compile.compile('a', cfile='__pycache__/m.cpython-%d%d.pyc' % sys.version_info[:2], invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)\nopen('m.py','w').close()\nopen('x.py','w').write('import m')\nsubprocess.run(['python3', 'x.py'])",
+		"Python's own help":     imported + "subprocess.run(['python3', '-m', 'pydoc', 'm'])",
+		"its help by name":      imported + "subprocess.run(['pydoc3', './m.py'])",
+		"its debugger by name":  imported + "subprocess.run(['pdb3', '-c', 'c', 'm.py'], input=b'')",
+		"what inspects":         imported + "subprocess.run(['python3', '-m', 'inspect', 'm'])",
+		"what reads commands":   imported + "subprocess.run(['python3', '-m', 'asyncio'], input=open('m.py', 'rb').read())",
+		"bytecode by an option": "import os, subprocess\nos.makedirs('/tmp/d/workspace')\nopen('/tmp/d/workspace/m.pyc', 'w').close()\nsubprocess.run(['python3', '-Xpycache_prefix=/tmp/d', '-c', 'import json'])",
+		"an archive of modules": "import subprocess, zipfile\nzipfile.ZipFile('q', 'w').writestr('m.py', 'print(1)')\nsubprocess.run(['python3', '-c', 'import m'], env={'PATH': '/usr/bin', 'PYTHONPATH': 'q'})",
+		"a script in memory":    "import os, subprocess\nf = os.memfd_create('x')\nsubprocess.run(['python3', '/proc/%d/fd/%d' % (os.getpid(), f)])",
+		"a line that ends so":   "import subprocess\nopen('x.py', 'w').write('print(1) # x' + chr(13) + 'import shutil; shutil.rmtree(\"/\")')\nsubprocess.run(['python3', 'x.py'])",
+		"letters that are none": "import subprocess\nopen('x.py', 'w').write('# coding: unicode_escape\\n# ' + chr(92) + 'nimport shutil; shutil.rmtree(\"/\")')\nsubprocess.run(['python3', 'x.py'])",
+		"a codec of its own":    "import subprocess\nopen('x.py', 'w').write('# coding: mine\\nprint(1)')\nsubprocess.run(['python3', 'x.py'])",
+		"another's root":        "import subprocess\np = subprocess.Popen(['sleep', '60'])\nsubprocess.run(['rm', '-rf', '/proc/%d/root/etc' % p.pid])",
 		"a library before it":   "import os\nos.environ['LD_PRELOAD']='/workspace/evil.so'\nos.system('/bin/true')",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -143,6 +156,8 @@ func TestStartsLetPass(t *testing.T) {
 		{"shell", "printf '#!/bin/sh\\necho in $1\\n' >x.sh; chmod +x x.sh; ./x.sh a", "in a\n"},
 		{"shell", "printf '#!/bin/sh\\necho in $1\\n' >/tmp/x.sh; chmod +x /tmp/x.sh; /tmp/x.sh b", "in b\n"},
 		{"shell", "touch \"$(printf \"it's\\\\ \\377\")\"; ls | od -An -c", "   i   t   '   s   \\     377  \\n\n"},
+		{"python", "import subprocess\nopen('m.py', 'w', encoding='utf-8').write('# -*- coding: utf-8 -*-\\r\\nprint(7)\\r\\n')\nfor i in range(2): subprocess.run(['python3', '-c', 'import m'])", "7\n7\n"},
+		{"python", "import subprocess\nprint(subprocess.check_output(['pydoc3', 'json.tool']).split()[0].decode())", "Help\n"},
 		{"shell", "cp /bin/true ./t; ./t; echo $?", "0\n"},
 		{"shell", "cat /proc/$$/cmdline | tr -d '\\0' | head -c 4; sh -c 'exec cat /proc/$$/cmdline' | head -c 3", "bashcat"},
 	} {

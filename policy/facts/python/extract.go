@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 	"github.com/caisson-dev/caisson/policy/facts"
 )
 
@@ -39,7 +40,8 @@ var errUnparsable = errors.New("the parser gave up after " + parseTime.String())
 
 // Extract implements [facts.Extractor].
 func (x *extractor) Extract(_ context.Context, src []byte, b *facts.Builder) error {
-	t := x.parse(string(src))
+	text := oneLineEnd(string(src))
+	t := x.parse(text)
 	if t == nil || t.root == nil {
 		return errUnparsable
 	}
@@ -51,8 +53,47 @@ func (x *extractor) Extract(_ context.Context, src []byte, b *facts.Builder) err
 	if t.errors > 0 && t.lost() && (b.Depth() == 0 || mayCall(t.src)) {
 		return errors.New("not Python: most of it is not understood")
 	}
+	if codec := codecOf(text); b.Depth() == 0 && !plainCodec().MatchString(codec) {
+		return fmt.Errorf("its bytes are no text before %s decodes them", codec)
+	}
 	return nil
 }
+
+// oneLineEnd is a text whose lines all end as Python ends them: a return ends one, too.
+func oneLineEnd(src string) string {
+	if !strings.Contains(src, "\r") {
+		return src
+	}
+	b := []byte(src)
+	for i, c := range b {
+		if c == '\r' && (i+1 == len(b) || b[i+1] != '\n') {
+			b[i] = '\n'
+		}
+	}
+	return string(b)
+}
+
+// codecOf is what a file says that its bytes are to be decoded by, in one of its first
+// two lines, "" where it says nothing.
+func codecOf(src string) string {
+	for range 2 {
+		line, rest, _ := strings.Cut(src, "\n")
+		if m := declared().FindStringSubmatch(line); m != nil {
+			return m[1]
+		}
+		if line = strings.TrimLeft(line, " \t\f\r"); line != "" && line[0] != '#' {
+			break
+		}
+		src = rest
+	}
+	return ""
+}
+
+// Codecs by which a byte below 128 is what it is in ASCII.
+var (
+	declared   = lazyregexp.New(`^(?:\xEF\xBB\xBF)?[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)`)
+	plainCodec = lazyregexp.New(`(?i)^(|utf[-_]?8([-_]sig)?|(us[-_])?ascii|latin[-_]?1|iso[-_]?8859[-_]?\d+|cp125\d|windows[-_]125\d|koi8[-_][ru])$`)
+)
 
 // mayCall reports that a text could call or import something in any reading of
 // it. One that is run as code, does not parse and could not, does nothing but
