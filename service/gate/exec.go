@@ -3,6 +3,7 @@ package gate
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"path"
 	"slices"
@@ -140,10 +141,47 @@ type execution struct {
 	envFound []envFinding
 }
 
+// lookThrough looks at what variables name: an archive to import from is not judged, and
+// a folder without files has no bytecode.
+func (e *execution) lookThrough(ctx context.Context) error {
+	for _, name := range e.w.search {
+		infos, err := e.w.ws.List(ctx, path.Dir(name), 1)
+		if errors.Is(err, sandbox.Unavailable) {
+			return err
+		}
+		if slices.ContainsFunc(infos, func(i sandbox.FileInfo) bool { return path.Base(i.Path) == path.Base(name) && i.Type == "file" }) {
+			e.w.cannot(name, "Python imports out of archives that it is told to look in")
+		}
+	}
+	i := slices.IndexFunc(e.envFound, func(f envFinding) bool { return f["name"] == "PYTHONPYCACHEPREFIX" })
+	if i < 0 {
+		return nil
+	}
+	dir, _ := e.envFound[i]["value"].(string)
+	name, in := inWorkspace(dir)
+	if !in {
+		if name = dir; !isBeside(dir) {
+			return nil
+		}
+	}
+	e.w.loads = true
+	infos, err := e.w.ws.List(ctx, name, 0)
+	switch {
+	case errors.Is(err, sandbox.Unavailable):
+		return err
+	case errors.Is(err, sandbox.NotFound), err == nil && !slices.ContainsFunc(infos, func(i sandbox.FileInfo) bool { return i.Type != "dir" }):
+		e.envFound = slices.Delete(e.envFound, i, i+1)
+	}
+	return nil
+}
+
 // examine judges the first text and all that it leads to.
 func (e *execution) examine(ctx context.Context) error {
 	q := e.q
 	e.envFound, e.w.search = e.w.judgeEnv(q.Run.Env)
+	if err := e.lookThrough(ctx); err != nil {
+		return err
+	}
 	if slices.Contains(q.Env, "PYTHONPATH="+sandbox.WorkspaceDir) {
 		e.w.search = append(e.w.search, ".")
 	}

@@ -3,6 +3,8 @@ package gate
 import (
 	"slices"
 	"strings"
+
+	"github.com/caisson-dev/caisson/internal/lazyregexp"
 )
 
 // loading are variables that make a program load code into its own process, by name; a
@@ -60,11 +62,17 @@ func (p places) loads(name, value string) bool {
 	switch {
 	case slices.Contains(folders, name):
 		return !p.ofImage(value)
+	case name == "PYTEST_ADDOPTS":
+		return !shownOnly().MatchString(value)
 	case name == "PS4": // which a shell expands before each line that set -x shows
 		return strings.Contains(value, "$(") || strings.ContainsAny(value, "`@")
 	}
 	return named(loading, name) || named(starting, name)
 }
+
+// shownOnly finds options of pytest's that say what it shows, and when it ends.
+var shownOnly = lazyregexp.New(`^\s*((-[qvxls]+|-r\w+|-p\s*no:\w+|--(tb|color|maxfail|durations|verbosity|show-capture|capture)=[\w-]+` +
+	`|--(verbose|quiet|exitfirst|no-header|no-summary|strict-markers|strict-config|disable-warnings))(\s+|$))*$`)
 
 // named reports whether a list has a variable.
 func named(list []string, name string) bool {
