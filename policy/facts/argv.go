@@ -75,7 +75,7 @@ func (p *parsed) rest(argv []Value, i int) {
 
 // flag reads one flag word and gives the index of the last word it used.
 func (p *parsed) flag(w string, argv []Value, i int) int {
-	if strings.HasPrefix(w, "--") || p.prog.Long {
+	if strings.HasPrefix(w, "--") || p.prog.Long || slices.Contains(p.prog.CodeFlags, w) { // node -pe is no -p with the value e
 		name, val, has := strings.Cut(w, "=")
 		p.addFlag(strings.TrimLeft(name, "-"))
 		switch {
