@@ -70,7 +70,7 @@ func (w *walker) addFileStarted(ctx context.Context, name, lang string, staged b
 	w.units[name] = u
 	w.total += len(code)
 	switch {
-	case bytes.HasPrefix(code, []byte("\x7fELF")):
+	case bytes.HasPrefix(code, []byte(elf)):
 		w.order = append(w.order, u)
 		w.cannot(name, "it is machine code")
 		return nil
@@ -93,6 +93,9 @@ func firstOf(a, b string) string {
 	}
 	return b
 }
+
+// elf is what machine code begins with.
+const elf = "\x7fELF"
 
 // compiled looks for bytecode that Python would run in a source's place.
 func (w *walker) compiled(ctx context.Context, name string) error {

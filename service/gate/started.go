@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"maps"
@@ -199,7 +200,7 @@ func own(r policy.Ref) bool {
 
 // later reports that a reference needs no look: what a text starts is judged when that
 // happens. The command that is asked about is what happens now, and what its text starts
-// is looked at where it is there already.
+// is looked at where it is there already, and can be read.
 func (w *walker) later(ctx context.Context, from *unit, r policy.Ref) (bool, error) {
 	if own(r) || from.command && !slices.Contains(starters, r.Name) && !w.yetToCome(ctx, r) {
 		return false, nil
@@ -207,7 +208,8 @@ func (w *walker) later(ctx context.Context, from *unit, r policy.Ref) (bool, err
 	return w.judgesStarts(ctx)
 }
 
-// yetToCome reports a file that a text in a command starts, and that is not there now.
+// yetToCome reports a file that a text in a command starts, and that is not there now, or
+// is machine code.
 func (w *walker) yetToCome(ctx context.Context, r policy.Ref) bool {
 	name, in := inWorkspace(r.Path)
 	if r.Kind == policy.RefOutside && isBeside(r.Path) && !w.begins {
@@ -216,8 +218,8 @@ func (w *walker) yetToCome(ctx context.Context, r policy.Ref) bool {
 	if !r.Nested || r.Known || r.Kind != policy.RefFile || !in {
 		return false
 	}
-	_, err := w.ws.ReadFile(ctx, name, mostFile)
-	return errors.Is(err, sandbox.NotFound)
+	code, err := w.ws.ReadFile(ctx, name, mostFile)
+	return errors.Is(err, sandbox.NotFound) || bytes.HasPrefix(code, []byte(elf))
 }
 
 // judgesStarts reports whether what the run starts is judged when that happens.

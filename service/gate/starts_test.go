@@ -159,6 +159,7 @@ func TestStartsLetPass(t *testing.T) {
 		{"python", "import subprocess\nopen('m.py', 'w', encoding='utf-8').write('# -*- coding: utf-8 -*-\\r\\nprint(7)\\r\\n')\nfor i in range(2): subprocess.run(['python3', '-c', 'import m'])", "7\n7\n"},
 		{"python", "import subprocess\nprint(subprocess.check_output(['pydoc3', 'json.tool']).split()[0].decode())", "Help\n"},
 		{"shell", "cp /bin/true ./t; ./t; echo $?", "0\n"},
+		{"shell", "cp /bin/true ./t; sh -c './t && ./t'; echo $?", "0\n"},
 		{"shell", "cat /proc/$$/cmdline | tr -d '\\0' | head -c 4; sh -c 'exec cat /proc/$$/cmdline' | head -c 3", "bashcat"},
 	} {
 		res, err := p.Run(t.Context(), sandbox.Run{Language: tt.lang, Code: tt.code}, sandbox.Streams{})
