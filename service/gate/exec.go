@@ -229,10 +229,13 @@ func (e *execution) examine(ctx context.Context) error {
 // here is where Python looks for the modules of a program that lies in no file.
 func (e *execution) here() []string {
 	dir, in := inWorkspace(e.w.dir)
-	if !in {
-		return e.w.search
+	switch {
+	case in:
+		return e.w.rootsOf(dir)
+	case e.begins && isBeside(e.w.dir):
+		return e.w.rootsOf(e.w.dir)
 	}
-	return e.w.rootsOf(dir)
+	return e.w.search
 }
 
 // stdinProgram reads the whole of a program that comes on standard input.
