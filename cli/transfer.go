@@ -97,8 +97,8 @@ there with the same size, mode and time is not moved again, so that a push that
 was cut off goes on where it ended.
 
 What is in a folder SRC goes into DST (default the workspace itself); a file SRC
-becomes DST (default its own name), and goes into one that ends in /. With - as SRC, a tar stream is read from
-standard input and unpacked in DST.`,
+becomes DST (default its own name), or goes into it where that is a folder or ends
+in /. With - as SRC, a tar stream is read from standard input and unpacked in DST.`,
 		Example: `  caisson files push work ./project --gitignore
   tar c data | caisson files push work -`,
 		Args: cobra.RangeArgs(2, 3),
@@ -108,8 +108,11 @@ standard input and unpacked in DST.`,
 				if len(a) == 2 {
 					dst = a[1]
 				}
-				if st, err := os.Stat(src); err == nil && !st.IsDir() && (strings.HasSuffix(dst, "/") || inWorkspace(dst) == ".") {
-					dst = path.Join(dst, filepath.Base(src))
+				if st, err := os.Stat(src); err == nil && !st.IsDir() {
+					at, err := f.Stat(ctx, inWorkspace(dst))
+					if err == nil && at.Type == "dir" || strings.HasSuffix(dst, "/") {
+						dst = path.Join(dst, filepath.Base(src))
+					}
 				}
 				if src == "-" {
 					m, err := f.PutTar(ctx, inWorkspace(dst), cfg.IO.In)
