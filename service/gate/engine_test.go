@@ -318,6 +318,11 @@ func everyWayIn(t *testing.T, p *place) {
 			}
 		}
 	}
+	// A terminal is one question, and its record says what was not asked.
+	typed, err := p.StartIn(t.Context(), "s", sandbox.Run{Language: "shell", Command: []string{"true"}, Terminal: &sandbox.TerminalSize{}}, sandbox.Local{})
+	if err != nil || typed.Decision == nil || !slices.ContainsFunc(typed.Decision.Findings, func(f sandbox.Finding) bool { return f.ID == "SBX-GATE-0007" }) {
+		t.Errorf("a terminal: %v %+v", err, typed.Decision)
+	}
 	// A shell: its environment, a text, and what others have left in it.
 	var denied *sandbox.DeniedError
 	if _, err := p.OpenShell(t.Context(), "s", "env", sandbox.ShellOptions{Env: []string{"LD_PRELOAD=/workspace/x.so"}}, sandbox.Local{}); !errors.As(err, &denied) {
@@ -326,7 +331,7 @@ func everyWayIn(t *testing.T, p *place) {
 	if _, err := p.OpenShell(t.Context(), "s", "sh", sandbox.ShellOptions{}, sandbox.Local{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, texts := range [][]string{{"rm -rf /"}, {"wipe() { rm -rf \"$1\"; }", "wipe /"}, {"target=/", "rm -rf \"$target\""}, {"alias ll='rm -rf'", "ll /"}} {
+	for _, texts := range [][]string{{"rm -rf /"}, {"wipe() { rm -rf \"$1\"; }", "wipe /"}, {"target=/", "rm -rf \"$target\""}, {"alias ll='rm -rf'", "ll /"}, {"echo /etc >d", "cd \"$(<d)\"", "cat shadow"}} {
 		for i, text := range texts {
 			_, err := p.RunShell(t.Context(), "s", "sh", sandbox.ShellRun{Text: text}, sandbox.Streams{})
 			if last := i == len(texts)-1; last != errors.As(err, &denied) {
@@ -353,7 +358,7 @@ func everyWayIn(t *testing.T, p *place) {
 	wiresIn(t, p)
 	started := 0
 	for e, err := range p.store.Events(t.Context(), sandbox.EventFilter{Kinds: []string{sandbox.EventExecStarted}}) {
-		if started++; err != nil || started > 6 { // the shells, and the beginnings in them
+		if started++; err != nil || started > 9 { // a terminal, the shells, and the beginnings in them
 			t.Errorf("%v, it started: %s", err, e.Data)
 		}
 	}
